@@ -9,7 +9,7 @@ import click
 
 from benchmarks import canonical, cluster, fast_path, kubernetes, plans, runtime, start_up, terraform, three_way
 from benchmarks.bars import verdicts
-from benchmarks.measuring import QUICK, THOROUGH, Contest, Figure, Pace, check_agreement, measure
+from benchmarks.measuring import QUICK, THOROUGH, Contest, Figure, Pace, measure
 from benchmarks.opponents import NOBODY, OpponentMissing, Opponents, all_opponents
 from benchmarks.report import Report, as_json, show
 from benchmarks.surveys import Reading, Survey, Trial, Unmeasured
@@ -70,7 +70,6 @@ def run(groups: tuple[str, ...], opponents: Opponents, pace: Pace) -> Report:
             for trial in trials:
                 match trial:
                     case Contest():
-                        check_agreement(trial)
                         figures += measure(trial, pace)
                     case Survey():
                         readings += trial.take()

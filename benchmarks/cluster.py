@@ -3,8 +3,9 @@
 Each of them is a process that does nothing else, and has the cluster to itself meanwhile.
 """
 
-from collections.abc import Generator, Mapping
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -18,7 +19,7 @@ from benchmarks.fleet_server import FleetServer, programs, serving
 from benchmarks.measuring import Disagreement, Pace
 from benchmarks.opponents import Opponents
 from benchmarks.surveys import Reading, Survey, Trial, Unit, Unmeasured, compared
-from tests.cluster.assets import Missing
+from tests.cluster.assets import Assets, Missing
 
 START_CPU: Final = "10,000 custom resources: start, until all are heard of: CPU time"
 START_WALL: Final = "10,000 custom resources: start, until all are heard of: by the clock"
@@ -53,40 +54,59 @@ def trials(opponents: Opponents, pace: Pace) -> Generator[Trial, None, None]:
     if isinstance(assets, Missing):
         yield Unmeasured("10,000 custom resources", assets.reason)
         return
+    with fleet_in_cluster(assets, pace) as fleet:
+        contest = ClusterContest(fleet, opponents)
+        yield Survey(lambda: contest.at_rest(min(_STARTS, pace.rounds)))
+        yield Survey(lambda: contest.edited(pace.number(EDITS)))
+
+
+@dataclass(frozen=True, slots=True)
+class FleetInCluster:
+    """An API server with a fleet, and the folder in which the other processes find both."""
+
+    server: FleetServer
+    folder: Path
+
+
+@contextmanager
+def fleet_in_cluster(assets: Assets, pace: Pace) -> Iterator[FleetInCluster]:
+    """A new API server with a new fleet, which ends with the block."""
     fleet = new_fleet(max(_FEWEST, pace.number(RESOURCES)))
     with TemporaryDirectory(prefix="setpoint-bench-") as name, serving(assets, Path(name), fleet) as server:
         fleet.write(Path(name, FLEET))
-        context = _Scene(server, Path(name), {one.name: one.module for one in opponents.keepers})
-        yield Survey(lambda: context.at_rest(min(_STARTS, pace.rounds)))
-        yield Survey(lambda: context.edited(pace.number(EDITS)))
+        yield FleetInCluster(server, Path(name))
 
 
-class _Scene:
-    """A cluster with a fleet, and `others` who can have it in mind: their modules, by name."""
+class ClusterContest:
+    """What it takes to follow the fleet: ours, our bare client, and the opponents."""
 
-    def __init__(self, server: FleetServer, folder: Path, others: Mapping[str, str]) -> None:
-        self._server = server
-        self._folder = folder
-        keepers = {TREES: _CLIENT, **others}
-        self._starts = {name: f"{module}:start" for name, module in keepers.items()}
-        self._storms = {name: f"{module}:storm" for name, module in keepers.items()}
+    def __init__(self, fleet: FleetInCluster, opponents: Opponents) -> None:
+        self._server = fleet.server
+        self._folder = fleet.folder
+        keepers = {TREES: _CLIENT, **{one.name: one.module for one in opponents.keepers}}
+        self.starts = {name: f"{module}:start" for name, module in keepers.items()}
+        self.storms = {name: f"{module}:storm" for name, module in keepers.items()}
 
     def at_rest(self, times: int) -> tuple[Reading, ...]:
-        """What it takes to have everything in mind, the best of so many starts; and to look at it again."""
-        ways = {OURS: f"{_OURS}:start", BARE: f"{_CLIENT}:lists", **self._starts}
-        started = {name: self._found(way) for name, way in ways.items()}
+        """What it takes to list everything, the best of so many starts; and to reconcile it again."""
+        ways = {OURS: f"{_OURS}:start", BARE: f"{_CLIENT}:lists", **self.starts}
+        started = {name: self.resources(way) for name, way in ways.items()}
         for _ in range(1, times):
-            started = {name: _best(found, self._found(ways[name])) for name, found in started.items()}
-        first, later = self._found(f"{_OURS}:first_look"), self._found(f"{_OURS}:later_look")
+            started = {name: _best(found, self.resources(ways[name])) for name, found in started.items()}
+        first, later = self.resources(f"{_OURS}:first_look"), self.resources(f"{_OURS}:later_look")
         return (
             *_start_readings(started),
-            *self._memory_readings({OURS: later, **{name: started[name] for name in self._starts}}),
+            *self._memory_readings({OURS: later, **{name: started[name] for name in self.starts}}),
             *_look_readings(started[OURS], first, later),
         )
 
     def edited(self, edits: int) -> tuple[Reading, ...]:
-        """What it takes to hear of many edits. Everybody is ready before the first, and hears of them in turn."""
-        ways = {OURS: f"{_OURS}:storm", STREAM: f"{_CLIENT}:events", **self._storms}
+        """What it takes to receive many edits. All processes are ready before the first."""
+        found = self.events({OURS: f"{_OURS}:storm", STREAM: f"{_CLIENT}:events", **self.storms}, edits)
+        return compared(EVENT, {name: one.cpu / edits for name, one in found.items()}, Unit.SECONDS)
+
+    def events(self, ways: Mapping[str, str], edits: int) -> Mapping[str, Found]:
+        """What each of these processes found of so many edits; Disagreement for one that missed an event."""
         orders = {name: self._order(way, events=edits) for name, way in ways.items()}
         with ExitStack() as stack:
             errands = {name: stack.enter_context(Errand(order)) for name, order in orders.items()}
@@ -97,18 +117,19 @@ class _Scene:
         for name, one in found.items():
             if one.number != edits or one.requests:
                 raise Disagreement(f"{name} heard of {one.number} edits, not of {edits}, in {one.requests} requests")
-        return compared(EVENT, {name: one.cpu / edits for name, one in found.items()}, Unit.SECONDS)
+        return found
 
     def _memory_readings(self, full: Mapping[str, Found]) -> tuple[Reading, ...]:
-        ways = {OURS: f"{_OURS}:later_look", **self._starts}
-        empty = {name: self._found(way, _NOWHERE) for name, way in ways.items()}
+        ways = {OURS: f"{_OURS}:later_look", **self.starts}
+        empty = {name: self.resources(way, _NOWHERE) for name, way in ways.items()}
         each = {name: (found.memory - empty[name].memory) / found.number for name, found in full.items()}
         return (
             *compared(MEMORY_EACH, each, Unit.BYTES),
             *compared(MEMORY_ALL, {name: found.memory for name, found in full.items()}, Unit.BYTES),
         )
 
-    def _found(self, way: str, namespace: str | None = None) -> Found:
+    def resources(self, way: str, namespace: str | None = None) -> Found:
+        """What a process found that lists the fleet; Disagreement when it missed a resource."""
         order = self._order(way, namespace)
         found = carry_out(order)
         if found.number != order.expected:

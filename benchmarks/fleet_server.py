@@ -28,8 +28,7 @@ from tests.cluster.server import Cluster, Settings
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _AT_ONCE: Final = 16
-# One more label.
-_EDIT: Final = (b'"labels":{', b'"labels":{"edited":"yes",')
+_LABELS: Final = b'"labels":{'
 
 
 def programs(tell: Callable[[str], None]) -> Assets | Missing:
@@ -68,6 +67,7 @@ class FleetServer:
         self.access = cluster.access
         self.fleet = fleet
         self._etcd_url = _etcd_url(cluster)
+        self._edits = 0
 
     def fill(self) -> None:
         """Every resource is there when this returns, with its status."""
@@ -84,8 +84,9 @@ class FleetServer:
         return position
 
     def edit(self, count: int) -> None:
-        """Somebody puts another label on so many of the first kind, all at once."""
+        """Another writer adds a label to so many of the first kind, all at once."""
         kinds = len(self.fleet.models)
+        self._edits += 1
         asyncio.run(self._edit(range(0, count * kinds, kinds)))
 
     def _make(self, kind: ServedKind, model: Model) -> None:
@@ -117,7 +118,9 @@ class FleetServer:
 
             async def edit(number: int) -> None:
                 key = self._key(*self.fleet.kind_and_name(number))
-                await etcd.put(key, (await etcd.get(key)).replace(*_EDIT))
+                await etcd.put(
+                    key, (await etcd.get(key)).replace(_LABELS, b'%b"edited-%d":"yes",' % (_LABELS, self._edits))
+                )
 
             await _each(edit, numbers)
 

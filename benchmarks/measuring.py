@@ -55,7 +55,8 @@ class Figure:
 class Pace:
     """How long to measure: rounds of batches, fewer for a contestant that would take longer than `patience`.
 
-    `share` is how much there is of whatever there should be many of.
+    `share` is how much there is of whatever there should be many of. Without a `batch` every contestant is called
+    twice, to see that it runs, and its figure means nothing.
     """
 
     rounds: int
@@ -74,24 +75,31 @@ QUICK: Final = Pace(rounds=1, batch=0, patience=0, share=0.001)
 _FEWEST_ROUNDS: Final = 3
 
 
-def check_agreement(contest: Contest) -> None:
-    """Disagreement unless every contestant gives the right answer, twice: the first call must not spoil the second."""
-    for contestant in contest.contestants:
-        for _ in range(2):
-            answer = contestant.call()
-            if not contestant.agrees(answer):
-                where = f"{contest.subject}, {contest.size}".removesuffix(", ") + f": {contestant.name}"
-                raise Disagreement(f"{where} answers {str(answer)[:200]}, not what it has to")
+def check_agreement(contest: Contest) -> list[float]:
+    """Disagreement unless every contestant gives the right answer, twice: the first call must not spoil the second.
+
+    What the second call of each cost, in nanoseconds of CPU time.
+    """
+    # Opponents first: it is they that may not agree.
+    costs = [(_checked_call(one, contest), _checked_call(one, contest))[1] for one in reversed(contest.contestants)]
+    return costs[::-1]
+
+
+def _checked_call(contestant: Contestant, contest: Contest) -> float:
+    start = contest.clock()
+    answer = contestant.call()
+    cost = contest.clock() - start
+    if not contestant.agrees(answer):
+        where = f"{contest.subject}, {contest.size}".removesuffix(", ") + f": {contestant.name}"
+        raise Disagreement(f"{where} answers {str(answer)[:200]}, not what it has to")
+    return cost
 
 
 def measure(contest: Contest, pace: Pace) -> tuple[Figure, ...]:
-    """What the job costs each contestant, in their order."""
-    gc.collect()
-    gc.freeze()
-    try:
+    """What the job costs each contestant, in their order; Disagreement when one gives a wrong answer."""
+    calls = check_agreement(contest)
+    if pace.batch:
         calls = _best_of_rounds(contest, pace)
-    finally:
-        gc.unfreeze()
     best = [cost / contestant.per for contestant, cost in zip(contest.contestants, calls, strict=True)]
     return tuple(
         Figure(contest.subject, contest.size, contestant.name, cost, cost / best[0])
@@ -101,6 +109,15 @@ def measure(contest: Contest, pace: Pace) -> tuple[Figure, ...]:
 
 def _best_of_rounds(contest: Contest, pace: Pace) -> list[float]:
     """Nanoseconds of CPU time for a call of each."""
+    gc.collect()
+    gc.freeze()
+    try:
+        return _costs(contest, pace)
+    finally:
+        gc.unfreeze()
+
+
+def _costs(contest: Contest, pace: Pace) -> list[float]:
     batches = [_Batch(one.call, contest.clock).fitting(pace) for one in contest.contestants]
     best = [float("inf")] * len(batches)
     for number in range(pace.rounds):

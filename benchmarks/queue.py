@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from benchmarks.measuring import QUICK, THOROUGH, Contest, Contestant, Figure, check_agreement, measure
+from benchmarks.measuring import QUICK, THOROUGH, Contest, Contestant, Figure, measure
 from benchmarks.opponents import NOBODY, Opponents
 from setpoint.engine.context import SystemClock
 from setpoint.engine.resource import ResourceRef
@@ -69,7 +69,6 @@ def main(*, quick: bool) -> None:
     pace, most = (QUICK, FEW) if quick else (THOROUGH, MOST)
     figures: tuple[Figure, ...] = ()
     for contest in contests(NOBODY, most):
-        check_agreement(contest)
         figures += measure(contest, pace)
     for figure in figures:
         row = f"{figure.subject:46}{figure.size:>10}  {figure.contestant:38}"

@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +25,7 @@ from benchmarks.start_up import children_cpu
 from benchmarks.surveys import Reading, Survey, Trial, Unit, Unmeasured, compared
 from setpoint import __version__
 from setpoint.deployment.terraform_plugin import HOSTS, PLATFORMS, launcher, launcher_paths, semantic_version
+from tests.cluster.access import Access
 from tests.cluster.assets import Assets, Missing
 from tests.cluster.server import Cluster, Settings
 
@@ -80,12 +81,19 @@ def trials(_opponents: Opponents, pace: Pace) -> Generator[Trial, None, None]:
         context = _Scene(binary, Path(stack.enter_context(TemporaryDirectory(prefix="setpoint-bench-"))))
         context.install()
         if isinstance(found, Assets):
-            (context.home / "cluster").mkdir()
-            cluster = stack.enter_context(Cluster(found, context.home / "cluster", Settings()))
-            context.apply(OURS, {"KUBECONFIG": str(cluster.access.kubeconfig)})
+            access = stack.enter_context(api_server(found, context.home / "cluster"))
+            context.apply(OURS, {"KUBECONFIG": str(access.kubeconfig)})
         context.apply(NOOP)
         context.apply(ALONE)
         yield Survey(lambda: context.planned(min(_PLANS, pace.rounds)))
+
+
+@contextmanager
+def api_server(assets: Assets, folder: Path) -> Iterator[Access]:
+    """An API server that ends with the block."""
+    folder.mkdir()
+    with Cluster(assets, folder, Settings()) as cluster:
+        yield cluster.access
 
 
 def _cluster_programs() -> Assets | Unmeasured:

@@ -1,10 +1,10 @@
-"""Somebody who has a fleet in mind, but for one resource, and misses one event."""
+"""A process that lists every resource of a fleet but one, and misses one event."""
 
 from benchmarks.errands import Found, Order, wait_for_word
 
 
 async def start(order: Order) -> Found:
-    """Everything but one."""
+    """Every resource but one."""
     return Found(order.expected - 1, cpu=1.0, wall=1.0, memory=1)
 
 

@@ -1,7 +1,8 @@
-"""The benchmark on a real API server runs, and everybody in it has to know the same."""
+"""The benchmark on a real API server runs, and every process in it has to find the same."""
 
 import json
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import nullcontext
 from subprocess import CalledProcessError
 
 import pytest
@@ -9,10 +10,11 @@ from click.testing import CliRunner
 
 from benchmarks import cluster
 from benchmarks.__main__ import main
+from benchmarks.cluster import ClusterContest, FleetInCluster, fleet_in_cluster
 from benchmarks.errands import Errand, Order, carry_out
 from benchmarks.measuring import QUICK, Disagreement
 from benchmarks.opponents import Keeper, Opponents
-from benchmarks.surveys import Survey
+from tests.cluster.assets import Assets
 
 READINGS = {
     "10,000 custom resources: start, until all are heard of: CPU time": (
@@ -51,8 +53,16 @@ READINGS = {
 }
 
 
-@pytest.mark.usefixtures("cluster_assets")
-def test_measures_a_fleet_in_a_cluster() -> None:
+@pytest.fixture(scope="module")
+def fleet(cluster_assets: Assets) -> Iterator[FleetInCluster]:
+    """The smallest fleet, on an API server for the tests of this module."""
+    with fleet_in_cluster(cluster_assets, QUICK) as fleet:
+        yield fleet
+
+
+def test_measures_a_fleet_in_a_cluster(fleet: FleetInCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "fleet_in_cluster", lambda _assets, _pace: nullcontext(fleet))
+
     result = CliRunner().invoke(main, ["--quick", "--alone", "-o", "json", "cluster"], catch_exceptions=False)
 
     report = json.loads(result.stdout)
@@ -63,16 +73,13 @@ def test_measures_a_fleet_in_a_cluster() -> None:
     assert [bar["bar"] for bar in report["bars"]] == ["< 0.5 s", "≤ 3 KB", "≤ 129 bytes"]
 
 
-@pytest.mark.usefixtures("cluster_assets")
-def test_one_who_misses_a_resource_or_an_event_stops_the_run() -> None:
-    forgetful = Opponents((), (), keepers=(Keeper("orjson", "tests.benchmarks.forgetful"),))
+def test_a_process_that_misses_a_resource_or_an_event_stops_the_run(fleet: FleetInCluster) -> None:
+    contest = ClusterContest(fleet, Opponents((), (), keepers=(Keeper("orjson", "tests.benchmarks.forgetful"),)))
 
-    with closing(cluster.trials(forgetful, QUICK)) as trials:
-        for found in ("forgetful:start knows of 59 resources, not of 60", "orjson heard of 9 edits, not of 10"):
-            survey = next(trials)
-            assert isinstance(survey, Survey)
-            with pytest.raises(Disagreement, match=found):
-                survey.take()
+    with pytest.raises(Disagreement, match="forgetful:start knows of 59 resources, not of 60"):
+        contest.resources(contest.starts["orjson"])
+    with pytest.raises(Disagreement, match="orjson heard of 9 edits, not of 10"):
+        contest.events({"orjson": contest.storms["orjson"]}, 10)
 
 
 def test_a_process_that_fails_on_its_errand_fails_the_run() -> None:

@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fleets import INSTANCE
-from tests.cli.test_moving import SECRET, USER
-from tests.cli.workspace import Workspace, bucket, surroundings
+from tests.cli.test_transfer import SECRET, USER
+from tests.cli.workspace import Workspace, bucket, user_environment
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """A folder of one's own and a local cloud; what was started there is ended."""
-    with Workspace(tmp_path, surroundings()) as workspace:
+    """An empty folder and a local cloud; programs started there are ended with the test."""
+    with Workspace(tmp_path, user_environment()) as workspace:
         yield workspace
 
 
 @pytest.fixture
-def other_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """Another folder, and another cloud."""
-    with Workspace(tmp_path_factory.mktemp("other"), surroundings()) as workspace:
+def second_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A second workspace: another folder and another local cloud."""
+    with Workspace(tmp_path_factory.mktemp("other"), user_environment()) as workspace:
         yield workspace
 
 
@@ -34,7 +34,7 @@ def fleet(workspace: Workspace) -> Iterator[Workspace]:
     workspace.in_cloud(lambda cloud: cloud.clock.release())
     workspace.apply(bucket("logs"), bucket("more"), SECRET, USER, INSTANCE)
     workspace.in_cloud(lambda cloud: cloud.advance(3600))
-    workspace.act("reconcile")
+    workspace.run_quietly("reconcile")
     workspace.in_cloud(lambda cloud: cloud.journal.clear())
     yield workspace
     assert workspace.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0

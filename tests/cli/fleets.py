@@ -1,4 +1,4 @@
-"""Many resources at once, and kinds of which a copy was changed."""
+"""Previews of a workspace, with changed copies of a kind."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -45,37 +45,37 @@ spec:
 
 
 class ChangedSpec(StorageBucketSpec, frozen=True):
-    """The copy of a spec in which a default was changed, deliberately."""
+    """A copy of the spec with another default."""
 
     storageClass: Annotated[Maybe[str], Default("NEARLINE")] = UNSET
 
 
 class ChangedTree(Struct, frozen=True):
-    """What is compared by then."""
+    """The tree with that spec."""
 
     spec: ChangedSpec
     metadata: Maybe[BucketMetadata] = UNSET
 
 
 def with_changed_default(kind: AnyKind) -> AnyKind:
-    """The kind with that default, and nothing else said about it."""
+    """The kind with that default, and the same revision."""
     assert isinstance(kind, StorageBucketKind)
     return replace(kind, tree_type=ChangedTree)
 
 
 def with_revision(kind: AnyKind) -> AnyKind:
-    """The kind of which its author says that its mapping has changed."""
+    """The kind with its revision raised."""
     assert isinstance(kind, StorageBucketKind)
     return replace(kind, revision=kind.revision + 1)
 
 
 @dataclass(slots=True)
-class Meddling(StorageBucketKind):
-    """A kind that writes while it looks: with its own client, one that it made for itself, or another library's."""
+class WritingKind(StorageBucketKind):
+    """A kind that writes in `observe`: with its client, with a new client, or with another HTTP library."""
 
     address: str = ""
     is_foreign: bool = False
-    # Whether it minds that it could not.
+    # Whether it ignores that the write was blocked.
     swallows: bool = False
 
     async def observe(
@@ -84,43 +84,43 @@ class Meddling(StorageBucketKind):
         name = location.rpartition("/")[2]
         try:
             if self.address:
-                await (self._with_a_foreign_one(name) if self.is_foreign else self._with_its_own(name))
+                await (self._write_by_aiohttp(name) if self.is_foreign else self._write_by_new_client(name))
             await self.google.patch(GoogleCall(GoogleService.STORAGE, ("b", name)), {"labels": {"seen": "yes"}})
         except WriteBlocked:
             if not self.swallows:
                 raise
         return await StorageBucketKind.observe(self, location, known)
 
-    async def _with_its_own(self, name: str) -> None:
+    async def _write_by_new_client(self, name: str) -> None:
         client = HttpClient()
         try:
             await client.send(HttpRequest("DELETE", f"{self.address}/storage/v1/b/{name}"))
         finally:
             await client.close()
 
-    async def _with_a_foreign_one(self, name: str) -> None:
+    async def _write_by_aiohttp(self, name: str) -> None:
         async with aiohttp.ClientSession() as session, session.delete(f"{self.address}/storage/v1/b/{name}"):
             pass
 
 
-def meddling(kind: AnyKind, **options: Any) -> AnyKind:
-    """Such a kind, in the place of another."""
+def writing_kind(kind: AnyKind, **options: Any) -> AnyKind:
+    """The writing kind in place of `kind`."""
     assert isinstance(kind, StorageBucketKind)
-    return Meddling(kind.google, **options)
+    return WritingKind(kind.google, **options)
 
 
 def settings_of(workspace: Workspace, **environment: str) -> AppSettings:
-    """What a command at the workspace goes by."""
+    """The settings of a command in the workspace."""
     return AppSettings(
         f"sqlite:///{workspace.folder}/.setpoint/state.db", environment={**workspace.environment, **environment}
     )
 
 
 @asynccontextmanager
-async def looked_at(
+async def open_session(
     settings: AppSettings, file: Path | None = None, change: Callable[[AnyKind], AnyKind] | None = None
 ) -> AsyncIterator[PreviewSession]:
-    """The world that is there, or that was recorded; with the kind of buckets changed, if it is to be."""
+    """A preview of the live world or of a recorded one, with the kind of buckets changed by `change`."""
     async with open_preview(settings) if file is None else open_recorded(settings, read_world(file)) as preview:
         kinds = dict(preview.engine.kinds)
         if change is not None:
@@ -129,7 +129,7 @@ async def looked_at(
 
 
 def names(prefix: str, number: int) -> Sequence[str]:
-    """So many names."""
+    """`number` different names."""
     return [f"{prefix}-{one:04}" for one in range(number)]
 
 
@@ -137,18 +137,18 @@ def drift(workspace: Workspace) -> None:
     workspace.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/logs", {"versioning": {"enabled": True}}))
 
 
-def survey_of(
+def preview_report_of(
     workspace: Workspace, change: Callable[[AnyKind], AnyKind] | None = None, file: Path | None = None
 ) -> PreviewReport:
     async def main() -> PreviewReport:
-        async with looked_at(settings_of(workspace, **({} if file is None else CUT)), file, change) as preview:
-            return await preview.survey(lambda _: None)
+        async with open_session(settings_of(workspace, **({} if file is None else CUT)), file, change) as preview:
+            return await preview.preview_all(lambda _: None)
 
     return asyncio.run(main())
 
 
-def forge(workspace: Workspace) -> None:
-    """Puts a cookie on record that matches the live object."""
+def match_cookie_to_live(workspace: Workspace) -> None:
+    """Stores a cookie that matches the live object, so that it hides the drift."""
 
     async def main() -> None:
         async with open_engine(settings_of(workspace), StoreAccess.WRITE) as engine:

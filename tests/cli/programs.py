@@ -16,12 +16,12 @@ from typing import Final
 from tests.cli.screen import Screen, plain
 from tests.forking.processes import Process, Start, fork, is_forked
 
-# Long enough for a machine that is busy with other things: it is not waited for when all is well.
+# Long enough for a busy machine: a test that passes does not wait for it.
 DEADLINE: Final = 240.0
 _CTRL_C: Final = b"\x03"
-# As much as a reader of a failed test wants to see.
+# Of the output, in the message of a failed test.
 _SHOWN: Final = 2_000
-# Only who leads a session can have a terminal of its own, and Ctrl-C is for those who have one.
+# Only a session leader has a controlling terminal, which turns Ctrl-C into a signal.
 _TAKE_TERMINAL: Final = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
@@ -29,15 +29,15 @@ _TAKE_TERMINAL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A command line, and where and with what environment it is given."""
+    """A command line with its working folder and its environment."""
 
     command: Sequence[str]
     folder: Path
     environment: Mapping[str, str]
 
 
-def _hear_ctrl_c() -> None:
-    """A test run in the background ignores the signal, and so would the programs that it starts."""
+def _restore_sigint() -> None:
+    """Restores SIGINT: a test run in the background ignores it, and so would the programs that it starts."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -71,7 +71,7 @@ class Program:
         return self._process.wait(DEADLINE)
 
     def interrupt(self) -> None:
-        """Asks it to stop, as Ctrl-C does."""
+        """Sends SIGINT, as Ctrl-C does."""
         self.send(signal.SIGINT)
 
     def send(self, number: signal.Signals) -> None:
@@ -79,7 +79,7 @@ class Program:
         self._process.send_signal(number)
 
     def close(self) -> None:
-        """Ends it, if it is still there."""
+        """Kills it, if it is still running."""
         self._process.kill()
         self._process.wait()
         os.close(self._output)
@@ -134,7 +134,7 @@ class Terminal(Program):
 
 
 class Piped(Program):
-    """A program whose output is read from a pipe; what it says of errors as well, if that goes to STDOUT."""
+    """A program whose output is read from a pipe; with its standard error, if `errors` is STDOUT."""
 
     def __init__(self, call: Call, errors: int = subprocess.DEVNULL) -> None:
         reading, writing = os.pipe()
@@ -153,7 +153,7 @@ def _with_terminal(start: Start) -> "subprocess.Popen[bytes]":
         env=start.environment,
         cwd=start.folder,
         start_new_session=True,
-        preexec_fn=_hear_ctrl_c,
+        preexec_fn=_restore_sigint,
     )
 
 
@@ -165,5 +165,5 @@ def _in_pipe(start: Start) -> "subprocess.Popen[bytes]":
         stderr=start.stderr,
         env=start.environment,
         cwd=start.folder,
-        preexec_fn=_hear_ctrl_c,
+        preexec_fn=_restore_sigint,
     )

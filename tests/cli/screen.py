@@ -1,4 +1,4 @@
-"""What a terminal shows: of all that terminals can do, what our output makes use of."""
+"""A terminal emulator for the escape codes that our output uses."""
 
 import re
 from typing import Final
@@ -17,13 +17,13 @@ class Screen:
         self._rest = ""
         self.is_cursor_hidden = False
         self.was_cursor_hidden = False
-        # What comes back when a program leaves the screen that it had to itself.
-        self._behind: tuple[list[str], int, int] | None = None
+        # Restored when a program leaves the alternate screen.
+        self._main_screen: tuple[list[str], int, int] | None = None
 
     @property
-    def is_borrowed(self) -> bool:
-        """Whether a program has a screen to itself."""
-        return self._behind is not None
+    def is_alternate(self) -> bool:
+        """Whether the alternate screen is shown."""
+        return self._main_screen is not None
 
     @property
     def lines(self) -> list[str]:
@@ -42,7 +42,7 @@ class Screen:
                 self._put(text[at])
                 at += 1
             else:
-                self._obey(escape)
+                self._apply_escape(escape)
                 at = escape.end()
 
     def _put(self, character: str) -> None:
@@ -60,7 +60,7 @@ class Screen:
             self._lines[self._row] = line[: self._column].ljust(self._column) + character + line[self._column + 1 :]
             self._column += 1
 
-    def _obey(self, escape: re.Match[str]) -> None:
+    def _apply_escape(self, escape: re.Match[str]) -> None:
         match escape.groups():
             case (count, "A"):
                 # What has scrolled away cannot be reached any more.
@@ -71,11 +71,11 @@ class Screen:
                 self.is_cursor_hidden = letter == "l"
                 self.was_cursor_hidden |= self.is_cursor_hidden
             case ("?1049", "h"):
-                self._behind = (self._lines, self._row, self._column)
+                self._main_screen = (self._lines, self._row, self._column)
                 self._lines, self._row, self._column = [""], 0, 0
             case ("?1049", "l"):
-                assert self._behind is not None
-                (self._lines, self._row, self._column), self._behind = self._behind, None
+                assert self._main_screen is not None
+                (self._lines, self._row, self._column), self._main_screen = self._main_screen, None
             case ("", "H"):
                 self._row, self._column = max(len(self._lines) - self._rows, 0), 0
             case (_, "m"):

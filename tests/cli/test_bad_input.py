@@ -117,8 +117,8 @@ def _deep(text: str, rng: random.Random) -> str:
     return text + "  odd: " + "[" * rng.choice([10, 300, 5000]) + "\n"
 
 
-# Ten thousand when the laws are looked at closely.
-SPOILED = min(10_000, 20 * settings().max_examples)
+# Ten thousand with `make laws`.
+MUTATED = min(10_000, 20 * settings().max_examples)
 MUTATIONS: list[Callable[[str, random.Random], str]] = [
     _truncated,
     _with_odd_text,
@@ -132,14 +132,14 @@ MUTATIONS: list[Callable[[str, random.Random], str]] = [
 
 
 @pytest.mark.laws
-def test_spoiled_manifests_are_taken_or_refused_with_a_place_and_never_crash(tmp_path: Path) -> None:
+def test_a_mutated_manifest_is_accepted_or_refused_with_file_and_line(tmp_path: Path) -> None:
     rng = random.Random(20260105)
     file = tmp_path / "m.yaml"
 
     async def judge() -> list[str]:
         refused: list[str] = []
         async with open_engine(AppSettings("memory:"), StoreAccess.WRITE) as engine:
-            for _ in range(SPOILED):
+            for _ in range(MUTATED):
                 text = rng.choice([BUCKET, DATABASE, f"{BUCKET}---\n{DATABASE}"])
                 for _ in range(rng.choice([1, 1, 2])):
                     text = rng.choice(MUTATIONS)(text, rng)
@@ -152,7 +152,7 @@ def test_spoiled_manifests_are_taken_or_refused_with_a_place_and_never_crash(tmp
 
     refused = asyncio.run(judge())
 
-    assert len(refused) > SPOILED / 2
+    assert len(refused) > MUTATED / 2
     assert all("m.yaml" in message for message in refused)
     assert max(map(len, refused)) < 2_000
 
@@ -175,7 +175,7 @@ def test_a_refused_manifest_leaves_the_store_as_it_was(tmp_path: Path, mutation:
         async with open_engine(settings, StoreAccess.READ) as engine:
             return [dict(one.document) for one in (await engine.store.list()).resources]
 
-    async def story() -> int:
+    async def count_refused() -> int:
         await applied(DATABASE)
         count = 0
         for _ in range(25):
@@ -185,4 +185,4 @@ def test_a_refused_manifest_leaves_the_store_as_it_was(tmp_path: Path, mutation:
                 assert await stored() == before
         return count
 
-    assert asyncio.run(story()) > 0
+    assert asyncio.run(count_refused()) > 0

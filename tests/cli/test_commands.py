@@ -1,4 +1,4 @@
-"""The commands that there are."""
+"""The help of all commands, the demo, and its SVG."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from setpoint import __version__
 from setpoint.cli.entry import COMMAND_HELP, help_text
 from setpoint.cli.main import main
 
-PICTURE = Path("docs/demo.svg")
+DEMO_SVG = Path("docs/demo.svg")
 
 
 def _run(*arguments: str) -> str:
@@ -30,13 +30,11 @@ def test_help_names_every_command(flag: str) -> None:
     assert "version" in shown
 
 
-def test_the_demo_tells_the_whole_story_and_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_runs_every_part_and_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
 
-    told = _run("demo")
+    output = _run("demo")
 
     for line in (
         "create: not there yet",
@@ -49,7 +47,7 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing_behind(
         'spec.location cannot change from "EU" to "US"',
         "StorageBucket default/build-logs deleted",
     ):
-        assert line in told
+        assert line in output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -66,8 +64,8 @@ def test_completion_prints_a_script(shell: str) -> None:
     assert "_SETPOINT_COMPLETE" in _run("completion", shell)
 
 
-def test_the_picture_in_the_readme_is_what_the_demo_draws(tmp_path: Path) -> None:
+def test_the_svg_in_the_readme_is_the_output_of_the_demo(tmp_path: Path) -> None:
     drawn = tmp_path / "demo.svg"
     _run("demo", "--svg", str(drawn))
 
-    assert drawn.read_text(encoding="utf-8") == PICTURE.read_text(encoding="utf-8")
+    assert drawn.read_text(encoding="utf-8") == DEMO_SVG.read_text(encoding="utf-8")

@@ -40,7 +40,7 @@ def test_bash_completes_a_word(workspace: Workspace, words: str, completed: list
 
 
 @pytest.mark.parametrize(("shell", "at"), [("zsh", "1"), ("fish", "ap")])
-def test_other_shells_get_a_script_and_the_answers_it_asks_for(workspace: Workspace, shell: str, at: str) -> None:
+def test_zsh_and_fish_get_a_script_and_its_completions(workspace: Workspace, shell: str, at: str) -> None:
     script = workspace.run("completion", shell)
     answer = workspace.run(_SETPOINT_COMPLETE=f"{shell}_complete", COMP_WORDS="setpoint ap", COMP_CWORD=at)
 

@@ -23,18 +23,18 @@ def crds(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["crds", *arguments])
 
 
-def test_prints_every_kind_as_a_document_of_its_own() -> None:
+def test_crds_prints_a_document_for_each_kind() -> None:
     printed = crds()
 
     assert printed.exit_code == 0
     assert [one["metadata"]["name"] for one in yaml.safe_load_all(printed.output)] == NAMES
 
 
-def test_yaml_comes_without_aliases() -> None:
+def test_the_yaml_has_no_aliases() -> None:
     assert "&id" not in crds().output
 
 
-def test_json_is_a_list_that_kubectl_takes() -> None:
+def test_the_json_is_a_list_as_kubectl_accepts_it() -> None:
     listed = json.loads(crds("-o", "json").output)
 
     assert (listed["apiVersion"], listed["kind"]) == ("v1", "List")
@@ -47,13 +47,13 @@ def test_a_kind_is_named_in_any_case_singular_or_plural(word: str) -> None:
     assert json.loads(crds(word, "-o", "json").output)["kind"] == "CustomResourceDefinition"
 
 
-def test_several_kinds_come_in_the_order_they_are_named_in() -> None:
+def test_several_kinds_are_printed_in_the_order_of_the_arguments() -> None:
     printed = crds("StorageBucket", "SQLUser").output
 
     assert [one["spec"]["names"]["kind"] for one in yaml.safe_load_all(printed)] == ["StorageBucket", "SQLUser"]
 
 
-def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
+def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
     refused = crds("Bucket")
 
     assert refused.exit_code == 1

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cli.workspace import Workspace, surroundings
+from tests.cli.workspace import Workspace, user_environment
 
 MADE_BEFORE: Final = Path(__file__).parent.parent / "data" / "version_0_1"
 RECONCILED: Final = [
@@ -33,7 +33,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     shutil.copy(MADE_BEFORE / "manifests.yaml", tmp_path / "manifest.yaml")
     cloud_state = tmp_path / "cloud.json"
     shutil.copy(MADE_BEFORE / "cloud.json", cloud_state)
-    with Workspace(tmp_path, {**surroundings(), "OPERATOR_IMAGE_NAME": "operator:1"}, cloud_state) as workspace:
+    with Workspace(tmp_path, {**user_environment(), "OPERATOR_IMAGE_NAME": "operator:1"}, cloud_state) as workspace:
         yield workspace
 
 
@@ -44,7 +44,7 @@ def _previews(workspace: Workspace, *arguments: str) -> list[dict[str, Any]]:
     return previews
 
 
-def test_what_it_kept_is_in_sync_by_its_cookies_and_without_them(workspace: Workspace) -> None:
+def test_the_resources_of_an_earlier_version_are_in_sync_with_and_without_cookies(workspace: Workspace) -> None:
     previews = _previews(workspace, "--all")
 
     assert sorted(f"{one['kind']}/{one['name']}" for one in previews) == RECONCILED
@@ -52,7 +52,7 @@ def test_what_it_kept_is_in_sync_by_its_cookies_and_without_them(workspace: Work
     assert all("withoutCookie" not in one for one in previews)
 
 
-def test_a_step_writes_nothing_to_the_cloud_and_keeps_every_cookie(workspace: Workspace) -> None:
+def test_a_step_on_an_earlier_store_writes_nothing_and_keeps_every_cookie(workspace: Workspace) -> None:
     def cookies() -> dict[str, Any]:
         found = json.loads(workspace.run("get", "StorageBucket", "-o", "json").stdout)
         return {one["metadata"]["name"]: one["status"]["lastModifiedCookie"] for one in found}
@@ -66,7 +66,7 @@ def test_a_step_writes_nothing_to_the_cloud_and_keeps_every_cookie(workspace: Wo
     assert workspace.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0
 
 
-def test_what_its_last_step_did_is_explained(workspace: Workspace) -> None:
+def test_the_last_step_of_an_earlier_version_is_explained(workspace: Workspace) -> None:
     done = workspace.run("explain", "StorageBucket/kept-bucket")
 
     assert done.returncode == 0, done.stderr
@@ -74,13 +74,13 @@ def test_what_its_last_step_did_is_explained(workspace: Workspace) -> None:
     assert "setpoint apply" in done.stdout
 
 
-def test_its_events_are_shown(workspace: Workspace) -> None:
+def test_the_events_of_an_earlier_version_are_shown(workspace: Workspace) -> None:
     shown = workspace.run("events", "StorageBucket/kept-bucket").stdout
 
     assert [reason in shown for reason in ("Created", "UpToDate")] == [True, True]
 
 
-def test_a_world_that_it_recorded_is_planned_offline(workspace: Workspace) -> None:
+def test_a_world_recorded_by_an_earlier_version_is_planned_offline(workspace: Workspace) -> None:
     previews = _previews(workspace, "--world", str(MADE_BEFORE / "before.world"))
 
     assert sorted(f"{one['kind']}/{one['name']}" for one in previews) == RECONCILED

@@ -1,11 +1,11 @@
-"""Events as they come, and what `explain` says of the next look."""
+"""Events as they come, and when `explain` expects the next step."""
 
 import json
 
 from tests.cli.workspace import Workspace, bucket
 
 
-def test_events_can_be_watched_by_programs(workspace: Workspace) -> None:
+def test_events_are_watched_as_json_lines(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
     watching = workspace.piped("events", "-w", "-o", "json")
     watching.until(lambda: "logs" in watching.text)
@@ -20,7 +20,7 @@ def test_events_can_be_watched_by_programs(workspace: Workspace) -> None:
     assert len({json.dumps(one, sort_keys=True) for one in lines}) == len(lines)
 
 
-def test_the_header_of_events_stands_once(workspace: Workspace) -> None:
+def test_a_watch_of_events_prints_its_header_once(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
     terminal = workspace.terminal("events", "-w")
     terminal.until_shown("logs")
@@ -33,18 +33,18 @@ def test_the_header_of_events_stands_once(workspace: Workspace) -> None:
     assert [line.split()[0] for line in terminal.lines if line.strip()].count("WHEN") == 1
 
 
-def test_explain_says_who_looks_next(workspace: Workspace) -> None:
+def test_explain_says_which_process_takes_the_next_step(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
     alone = workspace.run("explain", "StorageBucket/logs").stdout
     workspace.daemon()
 
     together = workspace.run("explain", "StorageBucket/logs").stdout
 
-    assert "next look: with the next `setpoint apply` or `setpoint reconcile`" in alone
-    assert "next look: by the running process, at the latest" in together
+    assert "next step: with the next `setpoint apply` or `setpoint reconcile`" in alone
+    assert "next step: by the running process, at the latest" in together
 
 
-def test_get_of_what_is_not_there_says_so(workspace: Workspace) -> None:
+def test_get_of_an_undeclared_resource_is_an_error(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
 
     missing = workspace.run("get", "StorageBucket/nosuch")
@@ -55,7 +55,7 @@ def test_get_of_what_is_not_there_says_so(workspace: Workspace) -> None:
     )
 
 
-def test_a_plan_that_could_not_be_made_has_failed(workspace: Workspace) -> None:
+def test_a_plan_that_raises_exits_with_failure(workspace: Workspace) -> None:
     workspace.write(bucket("logs"))
 
     planned = workspace.run("plan", "-f", "manifest.yaml", STORAGE_EMULATOR_HOST="http://127.0.0.1:1")
@@ -63,7 +63,7 @@ def test_a_plan_that_could_not_be_made_has_failed(workspace: Workspace) -> None:
     assert (planned.returncode, "failed: GET /storage/v1/b/logs: cannot connect" in planned.stdout) == (1, True)
 
 
-def test_what_took_an_operation_is_told_as_what_it_was_begun_for(workspace: Workspace) -> None:
+def test_the_end_of_an_operation_is_shown_as_the_action_that_started_it(workspace: Workspace) -> None:
     manifest = """\
 apiVersion: sql.cnrm.cloud.google.com/v1beta1
 kind: SQLInstance

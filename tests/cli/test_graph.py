@@ -40,7 +40,7 @@ def _links(graph: Any) -> set[tuple[str, str, str, str]]:
     }
 
 
-def test_what_a_file_would_declare_can_be_drawn_before_it_is(workspace: Workspace) -> None:
+def test_manifests_in_a_file_can_be_drawn_before_they_are_applied(workspace: Workspace) -> None:
     workspace.write(database("orders", "{name: db}"), instance("db", after="StorageBucket/logs"))
 
     graph = _graph(workspace, "-f", "manifest.yaml")
@@ -53,13 +53,13 @@ def test_what_a_file_would_declare_can_be_drawn_before_it_is(workspace: Workspac
     assert _links(graph) == {("logs", "db", "order", ""), ("db", "orders", "ready", "spec.instanceRef")}
 
 
-def test_everything_comes_after_what_it_needs(workspace: Workspace) -> None:
+def test_every_node_comes_after_its_dependencies(workspace: Workspace) -> None:
     workspace.write(database("a", "{name: z}"), instance("z"))
 
     assert [node["name"] for node in _graph(workspace, "-f", "manifest.yaml")["nodes"]] == ["z", "a"]
 
 
-def test_each_has_the_state_that_is_on_record(workspace: Workspace) -> None:
+def test_every_node_has_its_state_on_record(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"), database("orders", "{name: db}"))
 
     graph = _graph(workspace)
@@ -73,7 +73,7 @@ def test_each_has_the_state_that_is_on_record(workspace: Workspace) -> None:
     assert orders["message"] == "reference SQLInstance default/db is not found"
 
 
-def test_people_see_each_below_the_last_that_it_needs(workspace: Workspace) -> None:
+def test_in_text_a_resource_is_below_its_last_dependency(workspace: Workspace) -> None:
     workspace.write(
         bucket("logs"),
         instance("db", after="StorageBucket/logs"),
@@ -90,7 +90,7 @@ def test_people_see_each_below_the_last_that_it_needs(workspace: Workspace) -> N
     )
 
 
-def test_those_who_wait_for_each_other_are_named(workspace: Workspace) -> None:
+def test_a_cycle_is_named_and_fails(workspace: Workspace) -> None:
     workspace.write(instance("one", after="SQLInstance/two"), instance("two", after="SQLInstance/one"))
 
     done = workspace.run("graph", "-f", "manifest.yaml", "-o", "json")
@@ -100,7 +100,7 @@ def test_those_who_wait_for_each_other_are_named(workspace: Workspace) -> None:
     assert "no order can satisfy this" in done.stderr
 
 
-def test_only_those_that_are_named_and_what_they_need(workspace: Workspace) -> None:
+def test_only_the_named_resources_and_their_dependencies_are_drawn(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"), bucket("others"), database("orders", "{name: db}"))
 
     assert set(_states(_graph(workspace, "SQLDatabase/orders"))) == {"SQLInstance/db", "SQLDatabase/orders"}
@@ -108,7 +108,7 @@ def test_only_those_that_are_named_and_what_they_need(workspace: Workspace) -> N
 
 
 @pytest.mark.parametrize("form", ["dot", "mermaid"])
-def test_other_tools_can_draw_it(workspace: Workspace, form: str) -> None:
+def test_the_output_for_graphviz_and_mermaid(workspace: Workspace, form: str) -> None:
     workspace.write(database("orders", "{name: db}"), instance("db"))
 
     drawn = workspace.run("graph", "-f", "manifest.yaml", "-o", form).stdout
@@ -120,7 +120,7 @@ def test_other_tools_can_draw_it(workspace: Workspace, form: str) -> None:
     assert expected[form] in drawn
 
 
-def test_quotes_in_a_path_break_no_drawing() -> None:
+def test_quotes_in_a_path_are_escaped() -> None:
     one, two = (ResourceRef("g", "Kind", "default", name) for name in ("one", "two"))
     link = GraphEdge(one, two, EdgeType.VALUE, 'metadata.labels["app.kubernetes.io/name"]')
     graph = DependencyGraph((GraphNode(one, NodeState.READY), GraphNode(two, NodeState.BLOCKED)), (link,))
@@ -137,7 +137,9 @@ def test_quotes_in_a_path_break_no_drawing() -> None:
         ("SQLInstance/a/b/c", "names no resource"),
     ],
 )
-def test_an_order_that_names_nothing_is_refused(workspace: Workspace, annotation: str, complaint: str) -> None:
+def test_a_depends_on_annotation_without_a_resource_is_refused(
+    workspace: Workspace, annotation: str, complaint: str
+) -> None:
     workspace.write(instance("db", after=annotation))
     done = workspace.run("apply", "-f", "manifest.yaml")
 

@@ -24,7 +24,7 @@ def _write(folder: Path, name: str, text: str | bytes) -> str:
     return str(file)
 
 
-def test_a_file_may_hold_several(tmp_path: Path) -> None:
+def test_a_file_may_hold_several_manifests(tmp_path: Path) -> None:
     file = _write(tmp_path, "a.yaml", GADGET.format("a") + "---\n" + GADGET.format("b"))
 
     assert [str(manifest.ref) for manifest in load_manifests([file])] == ["Gadget default/a", "Gadget default/b"]
@@ -43,14 +43,14 @@ def test_a_folder_is_searched_for_yaml_and_json_in_order(tmp_path: Path) -> None
     ]
 
 
-def test_a_list_is_taken_apart(tmp_path: Path) -> None:
+def test_a_list_is_split_into_its_items(tmp_path: Path) -> None:
     items = "".join(f"- apiVersion: v1\n  kind: Secret\n  metadata: {{name: {name}}}\n" for name in "ab")
     file = _write(tmp_path, "a.yaml", f"apiVersion: v1\nkind: List\nitems:\n{items}")
 
     assert [one.ref.name for one in load_manifests([file])] == ["a", "b"]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     file = _write(tmp_path, "a.yaml", b"\xef\xbb\xbf" + GADGET.format("a").encode())
 
     assert load_manifests([file])[0].ref.name == "a"
@@ -75,7 +75,9 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_file_and_line(tmp_path: Path, text: str | bytes, message: str | None) -> None:
+def test_an_invalid_manifest_is_reported_with_file_and_line(
+    tmp_path: Path, text: str | bytes, message: str | None
+) -> None:
     file = _write(tmp_path, "a.yaml", text)
     if message is None:
         assert load_manifests([file])[0].tree["spec"] == {"x": ".inf"}

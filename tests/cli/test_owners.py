@@ -1,18 +1,18 @@
-"""Owners and their children on the command line: what is told of whose value stands."""
+"""Owners and their children on the command line: plans, edits, adoption and transfer."""
 
 import pytest
 import yaml
 
-from tests.cli.trustees import KBS, POLICY, ROLLING, Keeper, trustee
+from tests.cli.trustees import KBS, POLICY, ROLLING, TrusteeCommands, trustee
 from tests.cli.workspace import Workspace
 
 
 @pytest.fixture
-def keeper(workspace: Workspace) -> Keeper:
+def commands(workspace: Workspace) -> TrusteeCommands:
     """A workspace in which a Trustee was just created."""
-    keeper = Keeper(workspace)
-    keeper.apply(trustee())
-    return keeper
+    commands = TrusteeCommands(workspace)
+    commands.apply(trustee())
+    return commands
 
 
 def _words(lines: list[str]) -> list[str]:
@@ -20,12 +20,12 @@ def _words(lines: list[str]) -> list[str]:
     return [" ".join(line.split()) for line in lines]
 
 
-# --- Making ----------------------------------------------------------------------------------------------------------
+# --- Create -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_tells_of_new_children_in_a_line_each(workspace: Workspace) -> None:
+def test_a_plan_has_one_line_for_each_new_child(workspace: Workspace) -> None:
     workspace.write(trustee())
-    code, lines = Keeper(workspace).run("plan", "-f", "manifest.yaml")
+    code, lines = TrusteeCommands(workspace).run("plan", "-f", "manifest.yaml")
 
     assert (code, _words(lines)) == (
         2,
@@ -44,8 +44,8 @@ def test_a_plan_tells_of_new_children_in_a_line_each(workspace: Workspace) -> No
     )
 
 
-def test_an_apply_says_what_was_done_and_what_is_still_missing(workspace: Workspace) -> None:
-    assert Keeper(workspace).apply(trustee()) == (
+def test_an_apply_shows_its_writes_and_what_the_owner_waits_for(workspace: Workspace) -> None:
+    assert TrusteeCommands(workspace).apply(trustee()) == (
         0,
         [
             f"KbsConfig default/trustee-kbs-config created, rolling out: {ROLLING}",
@@ -55,8 +55,8 @@ def test_an_apply_says_what_was_done_and_what_is_still_missing(workspace: Worksp
     )
 
 
-def test_an_object_that_is_not_reconciled_has_no_state(keeper: Keeper) -> None:
-    rows = [line.split() for line in keeper.run("get")[1][1:]]
+def test_an_object_that_is_not_reconciled_has_no_state(commands: TrusteeCommands) -> None:
+    rows = [line.split() for line in commands.run("get")[1][1:]]
 
     assert {row[0]: row[3:5] for row in rows} == {
         "ConfigMap": ["-", "-"],
@@ -68,36 +68,36 @@ def test_an_object_that_is_not_reconciled_has_no_state(keeper: Keeper) -> None:
     }
 
 
-def test_a_graph_shows_a_child_below_its_owner(keeper: Keeper) -> None:
-    owner, child = (line.split(" waiting")[0] for line in keeper.run("graph")[1])
+def test_a_graph_shows_a_child_below_its_owner(commands: TrusteeCommands) -> None:
+    owner, child = (line.split(" waiting")[0] for line in commands.run("graph")[1])
 
     assert (owner, child) == ("TrusteeConfig default/trustee", "└── KbsConfig default/trustee-kbs-config")
-    assert keeper.run("graph")[1][1].endswith("← made by it")
+    assert commands.run("graph")[1][1].endswith("← made by it")
     assert '"TrusteeConfig default/trustee" -> "KbsConfig default/trustee-kbs-config" [label="makes"];' in " ".join(
-        keeper.run("graph", "-o", "dot")[1]
+        commands.run("graph", "-o", "dot")[1]
     )
 
 
 # --- Editing ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_edit_of_a_child_is_judged_in_the_same_command(keeper: Keeper) -> None:
-    code, lines = keeper.edit(KBS, KbsDeploymentSpec={"replicas": 3}, kbsServiceType="NodePort", KbsEnvVars={})
+def test_an_edit_of_a_child_is_merged_in_the_same_command(commands: TrusteeCommands) -> None:
+    code, lines = commands.edit(KBS, KbsDeploymentSpec={"replicas": 3}, kbsServiceType="NodePort", KbsEnvVars={})
 
     assert (code, lines[-1].partition(":")[0]) == (0, "TrusteeConfig default/trustee updated, not ready")
-    explained = _words(keeper.run("explain", "TrusteeConfig/trustee")[1])
+    explained = _words(commands.run("explain", "TrusteeConfig/trustee")[1])
     assert explained[2:6] == [
         "~ KbsConfig/trustee-kbs-config",
-        '~ spec.kbsServiceType "NodePort" → unset put back: the owner manages it',
+        '~ spec.kbsServiceType "NodePort" → unset reverted: the owner manages it',
         "= spec.KbsDeploymentSpec.replicas 3 kept (a person's edit)",
         "= spec.KbsEnvVars.RUST_LOG unset kept away (a person removed it)",
     ]
-    assert keeper.tree("Service/kbs-service")["spec"]["type"] == "ClusterIP"
+    assert commands.tree("Service/kbs-service")["spec"]["type"] == "ClusterIP"
 
 
-def test_a_plan_of_an_edit_says_what_its_owner_would_do(keeper: Keeper) -> None:
-    keeper.workspace.write(POLICY)
-    code, lines = keeper.run("plan", "-f", "manifest.yaml")
+def test_the_plan_of_an_edited_child_shows_the_plan_of_its_owner(commands: TrusteeCommands) -> None:
+    commands.workspace.write(POLICY)
+    code, lines = commands.run("plan", "-f", "manifest.yaml")
 
     assert (code, _words(lines)) == (
         0,
@@ -111,87 +111,87 @@ def test_a_plan_of_an_edit_says_what_its_owner_would_do(keeper: Keeper) -> None:
     )
 
 
-def test_a_child_that_is_applied_without_its_owner_is_still_its_owners(keeper: Keeper) -> None:
-    keeper.apply(POLICY)
+def test_a_child_applied_without_its_owner_keeps_its_owner_reference(commands: TrusteeCommands) -> None:
+    commands.apply(POLICY)
 
-    (owner,) = keeper.tree("ConfigMap/trustee-resource-policy")["metadata"]["ownerReferences"]
+    (owner,) = commands.tree("ConfigMap/trustee-resource-policy")["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("TrusteeConfig", "trustee")
 
 
-def test_a_conflict_is_told_as_one(keeper: Keeper) -> None:
-    keeper.apply(POLICY)
-    keeper.apply(trustee("Restricted"))
+def test_a_merge_conflict_is_shown_in_the_plan(commands: TrusteeCommands) -> None:
+    commands.apply(POLICY)
+    commands.apply(trustee("Restricted"))
 
-    described = " ".join(_words(keeper.run("describe", "TrusteeConfig/trustee")[1]))
+    described = " ".join(_words(commands.run("describe", "TrusteeConfig/trustee")[1]))
     assert 'Edited 1 conflicting: ConfigMap default/trustee-resource-policy data["resource-policy.rego"]' in described
     assert "Warned spec.httpsSpec.tlsSecretName is not set" in described
     assert "lastGenerated" not in described
 
 
-def test_an_unedited_value_that_is_no_longer_generated_is_removed(keeper: Keeper) -> None:
-    keeper.workspace.write(trustee("Restricted"))
+def test_an_unedited_value_that_is_no_longer_generated_is_removed(commands: TrusteeCommands) -> None:
+    commands.workspace.write(trustee("Restricted"))
 
-    lines = _words(keeper.run("plan", "-f", "manifest.yaml")[1])
-    told = "removed: no longer generated, and not edited"
+    lines = _words(commands.run("plan", "-f", "manifest.yaml")[1])
+    reason = "removed: no longer generated, and not edited"
     assert [line for line in lines if "KbsEnvVars" in line] == [
-        f'~ spec.KbsEnvVars {{"RUST_LOG":"debug"}} → unset {told}'
+        f'~ spec.KbsEnvVars {{"RUST_LOG":"debug"}} → unset {reason}'
     ]
 
 
-def test_a_deleted_child_is_made_again(keeper: Keeper) -> None:
-    keeper.run("delete", "ConfigMap/trustee-resource-policy")
+def test_a_deleted_child_is_made_again(commands: TrusteeCommands) -> None:
+    commands.run("delete", "ConfigMap/trustee-resource-policy")
 
-    assert _words(list(keeper.changes())) == ["+ ConfigMap/trustee-resource-policy created"]
-    assert keeper.run("reconcile")[0] == 0
-    assert keeper.tree("ConfigMap/trustee-resource-policy")["kind"] == "ConfigMap"
+    assert _words(list(commands.changes())) == ["+ ConfigMap/trustee-resource-policy created"]
+    assert commands.run("reconcile")[0] == 0
+    assert commands.tree("ConfigMap/trustee-resource-policy")["kind"] == "ConfigMap"
 
 
 def test_an_object_without_an_owner_is_shown_as_adopted(workspace: Workspace) -> None:
-    keeper = Keeper(workspace)
-    keeper.apply(POLICY)
+    commands = TrusteeCommands(workspace)
+    commands.apply(POLICY)
     workspace.write(trustee())
 
-    lines = _words(keeper.run("plan", "-f", "manifest.yaml")[1])
+    lines = _words(commands.run("plan", "-f", "manifest.yaml")[1])
     assert "~ metadata.ownerReferences adopted: it had no owner" in lines
 
 
-# --- Plain objects ----------------------------------------------------------------------------------------------------
+# --- Unreconciled objects ---------------------------------------------------------------------------------------------
 
 
-def test_objects_that_owners_make_or_read_are_taken_and_no_others(workspace: Workspace) -> None:
-    keeper = Keeper(workspace)
+def test_only_objects_that_owners_generate_or_read_are_accepted(workspace: Workspace) -> None:
+    commands = TrusteeCommands(workspace)
     volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: certificates}\n"
 
-    assert keeper.apply(POLICY, volume) == (0, [])
-    code, (line,) = keeper.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
+    assert commands.apply(POLICY, volume) == (0, [])
+    code, (line,) = commands.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
     assert (code, line.partition(";")[0]) == (1, "error: manifest.yaml:1: Pod default/p: no kind Pod is known here")
 
 
-def test_a_running_process_takes_them_as_well(keeper: Keeper) -> None:
-    keeper.workspace.daemon()
+def test_the_daemon_accepts_the_same_objects(commands: TrusteeCommands) -> None:
+    commands.workspace.daemon()
 
-    assert keeper.apply(POLICY) == (0, [])
-    assert keeper.tree("ConfigMap/trustee-resource-policy")["data"] == {"resource-policy.rego": "mine"}
-
-
-# --- Moving -----------------------------------------------------------------------------------------------------------
+    assert commands.apply(POLICY) == (0, [])
+    assert commands.tree("ConfigMap/trustee-resource-policy")["data"] == {"resource-policy.rego": "mine"}
 
 
-def _moved(keeper: Keeper, *options: str) -> tuple[Keeper, list[str]]:
-    """In another store, and what the export said."""
-    told = keeper.run("export", "--to", "export.yaml", *options)[1]
-    elsewhere = Keeper(keeper.workspace, "--store", "sqlite:///new.db")
+# --- Transfer ---------------------------------------------------------------------------------------------------------
+
+
+def _transferred(commands: TrusteeCommands, *options: str) -> tuple[TrusteeCommands, list[str]]:
+    """The commands on another store after the import, and the output of the export."""
+    lines = commands.run("export", "--to", "export.yaml", *options)[1]
+    elsewhere = TrusteeCommands(commands.workspace, "--store", "sqlite:///new.db")
     assert elsewhere.run("import", "-f", "export.yaml")[0] == 0
-    return elsewhere, told
+    return elsewhere, lines
 
 
-def test_an_edit_is_known_as_one_in_another_store(keeper: Keeper) -> None:
-    keeper.apply(POLICY)
-    keeper.edit(KBS, KbsDeploymentSpec={"replicas": 3})
+def test_an_edit_is_kept_after_a_transfer_to_another_store(commands: TrusteeCommands) -> None:
+    commands.apply(POLICY)
+    commands.edit(KBS, KbsDeploymentSpec={"replicas": 3})
 
-    elsewhere, told = _moved(keeper, "--with-secrets")
+    elsewhere, lines = _transferred(commands, "--with-secrets")
 
-    assert told == ["2 resources, 5 objects beside them, and 2 Secrets in export.yaml, which only you can read"]
+    assert lines == ["2 resources, 5 objects beside them, and 2 Secrets in export.yaml, which only you can read"]
     assert [line for line in elsewhere.changes() if line.startswith("+")] == []
     elsewhere.run("reconcile")
     elsewhere.apply(trustee("Restricted"))
@@ -201,19 +201,19 @@ def test_an_edit_is_known_as_one_in_another_store(keeper: Keeper) -> None:
     assert (spec["KbsDeploymentSpec"], spec.get("KbsEnvVars", {})) == ({"replicas": 3}, {})
 
 
-def test_the_keys_of_an_owner_go_along_with_secrets_only(keeper: Keeper) -> None:
-    elsewhere, told = _moved(keeper)
+def test_the_generated_keys_of_an_owner_are_exported_with_secrets_only(commands: TrusteeCommands) -> None:
+    elsewhere, lines = _transferred(commands)
 
-    assert told[0].startswith(
+    assert lines[0].startswith(
         "the Secrets of owners are not exported, and keys that were generated for one are generated anew"
     )
     assert "+ Secret/trustee-auth-secret created" in _words(list(elsewhere.changes()))
 
 
-def test_children_go_along_with_their_owner_and_belong_to_the_one_that_is_there(keeper: Keeper) -> None:
-    keeper.run("export", "TrusteeConfig/trustee", "--with-secrets", "--to", "export.yaml")
-    text = (keeper.workspace.folder / "export.yaml").read_text(encoding="utf-8")
-    elsewhere = Keeper(keeper.workspace, "--store", "sqlite:///new.db")
+def test_children_are_exported_with_their_owner_and_refer_to_the_imported_one(commands: TrusteeCommands) -> None:
+    commands.run("export", "TrusteeConfig/trustee", "--with-secrets", "--to", "export.yaml")
+    text = (commands.workspace.folder / "export.yaml").read_text(encoding="utf-8")
+    elsewhere = TrusteeCommands(commands.workspace, "--store", "sqlite:///new.db")
     elsewhere.run("import", "-f", "export.yaml")
     elsewhere.run("reconcile")
 
@@ -223,15 +223,15 @@ def test_children_go_along_with_their_owner_and_belong_to_the_one_that_is_there(
     assert owner["uid"] == elsewhere.tree("TrusteeConfig/trustee")["metadata"]["uid"]
 
 
-def test_an_object_is_not_exported_by_itself(keeper: Keeper) -> None:
-    assert keeper.run("export", "ConfigMap/trustee-resource-policy") == (
+def test_an_object_is_not_exported_by_itself(commands: TrusteeCommands) -> None:
+    assert commands.run("export", "ConfigMap/trustee-resource-policy") == (
         1,
         ["error: ConfigMap: it is exported with the resource that makes or reads it: name that one"],
     )
 
 
-def test_importing_twice_writes_nothing_twice(keeper: Keeper) -> None:
-    elsewhere, _ = _moved(keeper, "--with-secrets")
+def test_a_second_import_writes_nothing(commands: TrusteeCommands) -> None:
+    elsewhere, _ = _transferred(commands, "--with-secrets")
 
     code, lines = elsewhere.run("import", "-f", "export.yaml")
     assert (code, [line.split()[-1] for line in lines[:2]]) == (0, ["unchanged", "unchanged"])

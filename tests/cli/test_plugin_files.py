@@ -15,7 +15,7 @@ def _put(file: Path, text: str) -> FileChange:
     return put_file(file, text, mode=0o755, setting="--plugins")
 
 
-def test_many_who_install_at_once_do_not_get_in_each_others_way(tmp_path: Path) -> None:
+def test_concurrent_installs_leave_one_complete_file(tmp_path: Path) -> None:
     file = tmp_path / "1.0.0" / "linux_amd64" / "launcher"
     with ThreadPoolExecutor(8) as pool:
         changes = list(pool.map(lambda _: _put(file, "the text"), range(64)))
@@ -26,7 +26,7 @@ def test_many_who_install_at_once_do_not_get_in_each_others_way(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("before", [None, "the old text"])
-def test_a_disk_that_is_full_leaves_what_was_there(
+def test_a_full_disk_leaves_the_file_unchanged(
     tmp_path: Path, before: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "1.0.0" / "linux_amd64" / "launcher"

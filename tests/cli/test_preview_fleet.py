@@ -1,4 +1,4 @@
-"""Many resources before an upgrade: what is found, what is not, and how long it takes."""
+"""Previews of a fleet before an upgrade: findings with and without cookies."""
 
 import asyncio
 import time
@@ -20,15 +20,15 @@ from setpoint.localcloud.server import LocalCloud
 from setpoint.preview import make_recording
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import pack_world, unpack_world
-from tests.cli.fleets import BUCKET, looked_at, names, with_changed_default, with_revision
+from tests.cli.fleets import BUCKET, names, open_session, with_changed_default, with_revision
 
-MANY: Final = 250
-GONE: Final = "http://127.0.0.1:1"
+MANY: Final = 1_000
+STOPPED: Final = "http://127.0.0.1:1"
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A recorded world with many buckets in it, with their cookies and without."""
+    """A recorded world with many buckets, with cookies and without."""
 
     with_cookies: Path
     without: Path
@@ -73,7 +73,7 @@ async def _made(folder: Path) -> AsyncIterator[Fleet]:
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
-    """The cloud is gone by the time of the preview."""
+    """A recorded fleet; the local cloud has stopped by the time of the preview."""
 
     async def main() -> Fleet:
         async with _made(tmp_path_factory.mktemp("fleet")) as fleet:
@@ -82,38 +82,38 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     return asyncio.run(main())
 
 
-def _survey(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> PreviewReport:
+def _report(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> PreviewReport:
     async def main() -> PreviewReport:
-        settings = AppSettings("memory:", environment={"STORAGE_EMULATOR_HOST": GONE})
-        async with looked_at(settings, file, change) as preview:
-            return await preview.survey(lambda _: None)
+        settings = AppSettings("memory:", environment={"STORAGE_EMULATOR_HOST": STOPPED})
+        async with open_session(settings, file, change) as preview:
+            return await preview.preview_all(lambda _: None)
 
     started = time.perf_counter()
     found = asyncio.run(main())
-    # A time is for people: no test fails because of one.
+    # Only printed: no assertion depends on a time.
     print(f"{len(found.found)} resources, both ways: {time.perf_counter() - started:.2f} s")  # noqa: T201
     return found
 
 
 def test_a_kind_that_is_unchanged_has_nothing_to_write(fleet: Fleet) -> None:
-    assert _survey(fleet.with_cookies).counts == {"StorageBucket": {PreviewFinding.IN_SYNC: MANY}}
-    assert _survey(fleet.without).counts == {"StorageBucket": {PreviewFinding.ONE_TIME: MANY}}
+    assert _report(fleet.with_cookies).counts == {"StorageBucket": {PreviewFinding.IN_SYNC: MANY}}
+    assert _report(fleet.without).counts == {"StorageBucket": {PreviewFinding.ONE_TIME: MANY}}
 
 
-def test_a_default_that_was_changed_is_found_in_every_one_of_them(fleet: Fleet) -> None:
-    masked, written = _survey(fleet.with_cookies, with_changed_default), _survey(fleet.without, with_changed_default)
+def test_a_changed_default_is_found_in_every_resource(fleet: Fleet) -> None:
+    masked, written = _report(fleet.with_cookies, with_changed_default), _report(fleet.without, with_changed_default)
 
     assert masked.counts == {"StorageBucket": {PreviewFinding.MASKED: MANY}}
     assert written.counts == {"StorageBucket": {PreviewFinding.WRITES: MANY}}
     assert {one.fields for one in (*masked.found, *written.found)} == {("spec.storageClass",)}
 
 
-def test_with_its_revision_raised_it_is_written_whatever_the_cookies_say(fleet: Fleet) -> None:
-    found = _survey(fleet.with_cookies, lambda kind: with_revision(with_changed_default(kind)))
+def test_with_a_raised_revision_cookies_hide_no_change(fleet: Fleet) -> None:
+    found = _report(fleet.with_cookies, lambda kind: with_revision(with_changed_default(kind)))
 
     assert found.counts == {"StorageBucket": {PreviewFinding.WRITES: MANY}}
     assert {one.fields for one in found.found} == {("spec.storageClass",)}
 
 
-def test_nothing_was_written_all_along(fleet: Fleet) -> None:
+def test_a_recording_writes_nothing_to_the_service(fleet: Fleet) -> None:
     assert fleet.writes == 0

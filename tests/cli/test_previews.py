@@ -1,4 +1,4 @@
-"""`setpoint plan --all` and `setpoint record`, as a user types them; and code that tries to write meanwhile."""
+"""`setpoint plan --all` and `setpoint record`, as a user types them; and kinds that try to write during a preview."""
 
 import asyncio
 import json
@@ -16,14 +16,24 @@ from setpoint.engine.kind import Present, ResolvedReferences, observe_decoded
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import WriteBlocked
-from tests.cli.fleets import BUCKET, CUT, LOGS, drift, forge, looked_at, meddling, settings_of, survey_of
-from tests.cli.test_moving import writes
+from tests.cli.fleets import (
+    BUCKET,
+    CUT,
+    LOGS,
+    drift,
+    match_cookie_to_live,
+    open_session,
+    preview_report_of,
+    settings_of,
+    writing_kind,
+)
+from tests.cli.test_transfer import writes
 from tests.cli.workspace import Workspace, bucket
 
-# --- What there is to see ---------------------------------------------------------------------------------------------
+# --- The report -------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_to_do_is_told_in_one_table(fleet: Workspace) -> None:
+def test_a_fleet_in_sync_is_one_table(fleet: Workspace) -> None:
     done = fleet.run("plan", "--all")
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -36,7 +46,7 @@ def test_nothing_to_do_is_told_in_one_table(fleet: Workspace) -> None:
     assert writes(fleet) == []
 
 
-def test_what_would_be_written_is_told_field_by_field(fleet: Workspace) -> None:
+def test_planned_writes_are_shown_field_by_field(fleet: Workspace) -> None:
     drift(fleet)
 
     done = fleet.run("plan", "--all")
@@ -53,9 +63,9 @@ def test_what_would_be_written_is_told_field_by_field(fleet: Workspace) -> None:
     assert writes(fleet) == []
 
 
-def test_what_a_forged_cookie_hides_is_masked_and_fails(fleet: Workspace) -> None:
+def test_a_difference_hidden_by_a_cookie_is_masked_and_fails(fleet: Workspace) -> None:
     drift(fleet)
-    forge(fleet)
+    match_cookie_to_live(fleet)
 
     plain, done = fleet.run("plan", "StorageBucket/logs"), fleet.run("plan", "--all")
 
@@ -68,22 +78,22 @@ def test_what_a_forged_cookie_hides_is_masked_and_fails(fleet: Workspace) -> Non
     assert writes(fleet) == []
 
 
-def test_programs_get_both_plans(fleet: Workspace) -> None:
+def test_the_json_report_has_both_plans(fleet: Workspace) -> None:
     drift(fleet)
-    forge(fleet)
+    match_cookie_to_live(fleet)
 
-    told = json.loads(fleet.run("plan", "--all", "-o", "json").stdout)
+    report = json.loads(fleet.run("plan", "--all", "-o", "json").stdout)
 
-    assert list(told) == ["summary", "resources", "blocked", "missed"]
-    assert told["summary"]["StorageBucket"] == {"in sync": 1, "masked": 1}
-    (masked,) = [one for one in told["resources"] if one["finding"] == "masked"]
+    assert list(report) == ["summary", "resources", "blocked", "missed"]
+    assert report["summary"]["StorageBucket"] == {"in sync": 1, "masked": 1}
+    (masked,) = [one for one in report["resources"] if one["finding"] == "masked"]
     assert (masked["name"], masked["fields"]) == ("logs", ["spec.versioning.enabled"])
     assert (masked["plan"]["writes"], masked["plan"]["decision"]) == ([], "in sync")
     assert masked["withoutCookie"]["writes"][0]["action"] == "update"
     assert fleet.run("plan", "--all", "-o", "yaml").stdout.startswith("summary:\n  SQLInstance:\n    in sync: 1\n")
 
 
-def test_what_is_not_there_yet_is_a_change_and_an_outage_a_failure(workspace: Workspace) -> None:
+def test_a_missing_object_is_a_change_and_an_outage_is_a_failure(workspace: Workspace) -> None:
     workspace.write(bucket("logs"))
     declared = workspace.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
 
@@ -95,36 +105,36 @@ def test_what_is_not_there_yet_is_a_change_and_an_outage_a_failure(workspace: Wo
     assert cut.stdout.startswith("StorageBucket default/logs failed: GET /storage/v1/b/logs: cannot connect to")
 
 
-def test_nothing_at_all_is_told_as_well(workspace: Workspace) -> None:
+def test_an_empty_store_has_an_empty_report(workspace: Workspace) -> None:
     done = workspace.run("plan", "--all")
 
     assert (done.returncode, done.stdout) == (0, "Nothing is declared here.\n")
     assert list(workspace.folder.iterdir()) == []
 
 
-def test_everything_and_some_is_a_contradiction(workspace: Workspace) -> None:
+def test_all_with_named_resources_is_refused(workspace: Workspace) -> None:
     done = workspace.run("plan", "--all", "StorageBucket/logs")
 
     assert done.returncode == 1
     assert done.stderr == "error: --all and --world plan everything: leave out -f and KIND/NAME\n"
 
 
-def test_a_terminal_sees_how_far_it_is(fleet: Workspace) -> None:
+def test_a_terminal_shows_a_progress_bar(fleet: Workspace) -> None:
     terminal = fleet.terminal("plan", "--all")
 
     code = terminal.end()
 
     assert code == 0
-    assert "looking" in terminal.text
+    assert "planning" in terminal.text
     assert "StorageBucket   2" in terminal.lines
 
 
-# --- What tries to write ----------------------------------------------------------------------------------------------
+# --- Blocked writes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("swallows", [False, True])
-def test_a_write_from_a_look_is_blocked_and_reported(fleet: Workspace, swallows: bool) -> None:  # a parameter
-    found = survey_of(fleet, lambda kind: meddling(kind, swallows=swallows))
+def test_a_write_from_observe_is_blocked_and_reported(fleet: Workspace, swallows: bool) -> None:  # a parameter
+    found = preview_report_of(fleet, lambda kind: writing_kind(kind, swallows=swallows))
 
     assert [(one.way, str(one), one.caller, one.fields) for one in found.blocked] == [
         ("google", "PATCH /storage/v1/b/logs (google)", "StorageBucket default/logs", ("labels.seen",)),
@@ -135,10 +145,10 @@ def test_a_write_from_a_look_is_blocked_and_reported(fleet: Workspace, swallows:
     assert writes(fleet) == []
 
 
-def test_a_write_with_a_client_of_its_own_is_blocked_and_reported(fleet: Workspace) -> None:
+def test_a_write_by_a_client_of_the_kind_is_blocked_and_reported(fleet: Workspace) -> None:
     address = fleet.environment["STORAGE_EMULATOR_HOST"]
 
-    found = survey_of(fleet, lambda kind: meddling(kind, address=address, swallows=True))
+    found = preview_report_of(fleet, lambda kind: writing_kind(kind, address=address, swallows=True))
 
     assert [str(one) for one in found.blocked] == [
         "DELETE /storage/v1/b/logs (elsewhere)",
@@ -147,24 +157,24 @@ def test_a_write_with_a_client_of_its_own_is_blocked_and_reported(fleet: Workspa
     assert writes(fleet) == []
 
 
-def test_a_write_past_our_client_is_blocked_and_reported(fleet: Workspace) -> None:
+def test_a_write_by_another_http_library_is_blocked_and_reported(fleet: Workspace) -> None:
     address = fleet.environment["STORAGE_EMULATOR_HOST"]
 
-    found = survey_of(fleet, lambda kind: meddling(kind, address=address, is_foreign=True, swallows=True))
+    found = preview_report_of(fleet, lambda kind: writing_kind(kind, address=address, is_foreign=True, swallows=True))
 
-    told = f"connect {address.removeprefix('http://')} (past our client)"
+    connection = f"connect {address.removeprefix('http://')} (past our client)"
     assert [(str(one), one.caller) for one in found.blocked] == [
-        (told, "StorageBucket default/logs"),
-        (told, "StorageBucket default/more"),
+        (connection, "StorageBucket default/logs"),
+        (connection, "StorageBucket default/more"),
     ]
     assert writes(fleet) == []
 
 
-def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Workspace) -> None:
+def test_a_step_taken_by_mistake_is_blocked_in_the_store(fleet: Workspace) -> None:
     drift(fleet)
 
     async def main() -> tuple[Any, list[str]]:
-        async with looked_at(settings_of(fleet)) as preview:
+        async with open_session(settings_of(fleet)) as preview:
             outcome = await step(LOGS, preview.engine)
             return outcome, [str(one) for one in preview.blocked_writes.writes]
 
@@ -175,28 +185,28 @@ def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Workspa
     assert writes(fleet) == []
 
 
-def test_a_bug_that_carries_out_a_plan_is_blocked_on_the_way_out(fleet: Workspace) -> None:
+def test_a_plan_executed_by_mistake_is_blocked_before_it_is_sent(fleet: Workspace) -> None:
     async def main() -> list[str]:
-        async with looked_at(settings_of(fleet)) as preview:
+        async with open_session(settings_of(fleet)) as preview:
             resource = await preview.engine.store.get(LOGS)
             kind = preview.engine.kinds[BUCKET]
             assert resource is not None
             location = kind.locate(resource, ResolvedReferences())
-            look = await observe_decoded(location, kind)
-            assert isinstance(look, Present)
+            observation = await observe_decoded(location, kind)
+            assert isinstance(observation, Present)
             with pytest.raises(WriteBlocked):
-                await kind.delete(location, look, resource)
+                await kind.delete(location, observation, resource)
             return [str(one) for one in preview.blocked_writes.writes]
 
     assert asyncio.run(main()) == ["DELETE /storage/v1/b/logs (google)"]
     assert writes(fleet) == []
 
 
-def test_a_plan_of_some_is_guarded_as_well(fleet: Workspace) -> None:
+def test_a_plan_of_named_resources_is_guarded_too(fleet: Workspace) -> None:
     async def main() -> BlockedWrites:
         blocked_writes = BlockedWrites()
         async with open_engine_read_only(settings_of(fleet), blocked_writes) as engine:
-            kinds = {**engine.kinds, BUCKET: meddling(engine.kinds[BUCKET])}
+            kinds = {**engine.kinds, BUCKET: writing_kind(engine.kinds[BUCKET])}
             with pytest.raises(WriteBlocked):
                 await preview(LOGS, replace(engine, kinds=kinds))
         return blocked_writes

@@ -10,7 +10,7 @@ from setpoint.cli.atomic_files import write_private_file
 from setpoint.errors import UserError
 
 
-def test_it_is_there_for_its_owner_alone_and_as_a_whole(tmp_path: Path) -> None:
+def test_a_private_file_is_readable_by_its_owner_only_and_complete(tmp_path: Path) -> None:
     path = tmp_path / "w"
     path.write_bytes(b"before")
 
@@ -21,7 +21,7 @@ def test_it_is_there_for_its_owner_alone_and_as_a_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_breaks_off_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_file_unchanged(tmp_path: Path) -> None:
     def parts() -> Iterator[bytes]:
         yield b"one"
         raise UserError("no more")

@@ -1,4 +1,4 @@
-"""`setpoint run` as a process: how it starts, what it answers, and how it ends."""
+"""`setpoint run` as a process: start, reconciling, health and metrics, shutdown."""
 
 import re
 import signal
@@ -19,10 +19,10 @@ def _socket(workspace: Workspace) -> Path:
     return workspace.folder / ".setpoint" / "state.db.sock"
 
 
-def _processing(workspace: Workspace, *options: str) -> Piped:
-    """A process in the middle of a step: the service has been asked for a bucket, and has not answered."""
+def _daemon_in_a_step(workspace: Workspace, *options: str) -> Piped:
+    """A process in the middle of a step: the request for a bucket was sent, and has no response."""
     daemon = workspace.daemon(*options)
-    workspace.stop_time()
+    workspace.hold_operations()
     workspace.in_cloud(lambda cloud: cloud.inject(AddLatency(3600, method="POST")))
     workspace.write(bucket("logs"))
     workspace.piped("apply", "-f", "manifest.yaml")
@@ -31,25 +31,25 @@ def _processing(workspace: Workspace, *options: str) -> Piped:
     return daemon
 
 
-def _said(program: Piped, *events: str) -> bool:
+def _logged(program: Piped, *events: str) -> bool:
     return all(f'"event":"{event}"' in program.text for event in events)
 
 
-# --- The end ----------------------------------------------------------------------------------------------------------
+# --- Shutdown ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_good_order(workspace: Workspace, number: signal.Signals) -> None:
+def test_a_signal_starts_a_graceful_shutdown(workspace: Workspace, number: signal.Signals) -> None:
     daemon = workspace.daemon()
 
     daemon.send(number)
 
     assert daemon.end() == 0
-    assert _said(daemon, "stopping", "ended")
+    assert _logged(daemon, "stopping", "ended")
     assert not _socket(workspace).exists()
 
 
-def test_the_next_one_may_write_after_the_end(workspace: Workspace) -> None:
+def test_after_the_shutdown_another_process_may_write_to_the_store(workspace: Workspace) -> None:
     daemon = workspace.daemon()
     daemon.send(signal.SIGTERM)
     daemon.end()
@@ -60,32 +60,32 @@ def test_the_next_one_may_write_after_the_end(workspace: Workspace) -> None:
     assert (applied.returncode, applied.stdout) == (0, "StorageBucket default/logs created\n")
 
 
-def test_what_is_in_work_is_finished_first(workspace: Workspace) -> None:
-    daemon = _processing(workspace)
+def test_running_steps_are_finished_before_the_shutdown(workspace: Workspace) -> None:
+    daemon = _daemon_in_a_step(workspace)
 
     daemon.send(signal.SIGTERM)
     daemon.until(lambda: re.search('"event":"stopping".*"in_work":1', daemon.text))
-    workspace.go_on()
+    workspace.release()
 
     assert daemon.end() == 0
     assert "UpToDate" in workspace.run("get").stdout
 
 
-def test_what_is_still_in_work_after_the_time_of_grace_is_cut_short(workspace: Workspace) -> None:
-    daemon = _processing(workspace, "--grace", "10ms")
+def test_steps_that_exceed_the_grace_period_are_cancelled(workspace: Workspace) -> None:
+    daemon = _daemon_in_a_step(workspace, "--grace", "10ms")
 
     daemon.send(signal.SIGTERM)
 
     assert daemon.end() == 0
-    assert _said(daemon, "steps were cut short", "ended")
+    assert _logged(daemon, "steps were cut short", "ended")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_second_signal_ends_it_at_once(workspace: Workspace, number: signal.Signals, code: int) -> None:
-    daemon = _processing(workspace)
+def test_a_second_signal_ends_the_process_at_once(workspace: Workspace, number: signal.Signals, code: int) -> None:
+    daemon = _daemon_in_a_step(workspace)
 
     daemon.send(signal.SIGTERM)
-    daemon.until(lambda: _said(daemon, "stopping"))
+    daemon.until(lambda: _logged(daemon, "stopping"))
     daemon.send(number)
 
     assert daemon.end() == code
@@ -93,11 +93,11 @@ def test_a_second_signal_ends_it_at_once(workspace: Workspace, number: signal.Si
 
 
 @pytest.mark.parametrize("options", [("--grace", "10ms"), ()])
-def test_what_was_cut_short_is_taken_up_by_the_next(workspace: Workspace, options: tuple[str, ...]) -> None:
-    daemon = _processing(workspace, *options)
+def test_the_next_process_continues_a_cancelled_step(workspace: Workspace, options: tuple[str, ...]) -> None:
+    daemon = _daemon_in_a_step(workspace, *options)
     daemon.send(signal.SIGTERM if options else signal.SIGKILL)
     daemon.end()
-    workspace.go_on()
+    workspace.release()
 
     applied = workspace.run("apply", "-f", "manifest.yaml")
 
@@ -105,7 +105,7 @@ def test_what_was_cut_short_is_taken_up_by_the_next(workspace: Workspace, option
     assert workspace.in_cloud(lambda cloud: cloud.call("GET", LOGS).status) == 200
 
 
-def test_the_next_one_clears_up_after_one_that_was_killed(workspace: Workspace) -> None:
+def test_the_next_process_removes_the_socket_of_a_killed_one(workspace: Workspace) -> None:
     killed = workspace.daemon()
     killed.send(signal.SIGKILL)
     killed.end()
@@ -116,13 +116,13 @@ def test_the_next_one_clears_up_after_one_that_was_killed(workspace: Workspace) 
     assert left
     assert stat.S_IMODE(_socket(workspace).stat().st_mode) == 0o600
     workspace.write(bucket("logs"))
-    assert workspace.said("apply") == (0, ["StorageBucket default/logs created"])
+    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
 
 
-# --- What it does ----------------------------------------------------------------------------------------------------
+# --- At work ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_declared_before_is_looked_at_when_it_starts(workspace: Workspace) -> None:
+def test_resources_declared_before_the_start_are_reconciled_at_the_start(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
     workspace.in_cloud(lambda cloud: cloud.edit("/b/logs", {"website": {"mainPageSuffix": "index.html"}}))
     watching = workspace.piped("get", "-w", "-o", "json")
@@ -146,7 +146,7 @@ def test_only_the_kinds_that_are_named_are_handled(workspace: Workspace) -> None
         "stop it, or start it with --kinds SQLDatabase as well",
         refused.stderr,
     )
-    assert workspace.said("apply") == (0, ["StorageBucket default/logs created"])
+    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
 
 
 def test_health_and_metrics_can_be_read(workspace: Workspace) -> None:
@@ -160,17 +160,17 @@ def test_health_and_metrics_can_be_read(workspace: Workspace) -> None:
     assert 'setpoint_resources{kind="StorageBucket",ready="true"}' in pages["metrics"]
 
 
-def test_the_log_can_be_for_people(workspace: Workspace) -> None:
+def test_the_log_can_be_in_human_readable_form(workspace: Workspace) -> None:
     terminal = workspace.terminal("run", "--kinds", "StorageBucket")
 
     terminal.until_shown("INFO    running resources=0 kinds=1")
 
 
-# --- What is wrong ---------------------------------------------------------------------------------------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--kinds", "StorageBuckt"), "--kinds: no kind 'StorageBuckt' is known here; did you mean StorageBucket?"),
         (("--kinds", "Pod"), "--kinds: no kind 'Pod' is known here; there is "),
@@ -181,15 +181,15 @@ def test_the_log_can_be_for_people(workspace: Workspace) -> None:
         (("--live",), "--live draws on a terminal, and this is none: leave it out, and read the log instead"),
     ],
 )
-def test_an_option_that_cannot_be_is_one_line(workspace: Workspace, options: tuple[str, ...], told: str) -> None:
+def test_an_invalid_option_is_a_one_line_error(workspace: Workspace, options: tuple[str, ...], message: str) -> None:
     ended = workspace.run("run", *options)
 
     assert ended.returncode == 1
-    assert ended.stderr.startswith(f"error: {told}")
+    assert ended.stderr.startswith(f"error: {message}")
     assert ended.stderr.count("\n") == 1
 
 
-def test_there_is_one_process_for_a_store(workspace: Workspace) -> None:
+def test_a_second_process_for_a_store_is_refused(workspace: Workspace) -> None:
     workspace.daemon()
 
     second = workspace.run("run")
@@ -197,17 +197,17 @@ def test_there_is_one_process_for_a_store(workspace: Workspace) -> None:
     assert second.returncode == 1
     assert re.fullmatch(r"error: \S+/state\.db is in use by process \d+: wait for it or .*\n", second.stderr)
     workspace.write(bucket("logs"))
-    assert workspace.said("apply") == (0, ["StorageBucket default/logs created"])
+    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
 
 
-# --- On a terminal ---------------------------------------------------------------------------------------------------
+# --- On a terminal ----------------------------------------------------------------------------------------------------
 
 
-def test_the_live_view_shows_what_there_is_and_what_fails_and_why(workspace: Workspace) -> None:
+def test_the_live_screen_shows_resources_and_failures_with_their_reason(workspace: Workspace) -> None:
     terminal = workspace.terminal("run", "--live", "--kinds", "StorageBucket,SQLDatabase")
     terminal.until_shown("setpoint run  running", "StorageBucket  0      0", "IN WORK      nothing")
     workspace.write(bucket("logs"), database("app", "{name: main}"))
-    workspace.said("apply")
+    workspace.run_in_process("apply")
 
     terminal.until_shown(
         "KIND           READY  NOT READY  DELETING",
@@ -221,21 +221,21 @@ def test_the_live_view_shows_what_there_is_and_what_fails_and_why(workspace: Wor
 
 
 @pytest.mark.parametrize("key", [b"q", b"\x03"])
-def test_a_key_ends_the_live_view_and_leaves_the_terminal_as_it_was(workspace: Workspace, key: bytes) -> None:
+def test_a_key_ends_the_live_screen_and_restores_the_terminal(workspace: Workspace, key: bytes) -> None:
     terminal = workspace.terminal("run", "--live")
     terminal.until_shown("setpoint run  running")
-    was_borrowed = terminal.screen.is_borrowed
+    was_alternate = terminal.screen.is_alternate
 
     terminal.press(key)
 
     assert terminal.end() == 0
-    assert was_borrowed
-    assert not terminal.screen.is_borrowed
+    assert was_alternate
+    assert not terminal.screen.is_alternate
     assert not terminal.screen.is_cursor_hidden
     assert "ended" in terminal.lines[-1]
 
 
-def test_a_screen_that_is_too_small_shows_the_most_important(workspace: Workspace) -> None:
+def test_a_small_screen_shows_the_upper_part(workspace: Workspace) -> None:
     workspace.apply(*(bucket(f"logs-{number}") for number in range(10)))
     terminal = workspace.terminal("run", "--live", "--kinds", "StorageBucket", size=(40, 8))
 

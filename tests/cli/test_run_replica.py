@@ -1,4 +1,4 @@
-"""How `setpoint run` takes part among others, as far as that goes without a cluster."""
+"""`setpoint run` as a replica: identity and shards, without a cluster."""
 
 from typing import Any
 
@@ -30,25 +30,25 @@ def opened(*, shared: bool) -> OpenedEngine:
     return OpenedEngine(EngineContext(MemoryStore(clock, lambda: "uid"), clock, {}), QuotaBudgets(), shared=shared)
 
 
-def orders(**options: Any) -> RunOptions:
+def run_options(**options: Any) -> RunOptions:
     return RunOptions.of({**OPTIONS, **options})
 
 
-def test_a_shared_store_makes_it_one_of_many_under_a_name_of_its_own() -> None:
-    replica = replica_for(opened(shared=True), orders())
+def test_a_process_on_a_shared_store_is_a_replica_with_an_identity() -> None:
+    replica = replica_for(opened(shared=True), run_options())
 
     assert replica is not None
     assert replica.shard_count == 8
     assert replica.identity.startswith("pod-1-")
 
 
-def test_its_identity_is_the_name_of_its_host_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_identity_is_the_host_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "node-7")
 
-    assert orders(identity=None).identity.startswith("node-7-")
+    assert run_options(identity=None).identity.startswith("node-7-")
 
 
-def test_a_store_for_one_process_has_no_shards() -> None:
-    assert replica_for(opened(shared=False), orders(shards=1)) is None
+def test_a_store_for_a_single_process_refuses_shards() -> None:
+    assert replica_for(opened(shared=False), run_options(shards=1)) is None
     with pytest.raises(UserError, match=r"^--shards 8: one process at a time writes to this store"):
-        replica_for(opened(shared=False), orders())
+        replica_for(opened(shared=False), run_options())

@@ -52,7 +52,7 @@ def _traced(
 def test_a_new_bucket_takes_at_most_four_commits_and_three_reads(workspace: Workspace, costs: _Costs) -> None:
     workspace.write(bucket("new-bucket"))
 
-    code, lines = workspace.said("apply")
+    code, lines = workspace.run_in_process("apply")
 
     assert (code, lines) == (0, ["StorageBucket default/new-bucket created"])
     assert 1 <= costs.commits <= 4
@@ -63,7 +63,7 @@ def test_a_new_trustee_takes_at_most_ten_commits_and_ten_reads(workspace: Worksp
     workspace.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
     workspace.write(trustee())
 
-    _, lines = workspace.said("apply")
+    _, lines = workspace.run_in_process("apply")
 
     assert [line.partition(",")[0] for line in lines] == [
         "KbsConfig default/trustee-kbs-config created",

@@ -1,4 +1,4 @@
-"""The real command on a real terminal: it draws, colours, tidies up after itself, and says everything."""
+"""The real command on a real terminal: progress, colours, narrow screens, and the state that it leaves."""
 
 import json
 import re
@@ -35,15 +35,15 @@ def _joined(terminal: Terminal) -> str:
 # --- Progress ---------------------------------------------------------------------------------------------------------
 
 
-def test_apply_draws_what_each_resource_does_how_long_and_what_it_waits_for(workspace: Workspace) -> None:
+def test_apply_shows_state_time_and_message_of_each_resource(workspace: Workspace) -> None:
     workspace.write(bucket("logs"), database("app", "{name: main}"))
-    workspace.stop_answers()
+    workspace.hold_responses()
 
     terminal = workspace.terminal("apply", "-f", "manifest.yaml")
-    waiting = r"^SQLDatabase default/app     waiting  (\d+)s  reference SQLInstance default/main is not found$"
-    terminal.until(lambda: _seconds(waiting, terminal) > 0)
-    terminal.until(lambda: _seconds(r"^StorageBucket default/logs  looking  (\d+)s$", terminal) > 1)
-    workspace.go_on()
+    waiting = r"^SQLDatabase default/app     waiting +(\d+)s  reference SQLInstance default/main is not found$"
+    terminal.until(lambda: re.search(waiting, "\n".join(terminal.lines), re.MULTILINE))
+    terminal.until(lambda: _seconds(r"^StorageBucket default/logs  reconciling  (\d+)s$", terminal) > 0)
+    workspace.release()
 
     assert terminal.end() == 3
     assert _timeless(terminal) == [
@@ -52,20 +52,20 @@ def test_apply_draws_what_each_resource_does_how_long_and_what_it_waits_for(work
     ]
 
 
-def test_delete_draws_the_operation_that_it_waits_for(workspace: Workspace) -> None:
+def test_delete_shows_the_operation_that_it_waits_for(workspace: Workspace) -> None:
     workspace.make_instance("main")
     workspace.apply(database("app", "{external: main}"))
-    workspace.stop_time()
+    workspace.hold_operations()
 
     terminal = workspace.terminal("delete", "SQLDatabase/app")
-    terminal.until(lambda: _seconds(r"app  waiting  (\d+)s  operation \S+ is running$", terminal) > 0)
-    workspace.go_on()
+    terminal.until(lambda: re.search(r"app  waiting  \d+s  operation \S+ is running", "\n".join(terminal.lines)))
+    workspace.release()
 
     assert terminal.end() == 0
     assert _timeless(terminal) == ["SQLDatabase default/app  deleted  0s"]
 
 
-def test_colours_tell_what_is_done_what_waits_and_what_failed(workspace: Workspace) -> None:
+def test_done_waiting_and_failed_have_different_colours(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
     workspace.write(bucket("logs", "US"), bucket("more"), database("app", "{name: main}"))
 
@@ -75,7 +75,7 @@ def test_colours_tell_what_is_done_what_waits_and_what_failed(workspace: Workspa
     assert colours(terminal.written) == {RED, GREEN, YELLOW}
 
 
-def test_the_cursor_is_hidden_while_drawing_and_comes_back(workspace: Workspace) -> None:
+def test_the_cursor_is_hidden_while_drawing_and_restored(workspace: Workspace) -> None:
     workspace.write(bucket("logs"))
 
     terminal = workspace.terminal("apply", "-f", "manifest.yaml")
@@ -85,28 +85,28 @@ def test_the_cursor_is_hidden_while_drawing_and_comes_back(workspace: Workspace)
     assert not terminal.screen.is_cursor_hidden
 
 
-def test_ctrl_c_ends_apply_with_a_word_and_the_cursor_back(workspace: Workspace) -> None:
+def test_ctrl_c_ends_apply_with_a_message_and_restores_the_cursor(workspace: Workspace) -> None:
     workspace.write(bucket("logs"))
-    workspace.stop_answers()
+    workspace.hold_responses()
 
     terminal = workspace.terminal("apply", "-f", "manifest.yaml")
-    terminal.until_shown("looking")
+    terminal.until_shown("reconciling")
     terminal.interrupt()
 
     assert terminal.end() == 130
-    assert _timeless(terminal) == ["StorageBucket default/logs  looking  0s", INTERRUPTED]
+    assert _timeless(terminal) == ["StorageBucket default/logs  reconciling  0s", INTERRUPTED]
     assert not terminal.screen.is_cursor_hidden
 
 
-def test_what_ctrl_c_interrupts_the_next_run_takes_up(workspace: Workspace) -> None:
+def test_the_next_apply_continues_an_interrupted_one(workspace: Workspace) -> None:
     workspace.make_instance("main")
     workspace.apply(database("app", "{external: main}"))
-    workspace.stop_time()
+    workspace.hold_operations()
     terminal = workspace.terminal("delete", "SQLDatabase/app")
     terminal.until_shown("is running")
     terminal.interrupt()
     assert terminal.end() == 130
-    workspace.go_on()
+    workspace.release()
 
     again = workspace.terminal("delete", "SQLDatabase/app")
 
@@ -116,13 +116,13 @@ def test_what_ctrl_c_interrupts_the_next_run_takes_up(workspace: Workspace) -> N
     assert requests.count("DELETE") == 1
 
 
-def test_more_resources_than_the_screen_has_rows_are_drawn_those_that_go_on_first(workspace: Workspace) -> None:
+def test_on_a_small_screen_unfinished_resources_are_shown_first(workspace: Workspace) -> None:
     workspace.write(*(bucket(f"logs-{number:02}") for number in range(15)))
-    workspace.stop_answers("logs-14")
+    workspace.hold_responses("logs-14")
 
     terminal = workspace.terminal("apply", "-f", "manifest.yaml", size=(60, 8))
-    terminal.until_shown("StorageBucket default/logs-14  looking", "… and 9 more; 14 of 15 done")
-    workspace.go_on()
+    terminal.until_shown("StorageBucket default/logs-14  reconciling", "… and 9 more; 14 of 15 done")
+    workspace.release()
 
     assert terminal.end() == 0
     assert _timeless(terminal) == [f"StorageBucket default/logs-{number:02}  created  0s" for number in range(15)]
@@ -132,9 +132,9 @@ def test_more_resources_than_the_screen_has_rows_are_drawn_those_that_go_on_firs
 
 
 def test_a_narrow_terminal_shows_the_whole_of_a_long_name_and_message(workspace: Workspace) -> None:
-    told = "The disk is\nfull \x1b[2J" + " and full" * 200
+    message = "The disk is\nfull \x1b[2J" + " and full" * 200
     workspace.make_instance("main")
-    workspace.in_cloud(lambda cloud: cloud.inject(FailOperation(message=told)))
+    workspace.in_cloud(lambda cloud: cloud.inject(FailOperation(message=message)))
     workspace.write(bucket(LONG_NAME), database("app", "{external: main}"))
 
     terminal = workspace.terminal("apply", "-f", "manifest.yaml", size=(40, 10))
@@ -149,7 +149,7 @@ def test_a_narrow_terminal_shows_the_whole_of_a_long_name_and_message(workspace:
 
 
 @pytest.mark.parametrize("columns", [1, 3, 20])
-def test_a_terminal_too_narrow_for_anything_breaks_nothing(workspace: Workspace, columns: int) -> None:
+def test_a_very_narrow_terminal_causes_no_error(workspace: Workspace, columns: int) -> None:
     workspace.write(bucket("logs"), database("app", "{name: main}"))
 
     terminal = workspace.terminal("apply", "-f", "manifest.yaml", size=(columns, 5))
@@ -160,7 +160,7 @@ def test_a_terminal_too_narrow_for_anything_breaks_nothing(workspace: Workspace,
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (("plan", "-f", "manifest.yaml"), '~spec.lifecycleRuleunset→[{"action":{"type":"Delete"}'),
         (("plan", "-f", "manifest.yaml"), '"tmp/long/prefix-19"]}}]thespecsaysso'),
@@ -170,7 +170,7 @@ def test_a_terminal_too_narrow_for_anything_breaks_nothing(workspace: Workspace,
         (("explain",), "now:UpToDate,Theresourceisuptodate"),
     ],
 )
-def test_nothing_is_cut_off_on_a_narrow_terminal(workspace: Workspace, command: tuple[str, ...], told: str) -> None:
+def test_nothing_is_cut_off_on_a_narrow_terminal(workspace: Workspace, command: tuple[str, ...], message: str) -> None:
     prefixes = ", ".join(f"tmp/long/prefix-{number}" for number in range(20))
     rule = f"[{{action: {{type: Delete}}, condition: {{matchesPrefix: [{prefixes}]}}}}]"
     workspace.apply(bucket(LONG_NAME))
@@ -179,11 +179,11 @@ def test_nothing_is_cut_off_on_a_narrow_terminal(workspace: Workspace, command: 
     terminal = workspace.terminal(*command, size=(40, 24))
     terminal.end()
 
-    assert told in _joined(terminal)
+    assert message in _joined(terminal)
 
 
 @pytest.mark.parametrize("command", [("get", "-o", "wide"), ("describe",), ("explain",), ("events",)])
-def test_what_a_service_says_cannot_take_over_the_terminal(workspace: Workspace, command: tuple[str, ...]) -> None:
+def test_control_characters_in_a_service_message_are_removed(workspace: Workspace, command: tuple[str, ...]) -> None:
     workspace.make_instance("main")
     workspace.in_cloud(lambda cloud: cloud.inject(FailOperation(message="full\x1b[2J\x07\nand \u202eetelpmoc")))
     workspace.apply(database("app", "{external: main}"))
@@ -268,7 +268,7 @@ def test_data_for_programs_is_one_document_without_colours_also_on_a_terminal(
     assert len((json.loads if form == "json" else yaml.safe_load)(terminal.text)) == 2
 
 
-def test_data_for_programs_is_not_prettied(workspace: Workspace) -> None:
+def test_json_is_printed_without_styles_or_wrapping(workspace: Workspace) -> None:
     workspace.apply(bucket("logs").replace("some-project", "some-project, example.com/note: ':warning: [b]x[/b]'"))
 
     shown = json.loads(workspace.run("get", "StorageBucket/logs", "-o", "json").stdout)
@@ -288,7 +288,7 @@ def test_data_for_programs_is_not_prettied(workspace: Workspace) -> None:
         (("plan", "-f", "manifest.yaml"), list),
     ],
 )
-def test_one_that_is_named_is_itself_and_all_others_are_lists(
+def test_one_named_resource_is_one_document_and_anything_else_is_a_list(
     workspace: Workspace, command: tuple[str, ...], shape: type[object]
 ) -> None:
     workspace.apply(bucket("logs"))

@@ -1,4 +1,4 @@
-"""`setpoint terraform install` and `uninstall`: files in the user's home, whole or not at all."""
+"""`setpoint terraform install` and `uninstall`: atomic writes of files in the user's home."""
 
 import json
 import sysconfig
@@ -26,7 +26,7 @@ class Home:
 
     @property
     def plugins(self) -> Path:
-        """Where Terraform looks."""
+        """The plugin folder of Terraform."""
         return self.folder / ".terraform.d" / "plugins"
 
     @property
@@ -39,18 +39,23 @@ class Home:
         runner = CliRunner(env={"HOME": str(self.folder), "XDG_CONFIG_HOME": None, **more})
         return runner.invoke(main, ["terraform", *arguments], catch_exceptions=False)
 
+    def written(self) -> dict[Path, tuple[int, int, int]]:
+        """Which files and folders there are, and when each was last written; reading them changes nothing here."""
+        found = {one: one.stat() for one in self.folder.rglob("*")}
+        return {one: (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns) for one, stat in found.items()}
+
     def files(self) -> dict[str, bytes]:
-        """Everything there is."""
+        """The contents of every file, by path."""
         return {str(one): one.read_bytes() for one in self.folder.rglob("*") if one.is_file()}
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """An empty one."""
+    """An empty home."""
     return Home(tmp_path)
 
 
-def test_what_is_installed_is_eight_launchers_and_a_pointer(home: Home) -> None:
+def test_install_writes_eight_launchers_and_a_pointer(home: Home) -> None:
     result = home.run("install")
 
     assert result.exit_code == 0
@@ -61,7 +66,7 @@ def test_what_is_installed_is_eight_launchers_and_a_pointer(home: Home) -> None:
     assert home.pointer.read_text() == f"{sysconfig.get_path('scripts')}/terraform-provider-setpoint\n"
 
 
-def test_it_prints_what_a_configuration_says_to_get_it(home: Home) -> None:
+def test_install_prints_the_required_providers_block(home: Home) -> None:
     assert home.run("install").stdout == (
         f"setpoint {RELEASE} is installed for Terraform and OpenTofu in {home.plugins}\n"
         "\n"
@@ -80,21 +85,21 @@ def test_it_prints_what_a_configuration_says_to_get_it(home: Home) -> None:
 
 def test_installing_again_changes_nothing_and_says_so(home: Home) -> None:
     home.run("install")
-    before = {one: one.stat() for one in home.folder.rglob("*")}
+    before = home.written()
     again = home.run("install")
 
     assert again.stdout.startswith(f"setpoint {RELEASE} was installed already, and nothing changed: for Terraform")
-    assert {one: one.stat() for one in home.folder.rglob("*")} == before
+    assert home.written() == before
 
 
-def test_programs_get_every_file_and_what_became_of_it(home: Home) -> None:
+def test_the_json_output_has_the_change_of_every_file(home: Home) -> None:
     home.run("install")
     (home.plugins / LAYOUT / FILE).write_text("something else")
     (home.plugins / LAYOUT).with_name("linux_arm64").joinpath(FILE).unlink()
-    said = json.loads(home.run("install", "-o", "json").stdout)
+    report = json.loads(home.run("install", "-o", "json").stdout)
 
-    files = said.pop("files")
-    assert said == {
+    files = report.pop("files")
+    assert report == {
         "version": RELEASE,
         "source": "setpoint/setpoint",
         "plugins": str(home.plugins),
@@ -105,7 +110,7 @@ def test_programs_get_every_file_and_what_became_of_it(home: Home) -> None:
     assert set(files.values()) == {"unchanged"}
 
 
-def test_what_is_no_longer_executable_is_mended(home: Home) -> None:
+def test_a_launcher_that_is_not_executable_is_corrected(home: Home) -> None:
     home.run("install")
     (home.plugins / LAYOUT / FILE).chmod(0o644)
     home.run("install")
@@ -127,7 +132,7 @@ def test_nothing_else_is_left_in_the_folders(home: Home) -> None:
     ]
 
 
-def test_for_another_folder_it_prints_what_terraform_has_to_know(home: Home) -> None:
+def test_for_another_folder_install_prints_the_cli_configuration(home: Home) -> None:
     result = home.run("install", "--plugins", str(home.folder / "mirror"))
 
     assert f'    path    = "{home.folder / "mirror"}"\n' in result.stdout
@@ -135,13 +140,13 @@ def test_for_another_folder_it_prints_what_terraform_has_to_know(home: Home) -> 
     assert not home.plugins.exists()
 
 
-def test_pointers_are_among_the_settings_of_the_user(home: Home) -> None:
+def test_pointers_are_in_the_config_home_of_the_user(home: Home) -> None:
     home.run("install", XDG_CONFIG_HOME=str(home.folder / "settings"))
 
     assert (home.folder / "settings" / "setpoint" / "terraform-provider-setpoint" / RELEASE).exists()
 
 
-# --- What cannot be ---------------------------------------------------------------------------------------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_file_in_the_way_is_named(home: Home) -> None:
@@ -154,7 +159,7 @@ def test_a_file_in_the_way_is_named(home: Home) -> None:
 
 
 @pytest.mark.parametrize("name", [LAYOUT, LAYOUT / FILE], ids=["folder", "launcher"])
-def test_what_is_of_another_sort_is_named_and_left_alone(home: Home, name: Path) -> None:
+def test_a_file_or_folder_of_the_wrong_type_is_named_and_left_in_place(home: Home, name: Path) -> None:
     wrong = home.plugins / name
     if name == LAYOUT:
         wrong.parent.mkdir(parents=True)
@@ -167,7 +172,7 @@ def test_what_is_of_another_sort_is_named_and_left_alone(home: Home, name: Path)
     assert wrong.exists()
 
 
-def test_a_folder_that_cannot_be_is_refused_with_the_option_that_names_another(home: Home) -> None:
+def test_an_unusable_folder_is_refused_with_the_option_that_names_another(home: Home) -> None:
     folder = home.folder / ("x" * 300)
     result = home.run("install", "--plugins", str(folder))
 
@@ -178,14 +183,14 @@ def test_a_folder_that_cannot_be_is_refused_with_the_option_that_names_another(h
     )
 
 
-def test_settings_that_cannot_be_are_refused_with_the_variable_that_names_others(home: Home) -> None:
+def test_an_unusable_config_home_is_refused_with_its_variable(home: Home) -> None:
     result = home.run("install", XDG_CONFIG_HOME=str(home.folder / ("x" * 300)))
 
     assert result.stderr.endswith("File name too long: make that possible, or name another folder by XDG_CONFIG_HOME\n")
     assert not home.plugins.exists()
 
 
-def test_a_package_without_its_program_is_noticed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_without_the_provider_program_is_refused(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terraform, "PROGRAM", "terraform-provider-missing")
     result = home.run("install")
 
@@ -194,10 +199,10 @@ def test_a_package_without_its_program_is_noticed(home: Home, monkeypatch: pytes
     assert home.files() == {}
 
 
-# --- Removing it ------------------------------------------------------------------------------------------------------
+# --- Uninstall --------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_installed_is_removed_with_its_folders(home: Home) -> None:
+def test_uninstall_removes_the_files_and_their_empty_folders(home: Home) -> None:
     home.run("install")
     result = home.run("uninstall")
 
@@ -209,7 +214,7 @@ def test_what_was_installed_is_removed_with_its_folders(home: Home) -> None:
     ]
 
 
-def test_other_versions_and_other_providers_stay(home: Home) -> None:
+def test_uninstall_keeps_other_versions_and_providers(home: Home) -> None:
     home.run("install")
     others = [
         home.plugins / "registry.terraform.io" / "setpoint" / "setpoint" / "0.0.9" / "linux_amd64" / "x",
@@ -226,13 +231,13 @@ def test_other_versions_and_other_providers_stay(home: Home) -> None:
 
 def test_another_version_can_be_removed(home: Home) -> None:
     home.run("install")
-    said = json.loads(home.run("uninstall", "--version", "0.0.9", "-o", "json").stdout)
+    report = json.loads(home.run("uninstall", "--version", "0.0.9", "-o", "json").stdout)
 
-    assert said == {"version": "0.0.9", "plugins": str(home.plugins), "removed": []}
+    assert report == {"version": "0.0.9", "plugins": str(home.plugins), "removed": []}
     assert len(home.files()) == 9
 
 
-def test_what_is_not_there_needs_no_removing(home: Home) -> None:
+def test_uninstall_of_a_missing_version_succeeds(home: Home) -> None:
     result = home.run("uninstall")
 
     assert result.exit_code == 0

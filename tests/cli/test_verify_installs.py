@@ -1,6 +1,6 @@
-"""`setpoint verify-upgrade --install`: pip brings the version that is missing, or nothing is there afterwards.
+"""`setpoint verify-upgrade --install`: pip installs the version that is missing, or no environment is left.
 
-Each environment takes seconds to make: what can be seen in one is looked at in one.
+New environments get a link to the pip of this one, except in one test, which has pip installed as a user has.
 """
 
 import json
@@ -16,8 +16,9 @@ import pytest
 from setpoint import __version__
 from tests.cli.programs import DEADLINE
 from tests.cli.test_verify_upgrade import CHANGED, VERIFY
-from tests.cli.versions import wheel, wheel_of
-from tests.cli.workspace import Workspace, bucket, surroundings
+from tests.cli.versions import command_with_linked_pip, wheel, wheel_of
+from tests.cli.workspace import Workspace, bucket, user_environment
+from tests.forking.processes import SETPOINT
 
 PIP = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1", "PIP_RETRIES": "0"}
 INSTALL = (*VERIFY, "--install", "--candidate")
@@ -26,21 +27,22 @@ FOREIGN = "import pathlib; pathlib.Path({trace!r}).touch()\n"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A workspace with a recorded world, and with a folder in which pip looks for packages."""
+    """A workspace with a recorded world, and with a folder in which pip finds packages."""
     folder = tmp_path_factory.mktemp("workspace")
-    with Workspace(folder, {**surroundings(), **PIP, "PIP_FIND_LINKS": str(folder / "packages")}) as workspace:
+    with Workspace(folder, {**user_environment(), **PIP, "PIP_FIND_LINKS": str(folder / "packages")}) as workspace:
         workspace.apply(bucket("logs"))
         workspace.run("record", "--to", "world.gz")
+        workspace.command = str(command_with_linked_pip(folder / "command"))
         yield workspace
 
 
 @pytest.fixture
 def world(shared: Workspace) -> Iterator[Workspace]:
-    """The same, and what was installed for a test is gone with it."""
+    """The same, without the environments of the test before."""
     versions = shared.folder / "versions"
     yield shared
     if versions.exists():
-        # What was killed in the middle may go on there for a moment.
+        # A process that was killed may still write there for a moment.
         versions.rename(shared.folder / f"gone-{len(list(shared.folder.iterdir()))}")
 
 
@@ -49,7 +51,7 @@ def left(workspace: Workspace) -> list[str]:
     return sorted(path.name for path in versions.iterdir()) if versions.exists() else []
 
 
-def unfinished(workspace: Workspace, name: str, *, age: float) -> None:
+def add_unfinished(workspace: Workspace, name: str, *, age: float) -> None:
     folder = workspace.folder / "versions" / name
     (folder / "0.2.0" / "bin").mkdir(parents=True)
     now = folder.stat().st_mtime
@@ -57,14 +59,14 @@ def unfinished(workspace: Workspace, name: str, *, age: float) -> None:
 
 
 @contextmanager
-def hanging() -> Iterator[tuple[str, socket.socket]]:
-    """A place for packages that never answers, and who listens there."""
+def unresponsive_index() -> Iterator[tuple[str, socket.socket]]:
+    """The address of a package index that never answers, and its socket."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(DEADLINE)
         yield f"http://127.0.0.1:{server.getsockname()[1]}/", server
 
 
-def is_gone(connection: socket.socket) -> bool:
+def is_closed(connection: socket.socket) -> bool:
     """Whether the client has exited: a connection says so when its other end is closed."""
     connection.settimeout(DEADLINE)
     while connection.recv(65_536):
@@ -72,10 +74,10 @@ def is_gone(connection: socket.socket) -> bool:
     return True
 
 
-def test_two_at_once_install_a_version_and_compare_it(world: Workspace) -> None:
+def test_two_concurrent_commands_install_a_version_and_compare_it(world: Workspace) -> None:
     wheel_of(world.folder / "packages", "0.2.0", dict([CHANGED]))
-    unfinished(world, ".unfinished-old", age=90_000)
-    unfinished(world, ".unfinished-new", age=60)
+    add_unfinished(world, ".unfinished-old", age=90_000)
+    add_unfinished(world, ".unfinished-new", age=60)
 
     both = [world.piped(*INSTALL, "0.2.0", "--baseline", "this", "-o", "json") for _ in range(2)]
 
@@ -85,10 +87,10 @@ def test_two_at_once_install_a_version_and_compare_it(world: Workspace) -> None:
         assert (report["candidate"], report["verdict"]) == ("0.2.0", "new writes")
         assert report["resources"][0]["fields"] == ["spec.storageClass"]
     assert left(world) == [".unfinished-new", "0.2.0"]
-    assert_is_used_again(world)
+    assert_installed_version_is_reused(world)
 
 
-def assert_is_used_again(world: Workspace) -> None:
+def assert_installed_version_is_reused(world: Workspace) -> None:
     again = world.run(*INSTALL, "0.2.0", "--baseline", "0.2.0,StorageBucket=stateless", PIP_FIND_LINKS="nowhere")
     version = world.run_program(str(world.folder / "versions" / "0.2.0" / "bin" / "setpoint"), "version")
 
@@ -96,10 +98,10 @@ def assert_is_used_again(world: Workspace) -> None:
     assert version.stdout == "setpoint 0.2.0\n"
 
 
-def test_what_pip_does_not_find_is_said_and_nothing_is_left(world: Workspace) -> None:
+def test_a_version_that_pip_does_not_find_is_an_error_and_leaves_nothing(world: Workspace) -> None:
     wheel(world.folder / "packages", "9.8", {}, "")
 
-    done = world.run(*INSTALL, "this", "--baseline", "9.9")
+    done = world.run_program(SETPOINT, *INSTALL, "this", "--baseline", "9.9")
 
     assert (done.returncode, done.stdout, left(world)) == (1, "", [])
     progress, error = done.stderr.splitlines()
@@ -122,12 +124,12 @@ def test_another_package_of_that_name_is_refused_before_any_of_its_code_is_run(w
     assert (done.returncode, done.stdout, left(world)) == (1, "", [])
     assert done.stderr.splitlines()[-1] == (
         "error: what pip installed is not setpoint 6.6: the command setpoint is not in it, so that it is another "
-        "package of that name; it was not kept: look where pip takes its packages from"
+        "package of that name; it was not kept: check where pip takes its packages from"
     )
     assert not trace.exists()
 
 
-def test_a_package_that_says_it_is_another_version_is_not_kept(world: Workspace) -> None:
+def test_a_package_that_prints_another_version_is_not_kept(world: Workspace) -> None:
     wheel_of(world.folder / "packages", "7.7", {"__init__.py": (__version__, "7.6")})
 
     done = world.run(*INSTALL, "7.7", "--baseline", "this")
@@ -136,8 +138,8 @@ def test_a_package_that_says_it_is_another_version_is_not_kept(world: Workspace)
     assert "is not setpoint 7.7: it says that it is 7.6; it was not kept" in done.stderr
 
 
-def test_ctrl_c_ends_pip_and_nothing_is_left(world: Workspace) -> None:
-    with hanging() as (packages, server):
+def test_ctrl_c_ends_pip_and_leaves_nothing(world: Workspace) -> None:
+    with unresponsive_index() as (packages, server):
         command = world.terminal(*INSTALL, "5.5", "--baseline", "this", PIP_FIND_LINKS=packages)
         command.until_shown("installing setpoint 5.5 into versions/5.5")
         connection, _ = server.accept()
@@ -145,12 +147,12 @@ def test_ctrl_c_ends_pip_and_nothing_is_left(world: Workspace) -> None:
 
         assert command.end() == 130
         with connection:
-            assert is_gone(connection)
+            assert is_closed(connection)
     assert left(world) == []
 
 
-def test_an_install_that_was_killed_in_the_middle_is_no_environment(world: Workspace) -> None:
-    with hanging() as (packages, server):
+def test_a_killed_install_leaves_no_environment(world: Workspace) -> None:
+    with unresponsive_index() as (packages, server):
         command = world.piped(*INSTALL, "5.5", "--baseline", "this", PIP_FIND_LINKS=packages)
         connection, _ = server.accept()
         command.send(signal.SIGKILL)

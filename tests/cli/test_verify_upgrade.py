@@ -8,9 +8,9 @@ import pytest
 
 from setpoint import __version__
 from tests.cli.fleets import CUT
-from tests.cli.test_moving import writes
+from tests.cli.test_transfer import writes
 from tests.cli.versions import other_version
-from tests.cli.workspace import Workspace, bucket
+from tests.cli.workspace import Workspace, bucket, user_environment
 
 SPEC, KIND = "kinds/gcp/storage_bucket/spec.py", "kinds/gcp/storage_bucket/kind.py"
 CHANGED = (SPEC, ("Default(STORAGE_CLASS)", 'Default("NEARLINE")'))
@@ -19,23 +19,30 @@ OTHERWISE = "body = {**patch_body(intent, wanted, write, view), 'website': None}
 VERIFY = ("verify-upgrade", "--world", "world.gz", "--environments", "versions")
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A recorded world of two buckets, one of which has drifted."""
+    with Workspace(tmp_path_factory.mktemp("recorded"), user_environment()) as workspace:
+        workspace.apply(bucket("logs"), bucket("more"))
+        workspace.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/more", {"versioning": {"enabled": True}}))
+        workspace.run("record", "--to", "world.gz")
+        return (workspace.folder / "world.gz").read_bytes()
+
+
 @pytest.fixture
-def world(workspace: Workspace) -> Workspace:
-    """A workspace with a recorded world of two buckets, one of which has drifted. The cloud is out of reach."""
-    workspace.apply(bucket("logs"), bucket("more"))
-    workspace.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/more", {"versioning": {"enabled": True}}))
-    workspace.in_cloud(lambda cloud: cloud.journal.clear())
-    workspace.run("record", "--to", "world.gz")
+def world(workspace: Workspace, recorded: bytes) -> Workspace:
+    """A workspace with that recorded world. The cloud is out of reach."""
+    (workspace.folder / "world.gz").write_bytes(recorded)
     workspace.environment |= CUT
     return workspace
 
 
-def made(workspace: Workspace, version: str, *edits: tuple[str, tuple[str, str]]) -> Path:
+def make_version(workspace: Workspace, version: str, *edits: tuple[str, tuple[str, str]]) -> Path:
     return other_version(workspace.folder / "versions", version, dict(edits))
 
 
 def test_a_version_that_changed_nothing_may_be_rolled_out(world: Workspace) -> None:
-    made(world, "0.2.0")
+    make_version(world, "0.2.0")
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
 
@@ -47,7 +54,7 @@ def test_a_version_that_changed_nothing_may_be_rolled_out(world: Workspace) -> N
     ]
 
 
-def test_a_terminal_sees_that_something_goes_on(world: Workspace) -> None:
+def test_a_terminal_shows_a_spinner(world: Workspace) -> None:
     terminal = world.terminal(*VERIFY, "--baseline", "this")
 
     assert terminal.end() == 0
@@ -56,13 +63,13 @@ def test_a_terminal_sees_that_something_goes_on(world: Workspace) -> None:
 
 
 def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world: Workspace) -> None:
-    made(world, "0.2.0", CHANGED)
-    made(world, "0.3.0", CHANGED, RAISED)
+    make_version(world, "0.2.0", CHANGED)
+    make_version(world, "0.3.0", CHANGED, RAISED)
 
     hidden = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0", "-o", "json")
-    told = world.run(*VERIFY, "--baseline", "this", "--candidate", "versions/0.3.0")
+    shown = world.run(*VERIFY, "--baseline", "this", "--candidate", "versions/0.3.0")
 
-    assert (hidden.returncode, told.returncode) == (2, 2)
+    assert (hidden.returncode, shown.returncode) == (2, 2)
     report = json.loads(hidden.stdout)
     assert (report["baseline"], report["candidate"], report["verdict"]) == (
         f"this ({__version__})",
@@ -73,7 +80,7 @@ def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world
         ("logs", "new writes", ["spec.storageClass"], "masked"),
         ("more", "different writes", ["spec.storageClass"], "writes"),
     ]
-    assert told.stdout.splitlines() == [
+    assert shown.stdout.splitlines() == [
         "StorageBucket default/logs new writes: spec.storageClass",
         "StorageBucket default/more different writes: spec.storageClass",
         "VERDICT            RESOURCES",
@@ -83,8 +90,8 @@ def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world
     ]
 
 
-def test_the_same_plan_that_is_carried_out_otherwise_is_found(world: Workspace) -> None:
-    made(world, "0.2.0", (KIND, ("body = patch_body(intent, wanted, write, view)", OTHERWISE)))
+def test_the_same_plan_with_other_requests_is_found(world: Workspace) -> None:
+    make_version(world, "0.2.0", (KIND, ("body = patch_body(intent, wanted, write, view)", OTHERWISE)))
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
 
@@ -94,8 +101,8 @@ def test_the_same_plan_that_is_carried_out_otherwise_is_found(world: Workspace) 
     )
 
 
-def test_the_other_way_round_fewer_fields_are_written(world: Workspace) -> None:
-    made(world, "0.0.9", CHANGED, RAISED)
+def test_a_candidate_that_writes_fewer_fields_may_be_rolled_out(world: Workspace) -> None:
+    make_version(world, "0.0.9", CHANGED, RAISED)
 
     done = world.run(*VERIFY, "--baseline", "0.0.9")
 
@@ -106,24 +113,24 @@ def test_the_other_way_round_fewer_fields_are_written(world: Workspace) -> None:
     ]
 
 
-def test_a_revision_that_was_raised_for_nothing_is_a_close_look(world: Workspace) -> None:
-    made(world, "0.2.0", RAISED)
+def test_a_raised_revision_without_a_change_is_one_full_comparison(world: Workspace) -> None:
+    make_version(world, "0.2.0", RAISED)
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
 
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1].endswith("written anyway; 1 are looked at closely once")
+    assert done.stdout.splitlines()[-1].endswith("written anyway; 1 are compared in full once")
 
 
-def test_a_version_that_asks_something_else_is_broken_and_nothing_is_guessed(world: Workspace) -> None:
-    made(world, "0.2.0", ("clients/google/calls.py", ('STORAGE = "/storage/v1"', 'STORAGE = "/storage/v2"')))
+def test_a_version_with_requests_that_were_not_recorded_is_broken(world: Workspace) -> None:
+    make_version(world, "0.2.0", ("clients/google/calls.py", ('STORAGE = "/storage/v1"', 'STORAGE = "/storage/v2"')))
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
 
     assert done.returncode == 1
     lines = done.stdout.splitlines()
-    told = "GET /storage/v2/b/logs (google) was not asked when this world was recorded: record it again"
-    assert lines[0] == f"StorageBucket default/logs broken: {told}"
+    message = "GET /storage/v2/b/logs (google) was not asked when this world was recorded: record it again"
+    assert lines[0] == f"StorageBucket default/logs broken: {message}"
     assert lines[-1].endswith("do not roll this out")
 
 
@@ -133,8 +140,8 @@ def test_a_kind_without_its_cookie_is_compared_with_itself(world: Workspace) -> 
     assert (done.returncode, done.stdout.splitlines()[1]) == (0, "same      2")
 
 
-def test_ci_systems_and_people_get_reports(world: Workspace) -> None:
-    made(world, "0.2.0", CHANGED)
+def test_reports_are_written_as_junit_and_markdown(world: Workspace) -> None:
+    make_version(world, "0.2.0", CHANGED)
     reports = ("--junit", "report.xml", "--markdown", "report.md")
 
     world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0", *reports)
@@ -145,7 +152,7 @@ def test_ci_systems_and_people_get_reports(world: Workspace) -> None:
     assert head == f"# this ({__version__}) → 0.2.0: new writes"
 
 
-def test_without_a_world_one_is_recorded_and_thrown_away(workspace: Workspace) -> None:
+def test_without_a_world_one_is_recorded_and_removed(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
     workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
@@ -157,7 +164,7 @@ def test_without_a_world_one_is_recorded_and_thrown_away(workspace: Workspace) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--baseline", "9.9"), "error: 9.9: neither a virtual environment nor a version in versions: add --install"),
         (("--baseline", "no/env"), "error: no/env: neither a virtual environment nor a version: name one of the two"),
@@ -174,15 +181,17 @@ def test_without_a_world_one_is_recorded_and_thrown_away(workspace: Workspace) -
         (("--baseline", "this", "--junit", "no/such/file"), "error: no/such/file: No such file or directory"),
     ],
 )
-def test_what_cannot_be_compared_is_said(world: Workspace, arguments: tuple[str, ...], told: str) -> None:
+def test_an_invalid_side_or_file_is_a_one_line_error(
+    world: Workspace, arguments: tuple[str, ...], message: str
+) -> None:
     done = world.run(*VERIFY, *arguments)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert told in done.stderr.replace("\n", " ")
+    assert message in done.stderr.replace("\n", " ")
 
 
-def test_an_environment_without_a_version_that_can_do_this_is_named(world: Workspace) -> None:
-    made(world, "0.0.1", ("cli/main.py", ('"--world", metavar', '"--planet", metavar')))
+def test_a_version_that_cannot_plan_a_world_is_named(world: Workspace) -> None:
+    make_version(world, "0.0.1", ("cli/main.py", ('"--world", metavar', '"--planet", metavar')))
 
     done = world.run(*VERIFY, "--baseline", "0.0.1")
 

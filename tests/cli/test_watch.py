@@ -1,4 +1,4 @@
-"""`--watch` on a terminal and in a pipe: what another process changes is told as it happens."""
+"""`--watch` on a terminal and in a pipe: changes by another process are printed as they happen."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ def _drift(workspace: Workspace) -> None:
 
 
 def _documents(program: Program) -> list[Any]:
-    """What a program that reads line by line has got so far."""
+    """The documents on complete lines so far."""
     return [json.loads(line) for line in program.text.split("\n")[:-1]]
 
 
@@ -35,23 +35,23 @@ def test_get_prints_the_header_once_and_a_line_for_each_change(workspace: Worksp
     assert set(changed[1:]) == {"more-logs"}
 
 
-def test_get_says_that_something_was_deleted(workspace: Workspace) -> None:
+def test_a_watch_of_get_shows_deletions(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
 
     terminal = workspace.terminal("get", "-w")
     terminal.until_shown("UpToDate")
-    workspace.act("delete", "StorageBucket/logs")
+    workspace.run_quietly("delete", "StorageBucket/logs")
 
     terminal.until_shown("StorageBucket   default     logs   False   Deleted")
 
 
-def test_get_watches_only_what_it_was_asked_for(workspace: Workspace) -> None:
+def test_a_watch_of_get_shows_only_its_targets(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"), bucket("more"))
 
     terminal = workspace.terminal("get", "StorageBucket/logs", "-w")
     terminal.until_shown("logs")
-    workspace.act("delete", "StorageBucket/more")
-    workspace.act("delete", "StorageBucket/logs")
+    workspace.run_quietly("delete", "StorageBucket/more")
+    workspace.run_quietly("delete", "StorageBucket/logs")
     terminal.until_shown("Deleted")
 
     assert "more" not in terminal.text
@@ -61,7 +61,7 @@ def test_get_watches_only_what_it_was_asked_for(workspace: Workspace) -> None:
     ("command", "before", "after"),
     [("describe", "UpToDate", "website"), ("explain", "setpoint apply: create", "setpoint reconcile: drifted")],
 )
-def test_a_page_is_shown_again_when_the_resource_changes(
+def test_a_watch_of_describe_or_explain_prints_again_after_a_change(
     workspace: Workspace, command: str, before: str, after: str
 ) -> None:
     workspace.apply(bucket("logs"))
@@ -70,9 +70,9 @@ def test_a_page_is_shown_again_when_the_resource_changes(
     terminal.until_shown("StorageBucket default/logs", before)
     assert after not in terminal.text
     _drift(workspace)
-    workspace.act("reconcile", "StorageBucket/logs")
+    workspace.run_quietly("reconcile", "StorageBucket/logs")
     terminal.until_shown(after)
-    workspace.act("delete", "StorageBucket/logs")
+    workspace.run_quietly("delete", "StorageBucket/logs")
     terminal.until_shown("StorageBucket default/logs deleted")
     terminal.interrupt()
 
@@ -84,7 +84,7 @@ def test_json_is_a_document_on_a_line_of_its_own_for_each_change(workspace: Work
 
     program = workspace.piped("get", "--watch", "-o", "json")
     program.until(lambda: len(_documents(program)) == 2)
-    workspace.act("delete", "StorageBucket/logs")
+    workspace.run_quietly("delete", "StorageBucket/logs")
     program.until(lambda: "finalizers" not in _documents(program)[-1]["metadata"])
     program.interrupt()
 
@@ -101,7 +101,7 @@ def test_yaml_is_a_document_for_each_change(workspace: Workspace) -> None:
     program = workspace.piped("describe", "StorageBucket/logs", "--watch", "-o", "yaml")
     program.until(lambda: "notes:" in program.text)
     _drift(workspace)
-    workspace.act("reconcile", "StorageBucket/logs")
+    workspace.run_quietly("reconcile", "StorageBucket/logs")
     program.until(lambda: "website" in program.text)
     program.interrupt()
 
@@ -116,7 +116,7 @@ def test_a_watch_in_a_pipe_has_no_escape_codes(workspace: Workspace) -> None:
 
     program = workspace.piped("get", "-w")
     program.until(lambda: "UpToDate" in program.text)
-    workspace.act("delete", "StorageBucket/logs")
+    workspace.run_quietly("delete", "StorageBucket/logs")
     program.until(lambda: "Deleted" in program.text)
 
     assert "\x1b" not in program.written

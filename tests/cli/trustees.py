@@ -26,8 +26,8 @@ def trustee(profile: str = "Permissive") -> str:
     return TRUSTEE.format(profile=profile)
 
 
-class Keeper:
-    """Runs the command, with the image that it needs in its environment; `store` leads to another store."""
+class TrusteeCommands:
+    """Runs commands with the environment variable that a Trustee needs; `store` are the options of another store."""
 
     def __init__(self, workspace: Workspace, *store: str) -> None:
         self.workspace = workspace
@@ -39,22 +39,22 @@ class Keeper:
         return done.returncode, (done.stdout + done.stderr).splitlines()
 
     def apply(self, *manifests: str) -> tuple[int, list[str]]:
-        """The same for an `apply` of these."""
+        """Applies manifests: the exit code and the lines."""
         self.workspace.write(*manifests)
         return self.run("apply", "-f", "manifest.yaml")
 
     def tree(self, name: str) -> Any:
-        """An object as it is on record."""
+        """An object in the store."""
         code, lines = self.run("get", name, "-o", "yaml")
         assert code == 0, lines
         return yaml.safe_load("\n".join(lines))
 
     def edit(self, name: str, **fields: Any) -> tuple[int, list[str]]:
-        """Applies what is on record with other members of its spec."""
+        """Applies an object with some fields of its spec replaced."""
         found = self.tree(name)
         found["spec"] |= fields
         return self.apply(yaml.safe_dump(found))
 
     def changes(self) -> Sequence[str]:
-        """What a plan of the owner says below its reason."""
+        """The lines of the plan of the owner below its reason."""
         return self.run("plan", "TrusteeConfig/trustee")[1][2:]

@@ -55,14 +55,14 @@ def database(name: str, instance: str) -> str:
     return DATABASE.format(name=name, instance=instance)
 
 
-def surroundings() -> dict[str, str]:
+def user_environment() -> dict[str, str]:
     """The environment variables of the user."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
 
 
 class Workspace:
-    """Everything here is gone with the `with` block."""
+    """The local cloud and every program started here end with the `with` block."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], cloud_state: Path | None = None) -> None:
         self.folder = folder
@@ -70,6 +70,8 @@ class Workspace:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._programs = ExitStack()
+        # Any other command of the same name is not forked, but started.
+        self.command = SETPOINT
         self.environment = {**environment, "HOME": str(folder), "SETPOINT_GCP_AUTH": "anonymous"}
 
     def __enter__(self) -> Self:
@@ -87,25 +89,25 @@ class Workspace:
         self._thread.join(DEADLINE)
         self._loop.close()
 
-    # --- The author ---------------------------------------------------------------------------------------------------
+    # --- Commands ----------------------------------------------------------------------------------------------------
 
     def write(self, *manifests: str, file: str = "manifest.yaml") -> None:
         """Puts manifests into a file."""
         (self.folder / file).write_text("---\n".join(manifests), encoding="utf-8")
 
     def apply(self, *manifests: str) -> None:
-        """Applies in this process, which is another one than those on terminals and in pipes."""
+        """Applies in this process, beside those on terminals and in pipes."""
         self.write(*manifests)
-        self.act("apply")
+        self.run_quietly("apply")
 
-    def act(self, command: str, *targets: str) -> None:
-        """Like `apply`, for any command; on the manifests unless told otherwise."""
+    def run_quietly(self, command: str, *targets: str) -> None:
+        """Runs a command in this process without output; without targets, on the manifests."""
         settings = AppSettings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
         asyncio.run(_awaited(_COMMANDS[command](CommandRequest(settings, Console(quiet=True), files, targets))))
 
-    def said(self, command: str, *targets: str, **options: Any) -> tuple[int, list[str]]:
-        """The exit code of a command in this process, and what it prints into a pipe."""
+    def run_in_process(self, command: str, *targets: str, **options: Any) -> tuple[int, list[str]]:
+        """The exit code of a command in this process, and the lines that it would print into a pipe."""
         settings = AppSettings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
         printed = io.StringIO()
@@ -120,50 +122,50 @@ class Workspace:
         return terminal
 
     def piped(self, *arguments: str, **environment: str) -> Piped:
-        """`setpoint` with these arguments, in a pipe, while it goes on."""
+        """`setpoint` with these arguments, in a pipe; it is still running."""
         program = Piped(self._call(arguments, environment))
         self._programs.callback(program.close)
         return program
 
     def daemon(self, *arguments: str, before: tuple[str, ...] = ()) -> Piped:
-        """`setpoint run` with these arguments, as soon as it is at work; its log is what it writes."""
+        """`setpoint run` with these arguments, as soon as it is running; its output is its log."""
         program = Piped(self._call((*before, "run", *arguments), {}), subprocess.STDOUT)
         self._programs.callback(program.close)
         program.until(lambda: '"event":"running"' in program.text)
         return program
 
     def run(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        """`setpoint` with these arguments, in a pipe, when it is done."""
-        return self.run_program(SETPOINT, *arguments, **environment)
+        """`setpoint` with these arguments, in a pipe, after it has ended."""
+        return self.run_program(self.command, *arguments, **environment)
 
     def run_program(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        """Any program, in a pipe, when it is done."""
+        """Any program, in a pipe, after it has ended."""
         return run(Start(command, self.folder, {**self.environment, **environment}), DEADLINE)
 
     def _call(self, arguments: tuple[str, ...], environment: Mapping[str, str]) -> Call:
-        return Call((SETPOINT, *arguments), self.folder, {**self.environment, **environment})
+        return Call((self.command, *arguments), self.folder, {**self.environment, **environment})
 
     # --- The cloud ----------------------------------------------------------------------------------------------------
 
     def in_cloud(self, verb: Callable[[LocalCloud], _Result]) -> _Result:
-        """What `verb` makes of the cloud."""
+        """The result of `verb`, called in the event loop of the cloud."""
 
         async def act() -> _Result:
             return verb(self._cloud)
 
         return asyncio.run_coroutine_threadsafe(act(), self._loop).result(DEADLINE)
 
-    def stop_time(self) -> None:
-        """From now on operations go on for ever."""
+    def hold_operations(self) -> None:
+        """From now on no operation of the cloud ends."""
         self.in_cloud(lambda cloud: cloud.clock.hold())
 
-    def stop_answers(self, path: str = "") -> None:
-        """From now on requests are not answered."""
-        self.stop_time()
+    def hold_responses(self, path: str = "") -> None:
+        """From now on the cloud sends no response."""
+        self.hold_operations()
         self.in_cloud(lambda cloud: cloud.inject(AddLatency(_SECONDS, path=path)))
 
-    def go_on(self) -> None:
-        """Everything that was held back happens now."""
+    def release(self) -> None:
+        """Ends every operation and every delay that was held."""
 
         def release(cloud: LocalCloud) -> None:
             cloud.faults.clear()
@@ -173,7 +175,7 @@ class Workspace:
         self.in_cloud(release)
 
     def make_instance(self, name: str) -> None:
-        """An instance that was created elsewhere."""
+        """Creates an instance by the API, without a resource."""
         body: dict[str, Any] = {
             "name": name,
             "databaseVersion": "MYSQL_8_0",

@@ -56,7 +56,7 @@ def test_an_error_of_the_token_server_is_unavailable(machine: Machine, setup: Cr
     assert isinstance(error, RemoteUnavailable)
     assert error.after == 7.0
     assert str(error).startswith("no Google token: ")
-    assert str(error).endswith(f": {status}; look at the network")
+    assert str(error).endswith(f": {status}; check the network")
 
 
 @every_credential_type
@@ -88,7 +88,7 @@ def test_a_token_server_that_refuses_connections_is_unavailable(machine: Machine
         clock.advance(3600.0)
         await tokens.headers()
 
-    with pytest.raises(RemoteUnavailable, match=r"no Google token: .*: cannot connect; look at the network"):
+    with pytest.raises(RemoteUnavailable, match=r"no Google token: .*: cannot connect; check the network"):
         asyncio.run(main())
 
 
@@ -106,7 +106,7 @@ def test_a_token_server_that_times_out_is_unavailable(machine: Machine) -> None:
             machine.put(service_account_file(servers, token_uri=f"{url}/token"))
             await TokenCredentials().headers()
 
-    with pytest.raises(RemoteUnavailable, match=r"/token: no answer within 0\.05 s; look at the network"):
+    with pytest.raises(RemoteUnavailable, match=r"/token: no answer within 0\.05 s; check the network"):
         asyncio.run(main())
 
 

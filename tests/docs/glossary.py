@@ -6,6 +6,7 @@
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -78,6 +79,7 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+@cache
 def source_modules() -> list[Module]:
     """Every module of the source, the package's own first, then by folder."""
     return sorted(modules_below(SOURCE), key=lambda one: (_part(one) != "setpoint", _part(one), one.name))

@@ -166,7 +166,7 @@ def _followed(node: ast.Name | ast.Call, scope: _Scope) -> set[str]:
             returns = [one.value for one in ast.walk(function) if isinstance(one, ast.Return) and one.value]
             return _any_of(returns, replace(scope, function=function))
         case _:
-            return _looked_up(node, scope)
+            return _values_looked_up(node, scope)
 
 
 def _named(name: str, scope: _Scope) -> set[str]:
@@ -203,8 +203,8 @@ def _handed_over(name: str, position: int, function: _Function, scope: _Scope) -
     return found
 
 
-def _looked_up(node: ast.Call, scope: _Scope) -> set[str]:
-    """The phrases of the tables that a call looks into."""
+def _values_looked_up(node: ast.Call, scope: _Scope) -> set[str]:
+    """The phrases of the tables that a call reads."""
     names = [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
     tables = [scope.module.constants[name] for name in names if name in scope.module.constants]
     words = [one.value for table in tables for one in ast.walk(table) if isinstance(one, ast.Constant)]

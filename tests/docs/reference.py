@@ -31,7 +31,7 @@ from tests.kinds.trustee.edit_policies import EditPolicy, field_policies
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """What a page tells: what an author writes, and what the status shows besides."""
+    """The types of a page: what an author writes, and what the status shows besides."""
 
     tree: type[msgspec.Struct]
     status: type[msgspec.Struct]
@@ -52,7 +52,7 @@ TRUSTEE: Final = Path("docs/how-to/run-trustee.md")
 HEAD: Final = "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n"
 STATUS_HEAD: Final = "| field | what it is |\n|---|---|\n"
 POLICIES_HEAD: Final = "| field of the KbsConfig | whose it is |\n|---|---|\n"
-# In the order in which they are told.
+# In the order of the table.
 WORDS: Final = {
     Mark.IMMUTABLE: "immutable",
     Mark.PROTECTED: "protected",
@@ -89,7 +89,7 @@ def rows_of(tree_type: type[msgspec.Struct]) -> list[str]:
 
 def status_rows_of(type_: type[msgspec.Struct]) -> list[str]:
     """A row for each member of the status."""
-    return [f"| `status.{place.path}` | {_told(place)} |" for place in member_nodes(root_node(type_))]
+    return [f"| `status.{place.path}` | {_described(place)} |" for place in member_nodes(root_node(type_))]
 
 
 def _all_below(holder: SchemaNode) -> Iterator[SchemaNode]:
@@ -99,7 +99,7 @@ def _all_below(holder: SchemaNode) -> Iterator[SchemaNode]:
 
 
 def _below(holder: SchemaNode) -> Iterator[SchemaNode]:
-    """The fields in an object, or in the elements of a list of objects. A reference is told in one word."""
+    """The fields in an object, or in the elements of a list of objects. A reference is one row."""
     match holder.type:
         case inspect.StructType(cls=cls) if cls is SpecReference:
             return
@@ -109,7 +109,7 @@ def _below(holder: SchemaNode) -> Iterator[SchemaNode]:
             yield from member_nodes(holder)
 
 
-def _told(place: SchemaNode) -> str:
+def _described(place: SchemaNode) -> str:
     assert place.struct is not None
     return field_docs(place.struct).get(place.attribute, "")
 
@@ -117,7 +117,7 @@ def _told(place: SchemaNode) -> str:
 def _row(place: SchemaNode) -> str:
     default = "" if place.field.default is MISSING else f"`{msgspec.json.encode(place.field.default).decode()}`"
     words = ["required"] * place.is_required + [word for mark, word in WORDS.items() if mark in place.field.marks]
-    cells = (f"`{place.path}`", _told(place), _type(place), default, ", ".join(words))
+    cells = (f"`{place.path}`", _described(place), _type(place), default, ", ".join(words))
     return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
 
 
@@ -153,7 +153,7 @@ def with_every_status(page: str) -> str:
 
 
 def with_policies(page: str) -> str:
-    """The page on Trustee with a row for each field of a KbsConfig, those first that people may edit."""
+    """The page on Trustee with a row for each field of a KbsConfig, editable ones first."""
     policies = sorted(field_policies().items(), key=lambda one: one[1] is EditPolicy.MANAGED)
     return with_table(page, POLICIES_HEAD, [f"| `spec.{field}` | {policy.value} |" for field, policy in policies])
 

@@ -35,13 +35,13 @@ def _commands() -> list[str]:
 
 
 @pytest.mark.parametrize("command", _commands())
-def test_a_command_in_the_docs_is_one_that_there_is(command: str) -> None:
+def test_every_command_in_the_docs_exists(command: str) -> None:
     program, *arguments = shlex.split(command)
     if program == "make":
-        # A target is only looked up: the docs' test command would run this very test again.
+        # The target only has to exist: `make test` would run this very test again.
         subprocess.run(["make", "--dry-run", "--silent", *arguments], check=True, capture_output=True)
     else:
-        # What it does is shown in sessions elsewhere; here it only has to exist.
+        # Sessions show what it does; here it only has to exist.
         assert program == "setpoint"
         assert arguments[0] in {*main.commands, "--help"}
 
@@ -49,7 +49,7 @@ def test_a_command_in_the_docs_is_one_that_there_is(command: str) -> None:
 @pytest.mark.parametrize(
     "page", [page for page in TESTED if any(fence[0] == "python" for fence in _fences(page))], ids=str
 )
-def test_an_example_prints_what_the_page_says(page: Path) -> None:
+def test_a_python_example_prints_the_output_on_the_page(page: Path) -> None:
     printed = io.StringIO()
     engine: dict[str, object] = {"__name__": "example"}
     expected = ""
@@ -64,7 +64,7 @@ def test_an_example_prints_what_the_page_says(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_a_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_an_existing_target(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
 
@@ -75,7 +75,7 @@ def test_every_command_is_in_the_docs() -> None:
     assert [name for name in main.commands if f"$ setpoint {name} --help" not in page] == []
 
 
-# What needs a cluster is tested where there is one: in tests/cluster and tests/terraform.
+# Pages that need a cluster are tested in tests/cluster and tests/terraform.
 ON_A_CLUSTER = (
     Path("docs/how-to/leave-config-connector.md"),
     Path("docs/how-to/wait-for-an-object.md"),
@@ -104,7 +104,9 @@ def cloud(running_cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("cloud")
 @pytest.mark.parametrize("page", CONSOLE, ids=str)
-def test_a_session_in_the_docs_goes_as_it_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_console_session_prints_the_output_on_the_page(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fences = _fences(page)
     monkeypatch.chdir(tmp_path)
     with contextlib.closing(Shell()) as shell:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def gone_from(messages: Iterable[str], page: str) -> list[str]:
     return [row for row in _rows(page) if row not in known]
 
 
+@cache
 def _messages() -> dict[str, str]:
     """Every message, and where it is made."""
     found = {message: f"{file}:{line}" for file, text in SOURCES.items() for message, line in messages_in(text).items()}
@@ -59,7 +61,7 @@ def test_every_message_is_in_the_docs() -> None:
     assert not missing, "\n".join(missing)
 
 
-def test_every_message_in_the_docs_can_still_come() -> None:
+def test_every_message_in_the_docs_is_in_the_source() -> None:
     gone = [f"no code says this any more: | `{row}` |" for row in gone_from(_messages(), PAGE)]
 
     assert not gone, "\n".join(gone)
@@ -71,12 +73,12 @@ def test_no_message_has_two_rows() -> None:
     assert [row for row in dict.fromkeys(rows) if rows.count(row) > 1] == []
 
 
-def test_the_docs_say_what_follows_every_error() -> None:
+def test_the_docs_have_the_retry_of_every_error_class() -> None:
     assert [one.value for one in Retry if one.value not in PAGE] == []
 
 
-def test_every_class_of_error_stands_in_one_file() -> None:
-    """Elsewhere the messages of a class would not be looked for."""
+def test_every_error_class_is_defined_in_errors_py() -> None:
+    """The messages of a class defined elsewhere would not be found."""
     classes = [
         f"{file}:{node.lineno}"
         for file, text in SOURCES.items()
@@ -103,19 +105,19 @@ error: a.yaml:3: there is no lamp: add one
 """
 
 
-def test_a_message_without_a_row_is_missed() -> None:
+def test_a_message_without_a_row_is_reported() -> None:
     new = messages_in('raise StoreError(f"the disk {disk} is gone: put it back")')
 
     assert missing_from(SMALL_PAGE, new) == ["the disk … is gone: put it back"]
 
 
-def test_a_message_in_a_row_or_in_a_session_is_not_missed() -> None:
+def test_a_message_in_a_row_or_a_session_is_not_reported() -> None:
     shown = ["the disk … is full: make room", "run `fsck` on …", "…: there is no lamp: add one"]
 
     assert missing_from(SMALL_PAGE, shown) == []
 
 
-def test_a_row_without_a_message_is_found() -> None:
+def test_a_row_without_a_message_is_reported() -> None:
     assert gone_from(["run `fsck` on …"], SMALL_PAGE) == ["the disk … is full: make room"]
 
 
@@ -133,7 +135,7 @@ def test_a_row_without_a_message_is_found() -> None:
         ("raise KeyError('who reads this')", []),
     ],
 )
-def test_a_message_is_its_words_and_holes(source: str, messages: list[str]) -> None:
+def test_a_message_is_its_words_and_placeholders(source: str, messages: list[str]) -> None:
     found = messages_in(f"def make():\n    {source}\n")
 
     assert sorted(found) == messages
@@ -173,7 +175,7 @@ def _reason(error):
 """
 
 
-def test_what_stands_in_a_message_is_followed_within_its_module() -> None:
+def test_the_parts_of_a_message_are_resolved_within_their_module() -> None:
     assert sorted(messages_in(FOLLOWED)) == [
         "GET: cannot connect to …",
         "GET: that is no address",

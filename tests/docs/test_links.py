@@ -22,7 +22,7 @@ def test_the_four_paths_through_the_code_are_linked() -> None:
     assert len(list(links_in(ARCHITECTURE))) > 50
 
 
-def test_a_line_that_is_not_true_is_corrected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_line_number_is_corrected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     source = tmp_path / "src/setpoint/a.py"
     source.parent.mkdir(parents=True)

@@ -27,25 +27,25 @@ from tests.kinds.full_responses import kind_of, outputs_of
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_a_table_has_every_field_as_it_is(page: Path) -> None:
+def test_a_table_has_every_field_of_the_type(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
 
     assert text == with_tables(text, PAGES[page]), "stale: run .venv/bin/python -m tests.docs.reference"
 
 
-def test_what_is_in_every_status_is_told_as_it_is() -> None:
+def test_the_common_status_table_matches_the_types() -> None:
     text = README.read_text(encoding="utf-8")
 
     assert text == with_every_status(text), "stale: run .venv/bin/python -m tests.docs.reference"
 
 
-def test_whose_each_field_of_a_kbs_config_is_is_told_as_it_is() -> None:
+def test_the_merge_policy_table_of_a_kbs_config_matches_the_code() -> None:
     text = TRUSTEE.read_text(encoding="utf-8")
 
     assert text == with_policies(text), "stale: run .venv/bin/python -m tests.docs.reference"
 
 
-def test_every_mark_is_told_and_explained() -> None:
+def test_every_mark_is_in_the_docs() -> None:
     text = README.read_text(encoding="utf-8")
 
     assert set(WORDS) == set(Mark)
@@ -77,7 +77,7 @@ class _Tree(Struct):
     made: bool | UnsetType = UNSET
 
 
-def test_a_row_says_what_the_type_says() -> None:
+def test_a_row_follows_the_type() -> None:
     assert rows_of(_Tree) == [
         "| `spec.bucketRef` | | reference | | required, immutable |",
         "| `spec.keyed` | | list of objects, told apart by `name` | | |",
@@ -92,7 +92,7 @@ def test_a_row_says_what_the_type_says() -> None:
     ]
 
 
-def test_a_row_of_the_status_says_what_stands_below_the_field() -> None:
+def test_a_row_of_the_status_follows_the_docstring_of_the_field() -> None:
     assert status_rows_of(_Tree)[0] == "| `status.spec` | What it should be. |"
 
 

@@ -9,5 +9,5 @@ def test_the_tables_are_those_of_the_schemas() -> None:
     assert page == written(page), "run python -m tests.docs.terraform_reference"
 
 
-def test_every_attribute_says_what_it_is() -> None:
+def test_every_attribute_has_a_description() -> None:
     assert [name for attributes in tables().values() for name, one in attributes.items() if not one.description] == []

@@ -100,7 +100,7 @@ def test_what_only_one_of_them_looks_after_counts() -> None:
     dropped, taken_up = compare_reports(_report(QUIET), _report()), compare_reports(_report(), _report(WRITING))
 
     assert [(one.verdict, one.trouble, one.candidate) for one in dropped.each] == [
-        (UpgradeVerdict.BROKEN, "the candidate does not look after it", "not looked after")
+        (UpgradeVerdict.BROKEN, "the candidate does not manage it", "not looked after")
     ]
     assert [(one.verdict, one.baseline) for one in taken_up.each] == [(UpgradeVerdict.NEW, "not looked after")]
 

@@ -17,7 +17,7 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.preview import open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import unpack_world
-from tests.cluster.server import Cluster
+from tests.cluster.access import Access
 from tests.engine.owners.owner_fixtures import Place
 from tests.engine.owners.upgrading import otherwise, with_another
 from tests.replay.keeping import KEPT, record_world
@@ -37,25 +37,25 @@ def look(change: Change = lambda engine: engine) -> PreviewReport:
     async def main() -> PreviewReport:
         kept = unpack_world(gzip.compress(KEPT.read_bytes()), str(KEPT))
         async with open_recorded(AppSettings("memory:"), kept) as again:
-            return await replace(again, engine=change(again.engine)).survey(lambda _: None)
+            return await replace(again, engine=change(again.engine)).preview_all(lambda _: None)
 
     return asyncio.run(main())
 
 
-def told(survey: PreviewReport) -> list[str]:
+def findings(report: PreviewReport) -> list[str]:
     """Each that is not left alone, what was found, and the fields, or else why."""
     return [
         f"{one.ref.kind}/{one.ref.name} {one.finding.value}: {', '.join(one.fields) or one.trouble}"
-        for one in survey.found
+        for one in report.found
         if not one.writes_nothing
     ]
 
 
 def test_nothing_is_written_to_what_was_made_before_but_what_is_declared() -> None:
-    survey = look()
+    report = look()
 
-    assert told(survey) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], WHAT_TO_DO
-    assert (survey.blocked, survey.missed) == ((), ())
+    assert findings(report) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], WHAT_TO_DO
+    assert (report.blocked, report.missed) == ((), ())
 
 
 def test_something_of_every_kind_and_every_owner_was_made_before() -> None:
@@ -122,7 +122,7 @@ def test_a_mapping_that_was_changed_is_named(name: str, path: str, value: Any, e
         (key,) = (one for one in engine.kinds if one[1] == name)
         return replace(engine, kinds={**engine.kinds, key: mapped_otherwise(engine.kinds[key], path, value)})
 
-    assert told(look(change)) == expected
+    assert findings(look(change)) == expected
 
 
 OWNERS: Final = [
@@ -145,7 +145,7 @@ def test_a_child_that_is_made_otherwise_is_named(name: str, place: Place, expect
         (key,) = (one for one in engine.owners if one[1] == name)
         return replace(engine, owners={**engine.owners, key: otherwise(engine.owners[key], with_another(place))})
 
-    assert told(look(change)) == expected
+    assert findings(look(change)) == expected
 
 
 def test_every_mapping_is_changed_here() -> None:
@@ -155,8 +155,8 @@ def test_every_mapping_is_changed_here() -> None:
 # --- It can be made anew ----------------------------------------------------------------------------------------------
 
 
-def test_the_world_can_be_made_anew(own_api_server: Cluster, tmp_path: File) -> None:
-    made = unpack_world(record_world(own_api_server.access, tmp_path), "world.gz")
+def test_the_world_can_be_made_anew(other_api_server: Access, tmp_path: File) -> None:
+    made = unpack_world(record_world(other_api_server, tmp_path), "world.gz")
 
     assert refs(made.resources) == refs(unpack_world(gzip.compress(KEPT.read_bytes()), str(KEPT)).resources)
 

@@ -98,7 +98,7 @@ def test_a_close_look_is_told() -> None:
         )
     )
 
-    assert "1 are looked at closely once, and nothing is written." in markdown_report(once, NAMES).splitlines()
+    assert "1 are compared in full once, and nothing is written." in markdown_report(once, NAMES).splitlines()
 
 
 @given(st.text(max_size=20), st.text(max_size=20))

@@ -10,16 +10,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from setpoint.errors import UserError
+from setpoint.file_creation import create_file
 
 
 def write_private_file(path: Path, parts: Iterable[bytes]) -> None:
     """Writes the file atomically; only its owner can read it. UserError says what to do instead."""
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
+        create_file(fresh, parts)
         fresh.replace(path)
     except OSError as error:
         raise UserError(f"--to {path}: {error.strerror}: name a file in a folder that you can write to") from error
@@ -75,18 +73,14 @@ def _write_file(file: Path, text: str, mode: int) -> None:
     above = file.parent.parent
     above.mkdir(parents=True, exist_ok=True)
     # Beside the folder: every file in it is part of the provider, and of the hash in lock files.
-    stage = above / f".{secrets.token_hex(4)}"
-    stage.mkdir()
+    temporary = above / f".{secrets.token_hex(4)}"
+    temporary.mkdir()
     try:
-        fresh = stage / file.name
-        with fresh.open("x", encoding="utf-8") as opened:
-            opened.write(text)
-            opened.flush()
-            os.fsync(opened.fileno())
-        fresh.chmod(mode)
+        fresh = temporary / file.name
+        create_file(fresh, [text.encode()], mode=mode)
         _move_into_place(fresh, file)
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _move_into_place(fresh: Path, file: Path) -> None:

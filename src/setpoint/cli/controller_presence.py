@@ -19,7 +19,7 @@ async def has_local_daemon(request: CommandRequest) -> bool:
 
 
 async def has_controller(request: CommandRequest, engine: EngineContext) -> bool:
-    """Whether a controller is running for a store of any type; StoreError when a cluster cannot be asked."""
+    """Whether a controller is running for a store of any type; StoreError when a cluster cannot be read."""
     if is_shared_store(request.settings):
         return await has_members(engine.store, engine.clock.now())
     return await has_local_daemon(request)

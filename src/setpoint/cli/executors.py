@@ -27,7 +27,7 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteUnavailable, StoreInUse, WriteConflict
 
-# How often the controller process is asked for errors that no status shows.
+# How often errors that no status shows are polled from the controller process.
 _ERROR_POLL_SECONDS: Final = 1.0
 _NO_CONTROLLER: Final = (
     "no controller is running for this cluster: the request is on record, and is executed once one is: "
@@ -36,7 +36,7 @@ _NO_CONTROLLER: Final = (
 
 
 class CommandTrigger(StrEnum):
-    """The command that asks for steps. The value is the trigger in the record of each step."""
+    """The command that requests steps. The value is the trigger in the record of each step."""
 
     APPLY = "setpoint apply"
     RECONCILE = "setpoint reconcile"
@@ -44,7 +44,7 @@ class CommandTrigger(StrEnum):
 
 
 class Executor(Protocol):
-    """Executes what a command asks for, and shows the progress: the same output, whichever process takes the steps."""
+    """Executes the steps of a command, and shows the progress: the same output, whichever process takes them."""
 
     @property
     def engine(self) -> EngineContext:
@@ -252,7 +252,7 @@ class ClusterExecutor:
         return worst_exit_code(state.code for state in progress.states.values())
 
     def _keeps_generation(self, before: Resource, after: Resource) -> bool:
-        """Whether the status on record cannot be told from the next one: then a step is requested by annotation."""
+        """Whether the apply changed nothing that the status shows: then a step is requested by annotation."""
         is_handled = (after.ref.group, after.ref.kind) in self.engine.resource_types
         return is_handled and (before.uid, before.generation) == (after.uid, after.generation)
 

@@ -80,7 +80,7 @@ def version() -> None:
 
 
 @_command("demo")
-@click.option("--svg", type=click.Path(dir_okay=False, writable=True), help="Also draw the session as a picture.")
+@click.option("--svg", type=click.Path(dir_okay=False, writable=True), help="Also draw the session as an SVG file.")
 def demo(svg: str | None) -> None:
     from setpoint.cli.commands.demo import run_demo
 

@@ -86,7 +86,7 @@ async def _run_async(command: Command, request: CommandRequest) -> int:
 
 
 def print_documents(documents: list[Json], request: CommandRequest) -> None:
-    """Prints a list, or the one document that was asked for by name.
+    """Prints a list, or the one document that was named.
 
     With `--watch` every document is printed by itself, in JSON on one line each.
     """

@@ -52,19 +52,23 @@ class VersionInterpreter:
         return VersionInterpreter(word, python, tuple(variants))
 
     async def version(self) -> str:
-        """The version that it prints."""
-        return (await self._output("version", trouble="it cannot tell its version")).strip().removeprefix("setpoint ")
+        """The version that it prints; that of this process is known."""
+        if self.python == sys.executable:
+            return __version__
+        return (
+            (await self._output("version", trouble="it does not print its version")).strip().removeprefix("setpoint ")
+        )
 
-    async def report(self, engine: Path) -> dict[str, Any]:
+    async def report(self, world: Path) -> dict[str, Any]:
         """Its plan of a recorded world, as data; UserError when it prints none."""
         words = [word for variant in self.variants for word in ("--as", variant)]
-        command = ("--store", "memory:", "plan", "--world", str(engine), "-o", "json", *words)
+        command = ("--store", "memory:", "plan", "--world", str(world), "-o", "json", *words)
         text = await self._output(*command, trouble="it could not plan this world")
         try:
             found: dict[str, Any] = json.loads(text)
         except ValueError:
             raise UserError(
-                f"{self.name}: what it says is no report: `plan --world` has to be known to the version in that "
+                f"{self.name}: its output is no report: `plan --world` has to be known to the version in that "
                 "environment"
             ) from None
         return found
@@ -127,9 +131,9 @@ def is_version(word: str) -> bool:
     return _VERSION.fullmatch(word) is not None
 
 
-def satisfies(asked: str, found: str) -> bool:
-    """Whether `found` is what pip takes for `asked`: 0.2 is 0.2.0, and 0.2+ours is a build of 0.2."""
-    one, other = _VERSION.fullmatch(asked), _VERSION.fullmatch(found)
+def satisfies(requested: str, found: str) -> bool:
+    """Whether `found` is what pip takes for `requested`: 0.2 is 0.2.0, and 0.2+ours is a build of 0.2."""
+    one, other = _VERSION.fullmatch(requested), _VERSION.fullmatch(found)
     if one is None or other is None:
         return False
     same_build = one["local"] in (None, other["local"])
@@ -223,35 +227,37 @@ class _Install:
 
 
 async def _build_environment(install: _Install) -> None:
-    code, said = await _run_program((sys.executable, "-I", "-X", "utf8", "-m", "venv", str(install.folder)), install)
+    code, output = await _run_program((sys.executable, "-I", "-X", "utf8", "-m", "venv", str(install.folder)), install)
     if code:
-        raise UserError(f"no virtual environment can be made with {sys.executable}: {one_line(said)[-_MAX_PIP_CHARS:]}")
+        raise UserError(
+            f"no virtual environment can be made with {sys.executable}: {one_line(output)[-_MAX_PIP_CHARS:]}"
+        )
     # Dependencies may have to be built, which runs code: they are installed after the check.
     await _pip(install, "--no-deps")
     _check_installed(install)
     await _pip(install)
-    said = await VersionInterpreter(install.version, install.python).version()
-    if not satisfies(install.version, said):
-        raise _wrong_package(install, f"it says that it is {said}")
+    printed = await VersionInterpreter(install.version, install.python).version()
+    if not satisfies(install.version, printed):
+        raise _wrong_package(install, f"it says that it is {printed}")
 
 
 async def _pip(install: _Install, *options: str) -> None:
     """Installs the version with the user's settings of pip, without prompts, and builds no package of that name."""
     quiet = ("--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--no-color")
     what = ("--only-binary", _PACKAGE, *options, f"{_PACKAGE}=={install.version}")
-    code, said = await _run_program(
+    code, output = await _run_program(
         (install.python, "-I", "-X", "utf8", "-m", "pip", "install", *quiet, *what), install
     )
     if code:
         raise UserError(
-            f"{install.version}: it cannot be installed: pip says: {_pip_errors(said)}: name a version that pip finds, "
-            "or make its environment by hand"
+            f"{install.version}: it cannot be installed: pip says: {_pip_errors(output)}: name a version that pip "
+            "finds, or make its environment by hand"
         )
 
 
-def _pip_errors(said: str) -> str:
+def _pip_errors(output: str) -> str:
     """The last errors and warnings of pip: a warning before an error often says more than the error."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     text = [line for line in lines if line.startswith(("ERROR:", "WARNING:"))] or lines or ["nothing"]
     return one_line(" ".join(text[-_MAX_PIP_LINES:]))[-_MAX_PIP_CHARS:]
 
@@ -272,7 +278,7 @@ def _check_installed(install: _Install) -> None:
 
 def _wrong_package(install: _Install, why: str) -> UserError:
     return UserError(
-        f"what pip installed is not setpoint {install.version}: {why}; it was not kept: look where pip takes its "
+        f"what pip installed is not setpoint {install.version}: {why}; it was not kept: check where pip takes its "
         "packages from"
     )
 
@@ -288,11 +294,11 @@ async def _run_program(command: tuple[str, ...], install: _Install) -> tuple[int
         start_new_session=True,
     )
     try:
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 # With all of its child processes.
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-    return process.returncode or 0, said.decode(errors="replace")
+    return process.returncode or 0, output.decode(errors="replace")

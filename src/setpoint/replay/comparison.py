@@ -130,7 +130,7 @@ def _compare_resource(ref: ResourceRef, before: ReportData | None, after: Report
 def _trouble(before: ReportData | None, after: ReportData | None) -> str | None:
     """The error of the candidate that the baseline does not have; None if there is none."""
     if after is None:
-        return "the candidate does not look after it"
+        return "the candidate does not manage it"
     if before is not None and _same_outcome(before, after):
         return None
     refused: str | None = after.get(_NO_COOKIE_ERROR)
@@ -250,7 +250,7 @@ def _markdown(found: Comparison, names: ReportLabels) -> Iterator[str]:
     yield from ("", "| verdict | resources |", "|---|---|")
     yield from (f"| {one.value} | {found.counts[one]} |" for one in UpgradeVerdict if one in found.counts)
     if found.one_time:
-        yield from ("", f"{found.one_time} are looked at closely once, and nothing is written.")
+        yield from ("", f"{found.one_time} are compared in full once, and nothing is written.")
     different = [one for one in found.each if one.verdict is not UpgradeVerdict.SAME]
     if different:
         yield from ("", "| resource | verdict | fields | before | after |", "|---|---|---|---|---|")

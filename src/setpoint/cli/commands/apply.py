@@ -85,7 +85,7 @@ async def _being_deleted(refs: Sequence[ResourceRef], engine: EngineContext) -> 
 
 
 async def _report_deleted(deleting: Sequence[ResourceRef], engine: EngineContext, request: CommandRequest) -> ExitCode:
-    """Tells the author which applied resources were being deleted, and are gone now; they count as waiting."""
+    """Prints which applied resources were being deleted, and are gone now; they count as waiting."""
     gone = [ref for ref in deleting if await engine.store.get(ref) is None]
     for ref in gone:
         text = f"{ref} was being deleted, and is gone now: apply it again to make it anew"

@@ -58,7 +58,7 @@ async def get(request: CommandRequest) -> ExitCode:
 async def _unlisted_objects(
     request: CommandRequest, listed: Sequence[Resource], engine: EngineContext
 ) -> list[Resource]:
-    """Objects without a kind of ours that are asked for by name: a cluster has too many of them to list."""
+    """Objects without a kind of ours that are named on the command line: a cluster has too many of them to list."""
     refs = [ref_of_target(target, request.namespace, engine) for target in request.targets if target.partition("/")[2]]
     there = {one.ref for one in listed}
     found = [await engine.store.get(ref) for ref in refs if ref not in there and is_unreconciled(ref, engine)]

@@ -11,7 +11,7 @@ from setpoint.cli.controller_presence import has_controller
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.plan import plan_rows
-from setpoint.cli.views.progress import SurveyProgress
+from setpoint.cli.views.progress import PreviewProgress
 from setpoint.cli.views.table import fold_similar, one_line
 from setpoint.clients.kubernetes.config_connector import ConfigConnectorMode
 from setpoint.core.values.json_types import Json
@@ -47,7 +47,7 @@ async def _migrate(request: CommandRequest, options: dict[str, Any]) -> ExitCode
     if options["finish"]:
         await _finish(request, source)
         return ExitCode.DONE
-    with SurveyProgress() as progress:
+    with PreviewProgress() as progress:
         found = await preview_migration(source, request.settings, progress.advance)
     code = _exit_code(found)
     if options["hand_over"]:

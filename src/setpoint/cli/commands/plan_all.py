@@ -11,8 +11,8 @@ from rich.text import Text
 from setpoint.cli.atomic_files import write_private_file
 from setpoint.cli.request import CommandRequest, print_document, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode, worst_exit_code
-from setpoint.cli.views.plan import survey_summary, survey_view
-from setpoint.cli.views.progress import SurveyProgress
+from setpoint.cli.views.plan import preview_report_summary, preview_report_view
+from setpoint.cli.views.progress import PreviewProgress
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.errors import UserError
 from setpoint.preview import (
@@ -52,8 +52,8 @@ async def _plan(request: CommandRequest, world: str | None, variants: Mapping[st
         raise UserError("--all and --world plan everything: leave out -f and KIND/NAME")
     async with _open(request, world) as opened:
         preview = replace(opened, engine=with_kind_variants(opened.engine, variants))
-        with SurveyProgress(len(await managed_refs(preview.engine))) as progress:
-            found = await preview.survey(progress.advance)
+        with PreviewProgress(len(await managed_refs(preview.engine))) as progress:
+            found = await preview.preview_all(progress.advance)
     _show(found, request)
     return exit_code_of(found)
 
@@ -67,14 +67,14 @@ async def _open(request: CommandRequest, world: str | None) -> AsyncIterator[Pre
 
 
 async def _record(request: CommandRequest, to: Path) -> ExitCode:
-    with SurveyProgress() as progress:
+    with PreviewProgress() as progress:
         recording = await make_recording(request.settings, progress.advance)
     write_private_file(to, [recording.world])
     if request.output == "json":
-        print_json(recording.survey.to_data(), request)
+        print_json(recording.report.to_data(), request)
         return ExitCode.DONE
-    if recording.survey.found:
-        request.console.print(survey_summary(recording.survey), soft_wrap=True)
+    if recording.report.found:
+        request.console.print(preview_report_summary(recording.report), soft_wrap=True)
     request.console.print(Text(f"{_count_text(recording)} in {to}"), soft_wrap=True)
     return ExitCode.DONE
 
@@ -100,4 +100,4 @@ def _show(found: PreviewReport, request: CommandRequest) -> None:
     if request.output in ("json", "yaml"):
         print_document(found.to_data(), request)
     else:
-        request.console.print(survey_view(found), soft_wrap=True)
+        request.console.print(preview_report_view(found), soft_wrap=True)

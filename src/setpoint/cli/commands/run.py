@@ -71,17 +71,17 @@ def run_until_stopped(options: dict[str, Any]) -> int:
 
 
 async def _run(request: CommandRequest, run_options: RunOptions) -> int:
-    taken_down = LogBuffer() if run_options.live and sys.stderr.isatty() else None
+    log_buffer = LogBuffer() if run_options.live and sys.stderr.isatty() else None
     form = (
-        logs.LogFormat.HUMAN if taken_down is not None and run_options.form is logs.LogFormat.AUTO else run_options.form
+        logs.LogFormat.HUMAN if log_buffer is not None and run_options.form is logs.LogFormat.AUTO else run_options.form
     )
-    logs.configure(form, run_options.level, taken_down or sys.stderr)
+    logs.configure(form, run_options.level, log_buffer or sys.stderr)
     try:
         async with open_app(replace(request.settings, kinds=run_options.kinds), StoreAccess.RUN) as opened:
             return await _run_until_signal(ControllerProcess.of(opened, request, run_options), run_options)
     finally:
-        if taken_down is not None:
-            sys.stderr.writelines(taken_down.lines)
+        if log_buffer is not None:
+            sys.stderr.writelines(log_buffer.lines)
 
 
 async def _run_until_signal(process: "ControllerProcess", run_options: RunOptions) -> int:
@@ -173,13 +173,13 @@ class ControllerProcess:
         if file is None:
             yield
             return
-        control = AdminApi(self.manager.engine, self._rehearse, self.manager)
-        server = HttpServer(self.manager, self.telemetry, admin_routes(control))
+        admin_api = AdminApi(self.manager.engine, self._dry_run, self.manager)
+        server = HttpServer(self.manager, self.telemetry, admin_routes(admin_api))
         try:
             await server.start_unix(prepare_socket(file, self.request.settings.environment))
             yield
         finally:
-            control.ended.set()
+            admin_api.ended.set()
             remove_socket(file)
             await server.close()
 
@@ -192,7 +192,7 @@ class ControllerProcess:
         async with live_screen(self.request.console, self.manager, self.steps, self.opened.budgets):
             yield
 
-    async def _rehearse(self, manifest: JsonObject) -> Resource:
+    async def _dry_run(self, manifest: JsonObject) -> Resource:
         return await dry_run_apply(manifest, self.manager.engine)
 
 

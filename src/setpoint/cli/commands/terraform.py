@@ -1,4 +1,4 @@
-"""`setpoint terraform`: installs the provider where Terraform and OpenTofu look for it."""
+"""`setpoint terraform`: installs the provider in the plugin folder of Terraform and OpenTofu."""
 
 import os
 import sys
@@ -28,7 +28,7 @@ from setpoint.errors import UserError
 _PLUGINS: Final = "--plugins"
 _CONFIG_HOME: Final = "XDG_CONFIG_HOME"
 _DEFAULT_FOLDER: Final = Path(".terraform.d", "plugins")
-# Terraform looks into no other folder by itself.
+# Terraform searches no other folder by default.
 _MIRROR: Final = """\
 provider_installation {{
   filesystem_mirror {{
@@ -72,10 +72,10 @@ async def _install(request: CommandRequest, plugins: str | None) -> ExitCode:
 
 def _print_instructions(request: CommandRequest, folder: Path, *, is_new: bool) -> None:
     release = semantic_version(__version__)
-    said = "is installed" if is_new else "was installed already, and nothing changed:"
-    lines = [f"setpoint {release} {said} for Terraform and OpenTofu in {folder}"]
+    state = "is installed" if is_new else "was installed already, and nothing changed:"
+    lines = [f"setpoint {release} {state} for Terraform and OpenTofu in {folder}"]
     if folder != Path.home() / _DEFAULT_FOLDER:
-        lines += ["", "They look there when their CLI configuration (~/.terraformrc, ~/.tofurc) says so:", ""]
+        lines += ["", "They search it when their CLI configuration (~/.terraformrc, ~/.tofurc) says so:", ""]
         lines += [_MIRROR.format(folder=folder, source=SOURCE)]
     lines += ["", "A configuration asks for it; terraform init, or tofu init, finds it then:", ""]
     lines += [required_providers().rstrip()]
@@ -93,8 +93,8 @@ async def _uninstall(request: CommandRequest, plugins: str | None, version: str 
     if request.output == "json":
         print_json({"version": release, "plugins": str(folder), "removed": [str(file) for file in removed]}, request)
     else:
-        said = f"is removed from {folder}" if removed else f"is not installed in {folder}: there is nothing to remove"
-        request.console.print(Text(f"setpoint {release} {said}"), soft_wrap=True)
+        result = f"is removed from {folder}" if removed else f"is not installed in {folder}: there is nothing to remove"
+        request.console.print(Text(f"setpoint {release} {result}"), soft_wrap=True)
     return ExitCode.DONE
 
 

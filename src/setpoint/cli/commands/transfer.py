@@ -131,7 +131,7 @@ async def _check_no_controller(request: CommandRequest, engine: EngineContext, e
     except StoreError as error:
         if export_options.pause:
             raise
-        _warn(f"whether a controller is running for this store cannot be told: {error}")
+        _warn(f"whether a controller is running for this store is unknown: {error}")
         return
     if has_running_controller and export_options.pause:
         raise UserError(
@@ -145,9 +145,9 @@ async def _build_export(
     resources: Sequence[Resource], engine: EngineContext, request: CommandRequest, export_options: ExportOptions
 ) -> StoreExport:
     objects, taken = await gather_export(resources, engine)
-    sort = "kubernetes" if is_shared_store(request.settings) else request.settings.store.partition(":")[0]
+    store_type = "kubernetes" if is_shared_store(request.settings) else request.settings.store.partition(":")[0]
     paused = export_options.pause or all(map(is_paused_by_export, resources))
-    header = ExportHeader(__version__, engine.clock.now(), sort, export_options.with_secrets, paused)
+    header = ExportHeader(__version__, engine.clock.now(), store_type, export_options.with_secrets, paused)
     for one in resources:
         if _tree(one.document.get("metadata")).get("ownerReferences") and not _is_exported(one.controller, resources):
             _warn(f"{one.ref}: its owner is not exported, so that it has none elsewhere")

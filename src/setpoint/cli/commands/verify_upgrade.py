@@ -15,7 +15,7 @@ from setpoint.cli.atomic_files import write_private_file
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.upgrade_interpreters import VersionInterpreter, install_missing
 from setpoint.cli.views.outcome import ExitCode
-from setpoint.cli.views.progress import SurveyProgress, spinner
+from setpoint.cli.views.progress import PreviewProgress, spinner
 from setpoint.cli.views.table import TextTable, fold_similar, one_line
 from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
@@ -102,7 +102,7 @@ async def _world(request: CommandRequest, world: str | None) -> AsyncIterator[Pa
         yield Path(world).absolute()
         return
     with TemporaryDirectory(prefix="setpoint-") as folder:
-        with SurveyProgress() as progress:
+        with PreviewProgress() as progress:
             recording = await make_recording(request.settings, progress.advance)
         path = Path(folder) / "world.gz"
         write_private_file(path, [recording.world])
@@ -133,20 +133,20 @@ def _view(found: Comparison, names: ReportLabels) -> RenderableType:
         ((one.value, str(found.counts[one])), "") for one in UpgradeVerdict if one in found.counts
     ]
     code = _EXIT_CODES[found.worst]
-    end = Text(f"{names.baseline} → {names.candidate}: {verdict_sentence(found)}", style=_STYLES[code])
+    end = Text(f"{names.baseline} → {names.candidate}: {result_sentence(found)}", style=_STYLES[code])
     return Group(*parts, TextTable("VERDICT", "RESOURCES").lines(rows), end)
 
 
-def verdict_sentence(found: Comparison) -> str:
-    """The verdict of the comparison in one sentence."""
+def result_sentence(found: Comparison) -> str:
+    """The result of the comparison in one sentence."""
     match _EXIT_CODES[found.worst]:
         case ExitCode.DONE:
-            more = f"; {found.one_time} are looked at closely once" if found.one_time else ""
+            more = f"; {found.one_time} are compared in full once" if found.one_time else ""
             return f"nothing is written that would not be written anyway{more}"
         case ExitCode.CHANGES:
             return "something is written that would not be written otherwise"
         case _:
-            return "something cannot be told, or tried to write: do not roll this out"
+            return "something cannot be compared, or tried to write: do not roll this out"
 
 
 def _lines(one: ResourceComparison) -> Iterator[RenderableType]:

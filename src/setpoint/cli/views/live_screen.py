@@ -121,7 +121,7 @@ def _work(snapshot: ProcessSnapshot) -> list[Text]:
     facts = (
         ("QUEUE", waiting or "empty"),
         ("IN WORK", busy or "nothing"),
-        ("TO COME", f"{snapshot.delayed} looks; {snapshot.retries} retries so far"),
+        ("TO COME", f"{snapshot.delayed} steps; {snapshot.retries} retries so far"),
         ("RETRYING", f"{len(snapshot.retrying)}: {first}" if snapshot.retrying else "nothing"),
         ("COOKIE HITS", f"{hits}; {steps.all} steps"),
         *([] if snapshot.shards is None else [("SHARDS", "{} of {} held here".format(*snapshot.shards))]),

@@ -1,4 +1,4 @@
-"""Plans as text: field, before → after, rule; and the survey of all plans of a store."""
+"""Plans as text: field, before → after, rule; and the report of a preview of all resources."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ _SIGNS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.D
 _COLOURS = {Action.CREATE: "green", Action.UPDATE: "yellow", Action.REPLACE: "magenta", Action.DELETE: "red"}
 _DECISION_WORDS = {
     Decision.CREATE: "not there yet",
-    Decision.INTENT_CHANGED: "you changed your mind",
+    Decision.INTENT_CHANGED: "what is declared changed",
     Decision.DRIFTED: "the live object changed",
     Decision.BOTH: "both sides changed",
     Decision.FIRST_LOOK: "no cookie to go by",
@@ -42,7 +42,7 @@ _RULE_WORDS = {
     Rule.LISTED: "kept (default-to-gcp-fields)",
     Rule.IGNORED: "kept (ignore-unspecified-fields)",
     Rule.GENERATED: "as generated",
-    Rule.MANAGED: "put back: the owner manages it",
+    Rule.MANAGED: "reverted: the owner manages it",
     Rule.RETIRED: "removed: no longer generated, and not edited",
     Rule.EDITED: "kept (a person's edit)",
     Rule.CONFLICTING: "kept (a person's edit; what is generated has changed, too)",
@@ -171,18 +171,18 @@ _FINDING_WORDS: Final[Mapping[PreviewFinding, str]] = {
 }
 
 
-def survey_view(found: PreviewReport) -> RenderableType:
+def preview_report_view(found: PreviewReport) -> RenderableType:
     """The whole report. Resources in sync are only counted, and of many similar ones only some are listed."""
     loud = [one for one in found.found if one.finding is not PreviewFinding.IN_SYNC]
     parts = list(
-        fold_similar(loud, _survey_lines, lambda one: (one.ref.kind, one.finding, one.fields, _finding_text(one)))
+        fold_similar(loud, _preview_lines, lambda one: (one.ref.kind, one.finding, one.fields, _finding_text(one)))
     )
     parts += [Text(_blocked_line(one), style="red") for one in found.blocked]
     parts += [Text(f"not recorded: {one}", style="red") for one in found.missed]
-    return Group(*parts, survey_summary(found) if found.found else Text("Nothing is declared here."))
+    return Group(*parts, preview_report_summary(found) if found.found else Text("Nothing is declared here."))
 
 
-def survey_summary(found: PreviewReport) -> RenderableType:
+def preview_report_summary(found: PreviewReport) -> RenderableType:
     """The number of resources by kind and finding."""
     findings = [one for one in PreviewFinding if found.with_findings(one)]
     rows: list[tuple[tuple[str, ...], str]] = [
@@ -191,7 +191,7 @@ def survey_summary(found: PreviewReport) -> RenderableType:
     return TextTable("KIND", *(one.value.upper() for one in findings)).lines(rows)
 
 
-def _survey_lines(one: PreviewResult) -> Iterator[RenderableType]:
+def _preview_lines(one: PreviewResult) -> Iterator[RenderableType]:
     plan, style = one.told, _FINDING_STYLES[one.finding]
     yield Text(f"{one.ref} {one.finding.value}: {_finding_text(one)}", style=style)
     if plan is not None and (plan.writes or plan.withheld):
@@ -206,6 +206,6 @@ def _finding_text(one: PreviewResult) -> str:
 
 
 def _blocked_line(one: BlockedWrite) -> str:
-    whose = f", tried for {one.caller}" if one.caller else ""
+    caller = f", tried for {one.caller}" if one.caller else ""
     fields = f": {', '.join(one.fields)}" if one.fields else ""
-    return one_line(f"blocked: {one}{whose}{fields}")
+    return one_line(f"blocked: {one}{caller}{fields}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from setpoint.cli.views.resources import NO_STEP_YET
 from setpoint.clients.ratelimit.limiter import LimiterSnapshot, QuotaBudgets
 from setpoint.core.conditions import ConditionType
 from setpoint.core.decide import Decision
@@ -148,5 +149,5 @@ async def _unready_resource(ref: ResourceRef, manager: Manager) -> UnreadyResour
     return (
         UnreadyResource(ref, ready.reason, ready.message)
         if ready is not None
-        else UnreadyResource(ref, "NotLookedAt", "")
+        else UnreadyResource(ref, NO_STEP_YET, "")
     )

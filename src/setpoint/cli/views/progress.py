@@ -1,4 +1,4 @@
-"""Progress while a command runs: a line per resource, a bar for a survey, a spinner.
+"""Progress while a command runs: a line per resource, a bar for a preview of all resources, a spinner.
 
 Drawn on a terminal; plain lines in a pipe.
 """
@@ -27,7 +27,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewResult
 from setpoint.errors import OperationRunning
 
-_NOT_STEPPED = OutcomeSummary("looking", "", "dim", ExitCode.WAITING)
+_NOT_STEPPED = OutcomeSummary("reconciling", "", "dim", ExitCode.WAITING)
 # The columns kept free for a word and a time beside a name.
 _MARGIN: Final = 20
 
@@ -140,13 +140,13 @@ _LINE_EVERY: Final = 1000
 def _progress_bar() -> Progress | None:
     if not sys.stderr.isatty():
         return None
-    parts = (TextColumn("looking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    parts = (TextColumn("planning"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*parts, console=Console(stderr=True), transient=True)
 
 
 @dataclass(slots=True)
-class SurveyProgress:
-    """The progress of a survey of all resources. `total` is their number, where it is known."""
+class PreviewProgress:
+    """The progress of a preview of all resources. `total` is their number, where it is known."""
 
     total: int | None = None
     done: int = 0

@@ -98,7 +98,7 @@ class TokenTransport:
         return response
 
     def _failed(self, what: str, after: float | None = None) -> Exception:
-        self.error = RemoteUnavailable(f"no Google token: {what}; look at the network", after)
+        self.error = RemoteUnavailable(f"no Google token: {what}; check the network", after)
         failure: Exception = _exceptions.TransportError(what)
         return failure
 
@@ -252,12 +252,12 @@ def _refresh_error(error: Exception, found: FoundCredentials, http: TokenTranspo
     if not isinstance(error, _exceptions.GoogleAuthError):
         return _no_token()
     if getattr(error, "retryable", False):
-        return RemoteUnavailable(f"no Google token: {_safe_message(error)}; look at the network")
+        return RemoteUnavailable(f"no Google token: {_safe_message(error)}; check the network")
     return RemoteRefused(f"Google gives the credentials of {found.where} no token: {_safe_message(error)}; {ADVICE}")
 
 
 def _no_token() -> RemoteUnavailable:
-    return RemoteUnavailable("no Google token: the answer is not what it should be; look at the network")
+    return RemoteUnavailable("no Google token: the answer is not what it should be; check the network")
 
 
 def _seconds_left(credentials: Credentials) -> float:

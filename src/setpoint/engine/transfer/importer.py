@@ -45,7 +45,7 @@ from setpoint.engine.transfer.export_format import (
 from setpoint.engine.transfer.exporter import secret_keys
 from setpoint.errors import ManifestInvalid, NotReady, UserError
 
-_LOOK: Final = "the next step looks closely"
+_NO_COOKIE: Final = "the next step compares in full"
 _Secrets: TypeAlias = Mapping[ResourceRef, ExportedObject]
 # New versions of secrets, by field and old version.
 _Versions: TypeAlias = Mapping[tuple[str, str], str]
@@ -121,12 +121,12 @@ def _why_not_proved(item: ExportedResource, imported: Resource, kind: AnyKind, i
     an intent covers has changed, neither spec nor labels, annotations, references or the kind itself.
     """
     if item.facts.intent is None:
-        return f"what it refers to was not there where it came from: {_LOOK}"
+        return f"what it refers to was not there where it came from: {_NO_COOKIE}"
     if imported.author_digest != item.resource.author_digest:
-        return f"its spec reads differently here: {_LOOK}"
+        return f"its spec reads differently here: {_NO_COOKIE}"
     before = intent_of(imported, kind, replace(intent.resolved, versions=item.facts.versions))
     if before.digest != item.facts.intent:
-        return f"its labels, what it refers to, or its kind mean something else here: {_LOOK}"
+        return f"its labels, what it refers to, or its kind mean something else here: {_NO_COOKIE}"
     return ""
 
 

@@ -15,11 +15,11 @@ _MEANINGS: Final = (
     ("SQLITE_NOTADB", "is not a SQLite database: name another file, or move this one away"),
     ("SQLITE_CORRUPT", "is damaged: restore it from a copy, or move it away and apply everything again"),
     ("SQLITE_FULL", "cannot grow, the disk is full: make room and try again"),
-    ("SQLITE_CANTOPEN", "cannot be opened: look whether its folder is there and who may write in it"),
-    ("SQLITE_READONLY", "cannot be written: look at the permissions of the file and its folder"),
-    ("SQLITE_PERM", "cannot be opened: look at the permissions of the file and its folder"),
+    ("SQLITE_CANTOPEN", "cannot be opened: check that its folder exists and may be written to"),
+    ("SQLITE_READONLY", "cannot be written: check the permissions of the file and its folder"),
+    ("SQLITE_PERM", "cannot be opened: check the permissions of the file and its folder"),
     ("SQLITE_BUSY", "is locked by another program: close that program and try again"),
-    ("SQLITE_IOERR", "cannot be read or written, the disk reports an error: look at the system's log"),
+    ("SQLITE_IOERR", "cannot be read or written, the disk reports an error: check the system's log"),
 )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from setpoint.errors import StoreError
+from setpoint.file_creation import create_file
 
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
@@ -104,19 +105,12 @@ def _make_key(path: Path) -> bytes:
     try:
         # Left by a process that was killed right here: the lock keeps other processes out.
         fresh.unlink(missing_ok=True)
-        _write_through(fresh, key)
+        create_file(fresh, [key])
         fresh.rename(path)
         _sync_folder(path.parent)
     except OSError as error:
         raise StoreError(f"cannot make the key {path}: {error.strerror}; allow writing in its folder") from error
     return key
-
-
-def _write_through(path: Path, content: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _sync_folder(path: Path) -> None:

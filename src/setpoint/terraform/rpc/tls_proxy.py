@@ -19,6 +19,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from setpoint.file_creation import create_file
+
 # Terraform uses one connection, and opens another only when that one breaks.
 _GRPC_CONNECTIONS: Final = 3
 _CHUNK_BYTES: Final = 1 << 18
@@ -148,7 +150,7 @@ def load_or_create_certificate(run: Path, cache: Path | None, now: datetime) -> 
         pem = _new_pem(now)
         if cache is not None:
             _write_cache(cache, pem)
-    _write_exclusively(run / _CERTIFICATE_FILE, pem)
+    _write_private(run / _CERTIFICATE_FILE, pem)
     return PluginCertificate(run / _CERTIFICATE_FILE, ssl.PEM_cert_to_DER_cert(_certificate_block(pem)))
 
 
@@ -188,15 +190,15 @@ def _write_cache(cache: Path, pem: str) -> None:
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)
         cache.chmod(0o700)
         temporary = cache / f"{_CERTIFICATE_FILE}.{os.getpid()}"
-        _write_exclusively(temporary, pem)
+        _write_private(temporary, pem)
         # Atomic: another process reads the old file or the new one.
         temporary.replace(cache / _CERTIFICATE_FILE)
 
 
-def _write_exclusively(file: Path, pem: str) -> None:
+def _write_private(file: Path, pem: str) -> None:
     file.unlink(missing_ok=True)
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as opened:
-        opened.write(pem)
+    # Not synced: a certificate that is lost is made anew.
+    create_file(file, [pem.encode("ascii")], sync=False)
 
 
 def _new_pem(now: datetime) -> str:

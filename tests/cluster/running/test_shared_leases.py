@@ -1,0 +1,45 @@
+"""The layout lease, which all replicas hold together."""
+
+import asyncio
+import itertools
+from datetime import UTC, datetime, timedelta
+
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.engine.context import SystemClock
+from setpoint.engine.ports import Lease
+from setpoint.stores.kubernetes.factory import ClusterAddress, open_kubernetes
+from tests.cluster.access import Access
+
+MANY = 6
+ROUNDS = 3
+
+
+class CountingClock(SystemClock):
+    """Another time for every call: a renewal with the same time would change nothing, and cause no conflict."""
+
+    _seconds = itertools.count()
+
+    def now(self) -> str:
+        """See Clock."""
+        return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(self._seconds))).strftime(
+            "%Y-%m-%dT%H:%M:%SZ"
+        )
+
+
+def test_all_holders_can_renew_a_shared_lease_concurrently(api_server: Access, namespace: str) -> None:
+    connection, place = connection_from_files([api_server.kubeconfig]), ClusterAddress(namespace=namespace)
+
+    async def main() -> list[Lease | None]:
+        stores = [
+            open_kubernetes(place, KubernetesClient(connection), (), CountingClock(), long_running=True)
+            for _ in range(MANY)
+        ]
+        found: list[Lease | None] = []
+        for _ in range(ROUNDS):
+            found += await asyncio.gather(*(store.acquire("setpoint-layout", "4-shards", 15) for store in stores))
+        for store in stores:
+            await store.close()
+        return found
+
+    assert [lease and lease.fence for lease in asyncio.run(main())] == [1] * MANY * ROUNDS
