@@ -6,7 +6,7 @@ Imported by `app`; imports `kinds.trustee.constants` and no other kind. Start at
 from setpoint.kinds.trustee.kbs_config.inputs import InputObject, input_objects, input_versions
 from setpoint.kinds.trustee.kbs_config.owner import (
     KbsConfigOwner,
-    ReadinessVerdict,
+    DeploymentReadiness,
     TrusteeReadiness,
     deployment_readiness,
 )
@@ -30,7 +30,7 @@ __all__ = (
     "KbsConfigOwner",
     "KbsConfigSpec",
     "KbsConfigStatus",
-    "ReadinessVerdict",
+    "DeploymentReadiness",
     "TrusteeImages",
     "TrusteeReadiness",
     "deployment",
