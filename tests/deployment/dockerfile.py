@@ -1,4 +1,4 @@
-"""A Dockerfile as its instructions, and what they come to without an engine: run in a folder of our own."""
+"""A Dockerfile as its instructions, which can be run in a folder, without a container engine."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-# The folders that the commands name, each made below a folder of our own.
+# The folders that the commands name: made below the root of the build.
 _FOLDERS: Final = ("/src", "/build", "/dist", "/opt")
 _UNREACHABLE: Final = re.compile(
     r"NewConnectionError|ConnectTimeout|ReadTimeout|name resolution|Network is unreachable"
@@ -22,20 +22,20 @@ _UNREACHABLE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`RUN`, and what comes after it on the same line."""
+    """A keyword such as `RUN`, and the rest of its line."""
 
     name: str
     text: str
 
     @property
     def words(self) -> list[str]:
-        """The text as a shell parts it."""
+        """The text, split as a shell does."""
         return shlex.split(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """From one FROM to the next."""
+    """A build stage: from one FROM to the next."""
 
     image: str
     instructions: Sequence[Instruction]
@@ -46,13 +46,13 @@ class Stage:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What ENV sets, nothing filled in."""
+        """The variables of ENV, without substitution."""
         pairs = (word.partition("=") for one in self.all("ENV") for word in one.words)
         return {name: value for name, _, value in pairs}
 
 
 def stages(text: str) -> list[Stage]:
-    """The stages of a Dockerfile; what stands before the first is none."""
+    """The stages of a Dockerfile."""
     found: list[tuple[str, list[Instruction]]] = []
     for one in instructions(text):
         if one.name == "FROM":
@@ -71,11 +71,11 @@ def instructions(text: str) -> Iterator[Instruction]:
             yield Instruction(name, rest.strip())
 
 
-# --- Without an engine ------------------------------------------------------------------------------------------------
+# --- Building ---------------------------------------------------------------------------------------------------------
 
 
 def build(stage: Stage, root: Path) -> None:
-    """Does below `root` what the stage does below `/`, with this Python. Without packages the test is skipped."""
+    """Runs the stage with `root` instead of `/`, and with this Python. Skips the test if packages cannot be fetched."""
     # Kept between builds: only this one has to start from nothing.
     environment = {name: value for name, value in stage.environment.items() if name != "PIP_NO_CACHE_DIR"}
     folder = root / stage.all("WORKDIR")[0].text.lstrip("/")

@@ -1,4 +1,4 @@
-"""What the page about Kubernetes tells people to type works, from the first line to the last, on a real API server."""
+"""Every command of the page about Kubernetes succeeds on a real API server."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from tests.deployment.conftest import Kubectl
 PAGE = Path("docs/how-to/run-on-kubernetes.md").read_text(encoding="utf-8")
 HEADING = re.compile(r"^#{2,3} (.+)\n((?:(?!^#{2,3} ).*\n)*)", re.MULTILINE)
 BOX = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# Each part is a story of its own. These begin with a cluster in which nothing is installed, or in which it is.
+# Each section is independent. These begin with an empty cluster, or with an installation.
 EMPTY = ("With Helm",)
 INSTALLED = ("What it may do", "Take it away, and keep what it made", "When it was removed too early")
 HANGING = """
@@ -33,13 +33,13 @@ spec:
 
 
 def _stories() -> dict[str, str]:
-    """The commands below each heading that has any."""
+    """The commands of each section, by heading."""
     boxes = {heading: "".join(BOX.findall(text)) for heading, text in HEADING.findall(PAGE)}
     return {heading: commands for heading, commands in boxes.items() if commands}
 
 
 class Terminal:
-    """A shell beside a copy of the files, with the programs and the cluster that the reader has."""
+    """A shell in a copy of the files, with the programs and the cluster that the page assumes."""
 
     def __init__(self, cluster: Cluster, kubectl: Path, folder: Path) -> None:
         programs = (str(kubectl.parent), str(Path(sys.executable).parent), str(Path(helm()).parent))
@@ -49,7 +49,7 @@ class Terminal:
         self._folder = folder
 
     def run(self, commands: str) -> str:
-        """What they print; AssertionError for the first that fails."""
+        """The output; AssertionError for the first command that fails."""
         done = subprocess.run(
             ["bash", "-euxo", "pipefail", "-c", commands],
             cwd=self._folder,
@@ -69,7 +69,7 @@ def terminal(new_api_server: NewApiServer, kubectl_alone: Kubectl, tmp_path: Pat
     return Terminal(new_api_server(Settings(controllers=CONTROLLERS)), kubectl_alone.program, tmp_path)
 
 
-def test_every_story_of_the_page_goes_as_it_is_told(terminal: Terminal) -> None:
+def test_every_command_of_the_page_succeeds(terminal: Terminal) -> None:
     stories = _stories()
     for heading, commands in stories.items():
         if heading in EMPTY:

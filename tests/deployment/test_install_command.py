@@ -1,4 +1,4 @@
-"""`setpoint install` on real API servers, and what it says."""
+"""`setpoint install` on real API servers, and its messages."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,13 +66,13 @@ def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str
     assert by_key(as_json["items"]) == wanted
 
 
-def test_without_the_kinds_nothing_is_printed_that_takes_resources_along() -> None:
+def test_without_crds_no_crd_is_printed() -> None:
     printed = in_stream(_install("/nowhere", "--dry-run", "--no-crds").output)
 
     assert printed == process(Installation())
 
 
-def test_who_handles_no_owner_has_no_right_on_what_owners_make() -> None:
+def test_without_owners_there_are_no_permissions_on_children() -> None:
     printed = in_stream(_install("/nowhere", "--dry-run", "--kinds", "SQLInstance").output)
 
     rules = printed["ClusterRole", "", "setpoint"]["rules"]
@@ -83,13 +83,13 @@ def test_who_handles_no_owner_has_no_right_on_what_owners_make() -> None:
     assert not [rule for rule in rules if {"create", "update", "delete"} & {*rule["verbs"]} - {"create"}]
 
 
-def test_a_kind_that_is_none_is_told() -> None:
+def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:
     result = _install("/nowhere", "--dry-run", "--kinds", "SQLInstant")
 
     assert (result.exit_code, "did you mean SQLInstance?" in result.output) == (1, True)
 
 
-def test_what_cannot_be_is_told_before_any_cluster_is_asked() -> None:
+def test_an_invalid_option_is_refused_before_any_request() -> None:
     result = _install("/nowhere", "--namespace", "Team_A")
 
     assert (result.exit_code, result.output.strip()) == (
@@ -110,7 +110,9 @@ def test_a_variable_has_a_name_and_a_value(variable: str) -> None:
 # --- Applied ----------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_installed_upgraded_and_left_alone(new_api_server: NewApiServer, kubectl_alone: Kubectl) -> None:
+def test_install_creates_then_changes_nothing_then_upgrades_and_reports_conflicts(
+    new_api_server: NewApiServer, kubectl_alone: Kubectl
+) -> None:
     access = new_api_server(Settings()).access
     kubectl = Kubectl(kubectl_alone.program, access)
 
@@ -123,7 +125,7 @@ def test_it_is_installed_upgraded_and_left_alone(new_api_server: NewApiServer, k
     assert [line for line in upgraded.output.splitlines() if not line.endswith("unchanged")] == [
         "Deployment setpoint-system/setpoint updated"
     ]
-    # The kinds are served from the moment that it says so.
+    # The kinds are served as soon as the command ends.
     assert kubectl("get", "setpoint", "--all-namespaces") == ""
 
     # A field of another manager is reported, and not overwritten.
@@ -148,7 +150,7 @@ def test_a_user_without_permission_is_told_which_one_is_missing(api_server: Acce
     assert "Give this user a role with the verb get on customresourcedefinitions.apiextensions.k8s.io" in result.output
 
 
-def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
     result = _install(tmp_path / "kubeconfig")
 
     assert result.exit_code == 1

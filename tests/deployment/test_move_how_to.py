@@ -1,4 +1,4 @@
-"""What the page about moving tells people to type works, from the first line to the last, and writes nothing twice."""
+"""Every command of the page about moving succeeds, and only the first one writes."""
 
 import json
 import os
@@ -19,13 +19,13 @@ BOX = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def _writes(address: str) -> int:
-    """How many requests that ask for a change have reached the cloud."""
+    """The number of write requests to the cloud so far."""
     with urlopen(f"{address}/_local") as answer:
         overview: Any = json.load(answer)
     return int(overview["counts"]["writes"])
 
 
-def test_every_line_works_and_only_the_first_writes(
+def test_every_command_of_the_page_succeeds_and_only_the_first_writes(
     new_api_server: NewApiServer, kubectl_alone: Kubectl, tmp_path: Path
 ) -> None:
     cluster = new_api_server(Settings())

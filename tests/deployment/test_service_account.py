@@ -1,4 +1,4 @@
-"""The program as a pod runs it, on a real API server: the rights of its account, its command line, its environment."""
+"""The program as in a pod, on a real API server: its permissions, arguments and environment."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -15,17 +16,16 @@ import yaml
 
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import pod_spec
-from tests.cluster.fixtures import NewApiServer
+from tests.cluster.assets import Assets
 from tests.cluster.ports import free_port
-from tests.cluster.server import Settings
-from tests.deployment.audit_log import arguments, requests_of
+from tests.cluster.server import Cluster, Settings
+from tests.deployment.audit_log import AuditedRequest, arguments, requests_of
 from tests.deployment.conftest import Kubectl
 from tests.deployment.eventually import once
 from tests.deployment.file_audit import WATCHED
 from tests.deployment.installed_objects import process, types
 from tests.localcloud.process import cloud_process
 
-ACCOUNT = "system:serviceaccount:setpoint-system:setpoint"
 BUCKET = """
 apiVersion: storage.cnrm.cloud.google.com/v1beta1
 kind: StorageBucket
@@ -51,37 +51,118 @@ kind: TrusteeConfig
 metadata: {name: trustee}
 spec: {profileType: Permissive}
 """
+EDIT = '{"spec": {"kbsAuthSecretName": "elsewhere"}}'
+AS_GENERATED = "jsonpath={.spec.kbsAuthSecretName}=trustee-auth-secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """The container of a pod as a process here, and the namespace with the resources of a test."""
+
+    kubectl: Kubectl
+    installation: Installation
+    address: str
+    audit: Path
+    namespace: str
+
+    def apply(self, manifest: str) -> None:
+        """Applies a manifest in the namespace."""
+        self("apply", "-f", "-", stdin=manifest)
+
+    def wait_for(self, what: str, name: str) -> None:
+        """Returns when the object meets the condition; by a watch."""
+        self("wait", f"--for={what}", name, "--timeout=240s")
+
+    def __call__(self, *arguments: str, stdin: str | None = None) -> str:
+        """The output of kubectl in the namespace, as the administrator."""
+        return self.kubectl(*arguments, "--namespace", self.namespace, stdin=stdin)
+
+    def requests(self) -> set[AuditedRequest]:
+        """The requests of the pod so far."""
+        return requests_of(f"system:serviceaccount:{self.installation.namespace}:setpoint", self.audit)
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the audit log."""
+    return tmp_path_factory.mktemp("audit")
+
+
+@pytest.fixture(scope="module")
+def audited(
+    cluster_assets: Assets, kubectl_alone: Kubectl, audit: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubectl]:
+    """An API server with an audit log."""
+    with Cluster(cluster_assets, tmp_path_factory.mktemp("cluster"), Settings(arguments=arguments(audit))) as cluster:
+        yield Kubectl(kubectl_alone.program, cluster.access)
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[str]:
+    with cloud_process() as address:
+        yield address
+
+
+# Each installation has a service account of its own: no permission of the first helps the second.
+@pytest.fixture(
+    scope="module", params=[("setpoint-system", None, "default"), ("team-system", "team", "team")], ids=["all", "one"]
+)
+def pod(
+    request: pytest.FixtureRequest,
+    audited: Kubectl,
+    audit: Path,
+    cloud: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Pod]:
+    """A pod that reconciles all namespaces, and one that reconciles a single namespace."""
+    home, watched, namespace = request.param
+    images = (("OPERATOR_IMAGE_NAME", "operator:1"),)
+    installation = Installation(namespace=home, watch_namespace=watched, environment=images)
+    if watched is not None:
+        audited("create", "namespace", watched)
+    _install(audited, installation)
+    with _process(audited, tmp_path_factory.mktemp("pod"), cloud, installation) as address:
+        yield Pod(audited, installation, address, audit, namespace)
+
+
+def _install(kubectl: Kubectl, installation: Installation) -> None:
+    objects = [*types().values(), *process(installation).values()]
+    kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    kubectl("wait", "--for=condition=Established", "crd", "-l", "app.kubernetes.io/part-of=setpoint", "--timeout=240s")
 
 
 @contextmanager
-def _pod(kubectl: Kubectl, folder: Path, cloud: str, installation: Installation) -> Iterator[str]:
-    """The container of a pod as a process here; its address. What it says is in `pod.log`."""
+def _process(kubectl: Kubectl, folder: Path, cloud: str, installation: Installation) -> Iterator[str]:
+    """The container as a process; its address. It ends well, and writes no file."""
     (container,) = _list(pod_spec(installation)["containers"])
-    port = free_port()
-    told = {"POD_NAME": "setpoint-0", "POD_NAMESPACE": installation.namespace}
-    environment = {one["name"]: told.get(one["name"]) or one["value"] for one in container["env"]}
-    command = [
-        one.replace("$(POD_NAME)", "setpoint-0").replace(":8080", f"127.0.0.1:{port}") for one in container["args"]
-    ]
-    surroundings = {
+    port, log = free_port(), folder / "pod.log"
+    downward = {"POD_NAME": "setpoint-0", "POD_NAMESPACE": installation.namespace}
+    environment = {
+        **{one["name"]: downward.get(one["name"]) or one["value"] for one in container["env"]},
         "KUBECONFIG": str(_kubeconfig(kubectl, folder, installation.namespace)),
         "STORAGE_EMULATOR_HOST": cloud,
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{cloud}/",
         "SETPOINT_GCP_AUTH": "anonymous",
-        # As the image has it.
+        # As in the image.
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    command = [
+        one.replace("$(POD_NAME)", "setpoint-0").replace(":8080", f"127.0.0.1:{port}") for one in container["args"]
+    ]
     with (
-        (folder / "pod.log").open("w") as log,
+        log.open("w") as stderr,
         subprocess.Popen(
-            [sys.executable, "-c", WATCHED, *command], env={**environment, **surroundings}, stderr=log, cwd=os.sep
-        ) as process,
+            [sys.executable, "-c", WATCHED, *command], env=environment, stderr=stderr, cwd=os.sep
+        ) as running,
     ):
         try:
             yield f"http://127.0.0.1:{port}"
         finally:
-            process.terminate()
-            assert process.wait(60) == 0, (folder / "pod.log").read_text(encoding="utf-8")
+            running.terminate()
+            code = running.wait(60)
+    text = log.read_text(encoding="utf-8")
+    assert code == 0, text
+    assert "written:" not in text
 
 
 def _kubeconfig(kubectl: Kubectl, folder: Path, namespace: str) -> Path:
@@ -100,10 +181,6 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _ready(kubectl: Kubectl, *name: str) -> str:
-    return kubectl("get", *name, "--ignore-not-found", "-o", "jsonpath={.status.conditions[?(@.type=='Ready')].status}")
-
-
 def _status(url: str) -> int:
     try:
         with urlopen(url) as answer:
@@ -114,7 +191,7 @@ def _status(url: str) -> int:
 
 # This scenario is short: no other writer interferes, and nothing is retried.
 SELDOM = {("storage.cnrm.cloud.google.com", "storagebuckets", "get"), ("", "events", "patch")}
-RIGHTS = {
+PERMISSIONS = {
     *(("storage.cnrm.cloud.google.com", "storagebuckets", verb) for verb in ("get", "list", "watch", "patch")),
     ("storage.cnrm.cloud.google.com", "storagebuckets/status", "patch"),
     *(("", "secrets", verb) for verb in ("get", "list", "watch")),
@@ -123,79 +200,33 @@ RIGHTS = {
 }
 
 
-@pytest.fixture
-def audit(tmp_path: Path) -> Path:
-    """Where the API server writes down who asked it for what."""
-    folder = tmp_path / "audit"
-    folder.mkdir()
-    return folder
+# The first test of each pod: a later one would use more permissions.
+def test_a_pod_uses_its_permissions_and_is_never_refused(pod: Pod) -> None:
+    pod("create", "secret", "generic", "shop-app", "--from-literal=password=Sesame-1")
+    assert once(lambda: _status(f"{pod.address}/readyz"), 200) == 200
+    assert _status(f"{pod.address}/healthz") == 200
+
+    pod.apply(BUCKET)
+    pod.apply(USER)
+    pod.wait_for("condition=Ready", "storagebucket/logs")
+    # There is no such instance; to report that, the Secret had to be read.
+    pod.wait_for("condition=Ready=False", "sqluser/app")
+    pod("delete", "storagebucket", "logs", "--timeout=240s")
+
+    requests = pod.requests()
+    assert [one for one in requests if one.is_refused] == []
+    assert PERMISSIONS - {one[:3] for one in requests} <= SELDOM
 
 
-@pytest.fixture
-def kubectl_of_own(new_api_server: NewApiServer, kubectl_alone: Kubectl, audit: Path) -> Kubectl:
-    """For a cluster of the test's own."""
-    return Kubectl(kubectl_alone.program, new_api_server(Settings(arguments=arguments(audit))).access)
+def test_a_pod_may_create_revert_and_recreate_children(pod: Pod) -> None:
+    pod.apply(TRUSTEE)
+    pod.wait_for("create", "deployment/trustee-deployment")
+    deployment = pod.kubectl.get("deployment", "trustee-deployment", "--namespace", pod.namespace)
+    pod("patch", "kbsconfig", "trustee-kbs-config", "--type=merge", "-p", EDIT)
+    pod.wait_for(AS_GENERATED, "kbsconfig/trustee-kbs-config")
+    pod("delete", "kbsconfig", "trustee-kbs-config", "--timeout=240s")
+    pod.wait_for("create", "kbsconfig/trustee-kbs-config")
+    pod.wait_for(AS_GENERATED, "kbsconfig/trustee-kbs-config")
 
-
-@pytest.mark.parametrize("watched", [None, "default"])
-def test_what_it_may_do_is_what_it_does(
-    kubectl_of_own: Kubectl, audit: Path, tmp_path: Path, watched: str | None
-) -> None:
-    kubectl, installation = kubectl_of_own, Installation(watch_namespace=watched)
-    _install(kubectl, installation)
-    kubectl("create", "secret", "generic", "shop-app", "--from-literal=password=Sesame-1")
-
-    with cloud_process() as cloud, _pod(kubectl, tmp_path, cloud, installation) as address:
-        assert once(lambda: _status(f"{address}/readyz"), 200) == 200
-        assert _status(f"{address}/healthz") == 200
-        kubectl("apply", "-f", "-", stdin=BUCKET)
-        kubectl("apply", "-f", "-", stdin=USER)
-        assert once(lambda: _ready(kubectl, "storagebucket", "logs"), "True") == "True"
-        # There is no such instance; to say so, the Secret had to be read.
-        assert once(lambda: _ready(kubectl, "sqluser", "app"), "False") == "False"
-        kubectl("delete", "storagebucket", "logs", "--timeout=240s")
-
-    asked = requests_of(ACCOUNT, audit)
-    assert [one for one in asked if one.is_refused] == []
-    assert RIGHTS - {one[:3] for one in asked} <= SELDOM
-    assert "written:" not in (tmp_path / "pod.log").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("watched", [None, "default"])
-def test_an_owner_may_make_and_keep_its_children(
-    kubectl_of_own: Kubectl, audit: Path, tmp_path: Path, watched: str | None
-) -> None:
-    images = (("OPERATOR_IMAGE_NAME", "operator:1"),)
-    kubectl, installation = kubectl_of_own, Installation(watch_namespace=watched, environment=images)
-    _install(kubectl, installation)
-
-    with _pod(kubectl, tmp_path, "http://127.0.0.1:1", installation):
-        kubectl("apply", "-f", "-", stdin=TRUSTEE)
-        assert once(lambda: _image(kubectl), "operator:1") == "operator:1"
-        kubectl("patch", "kbsconfig", "trustee-kbs-config", "--type=merge", "-p", _edited("elsewhere"))
-        assert once(lambda: _auth_secret(kubectl), "trustee-auth-secret") == "trustee-auth-secret"
-        kubectl("delete", "kbsconfig", "trustee-kbs-config", "--timeout=240s")
-        assert once(lambda: _auth_secret(kubectl), "trustee-auth-secret") == "trustee-auth-secret"
-
-    assert [one for one in requests_of(ACCOUNT, audit) if one.is_refused] == []
-
-
-def _image(kubectl: Kubectl) -> str:
-    """What the Deployment runs first; nothing before there is one."""
-    path = "jsonpath={.spec.template.spec.initContainers[0].image}"
-    return kubectl("get", "deployment", "trustee-deployment", "--ignore-not-found", "-o", path)
-
-
-def _edited(secret: str) -> str:
-    return json.dumps({"spec": {"kbsAuthSecretName": secret}})
-
-
-def _auth_secret(kubectl: Kubectl) -> str:
-    path = "jsonpath={.spec.kbsAuthSecretName}"
-    return kubectl("get", "kbsconfig", "trustee-kbs-config", "--ignore-not-found", "-o", path)
-
-
-def _install(kubectl: Kubectl, installation: Installation) -> None:
-    objects = [*types().values(), *process(installation).values()]
-    kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    kubectl("wait", "--for=condition=Established", "crd", "-l", "app.kubernetes.io/part-of=setpoint", "--timeout=240s")
+    assert deployment["spec"]["template"]["spec"]["initContainers"][0]["image"] == "operator:1"
+    assert [one for one in pod.requests() if one.is_refused] == []

@@ -60,7 +60,9 @@ def test_the_default_root_user_is_deleted_wherever_the_process_dies(
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
-def test_the_default_root_user_is_deleted_when_the_response_to_the_creation_is_lost(is_slow: bool, tmp_path: Path) -> None:
+def test_the_default_root_user_is_deleted_when_the_response_to_the_creation_is_lost(
+    is_slow: bool, tmp_path: Path
+) -> None:
     async def scenario() -> tuple[Any, list[str], int]:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
             harness.fixture.trouble(Trouble.LOST, ["create"], times=1)

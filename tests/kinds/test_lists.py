@@ -13,7 +13,7 @@ from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.localcloud.faults import DropConnection, FailRequest
-from tests.kinds.instances import MYSQL, POSTGRES, instance, in_instance_harness, with_settings
+from tests.kinds.instances import MYSQL, POSTGRES, in_instance_harness, instance, with_settings
 from tests.kinds.kind_harness import PROJECT, KindHarness, bucket, in_kind_harness
 
 SCOPE = ListScope(PROJECT)
@@ -50,7 +50,9 @@ async def _states(engine: KindHarness, kind: Any, manifests: Sequence[Any]) -> l
         listed = kind.read_item(item, location)
         assert isinstance(observed, Present)
         assert isinstance(listed, Present)
-        found.append(((listed.live, listed.outputs, listed.version), (observed.live, observed.outputs, observed.version)))
+        found.append(
+            ((listed.live, listed.outputs, listed.version), (observed.live, observed.outputs, observed.version))
+        )
     return found
 
 

@@ -14,14 +14,14 @@ from tests.kinds.instances import (
     PATH,
     POSTGRES,
     REF,
-    write_calls,
+    create_as_another_writer,
     error_in,
+    in_instance_harness,
     instance,
     is_settled,
-    create_as_another_writer,
-    in_instance_harness,
     users,
     with_settings,
+    write_calls,
 )
 from tests.kinds.kind_harness import PROJECT, KindHarness
 
@@ -54,7 +54,9 @@ def test_the_default_root_user_of_a_new_mysql_instance_is_deleted_with_any_passw
 
 def test_adoption_keeps_the_root_user() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[str], list[str]]:
-        create_as_another_writer(engine, databaseVersion="MYSQL_8_0", settings={"userLabels": {"managed-by-cnrm": "true"}})
+        create_as_another_writer(
+            engine, databaseVersion="MYSQL_8_0", settings={"userLabels": {"managed-by-cnrm": "true"}}
+        )
         await engine.settle(instance(MYSQL))
         return write_calls(engine), users(engine)
 

@@ -18,14 +18,14 @@ from tests.kinds.instances import (
     PATH,
     POSTGRES,
     REF,
-    write_calls,
+    create_as_another_writer,
     error_in,
+    in_instance_harness,
     instance,
     is_settled,
-    create_as_another_writer,
-    in_instance_harness,
     users,
     with_settings,
+    write_calls,
 )
 from tests.kinds.kind_harness import PROJECT, KindHarness
 

@@ -14,7 +14,7 @@ from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_instance.requests import insert_body
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.kinds.instance_bodies import ALWAYS, BACKUPS, KIND, differing, inserted, observed, manifest
+from tests.kinds.instance_bodies import ALWAYS, BACKUPS, KIND, differing, inserted, manifest, observed
 
 MYSQL_REPLICA = {"mysqlReplicaConfiguration": {"username": "u", "connectRetryInterval": 60}, "failoverTarget": False}
 EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [

@@ -14,7 +14,7 @@ from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.requests import patch_body
 from tests.clients.scripted_http import ScriptedHttp, response
-from tests.kinds.instance_bodies import KIND, differing, intent_for, observed, manifest, replaced
+from tests.kinds.instance_bodies import KIND, differing, intent_for, manifest, observed, replaced
 from tests.kinds.typed_overlay import instance_as_spec
 
 UNMANAGED = "cnrm.cloud.google.com/unmanaged"

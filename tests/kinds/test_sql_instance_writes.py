@@ -7,7 +7,7 @@ import pytest
 from setpoint.core.overlay import overlay
 from setpoint.core.values.json_types import MISSING
 from setpoint.kinds.gcp.sql_instance.requests import clone_body
-from tests.kinds.instance_bodies import ALWAYS, BACKUPS, LIVE, TIER, inserted, intent_for, observed, manifest, replaced
+from tests.kinds.instance_bodies import ALWAYS, BACKUPS, LIVE, TIER, inserted, intent_for, manifest, observed, replaced
 
 # --- Insert ----------------------------------------------------------------------------------------------------------
 

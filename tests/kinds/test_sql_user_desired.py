@@ -95,7 +95,9 @@ UNMANAGED = annotated(unmanaged=f"spec.passwordPolicy.{VERIFY},spec.password")
         (spec(password={"value": "x"}), spec(), UNMANAGED, "password", None),
     ],
 )
-def test_a_field_of_a_user(said: SqlUserSpec, live: SqlUserSpec, rules: FieldPolicy, field: str, wanted: object) -> None:
+def test_a_field_of_a_user(
+    said: SqlUserSpec, live: SqlUserSpec, rules: FieldPolicy, field: str, wanted: object
+) -> None:
     before = canonical(said), canonical(live)
 
     desired = msgspec.to_builtins(desired_user(said, live, rules))

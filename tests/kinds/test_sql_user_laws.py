@@ -108,7 +108,9 @@ def test_what_is_inserted_reads_back_as_declared(manifest: dict[str, Any], passw
 
 
 @given(manifests, lives, passwords)
-def test_one_call_turns_any_user_into_any_other(manifest: dict[str, Any], policy: dict[str, Any], password: str) -> None:
+def test_one_call_turns_any_user_into_any_other(
+    manifest: dict[str, Any], policy: dict[str, Any], password: str
+) -> None:
     intent, live = intent_for(manifest, password), {"name": "some-user", "host": "%", "passwordPolicy": policy}
     plan = plan_over(intent, read(live))
 
@@ -220,9 +222,7 @@ def test_any_name_and_host_survive_the_location_and_the_query(name: str, host: s
 
 
 @given(texts, hosts, st.lists(st.tuples(texts, hosts), max_size=5))
-def test_the_user_is_found_among_other_users(
-    name: str, host: str | None, others: list[tuple[str, str | None]]
-) -> None:
+def test_the_user_is_found_among_other_users(name: str, host: str | None, others: list[tuple[str, str | None]]) -> None:
     place = parse_user_location(
         KIND.locate(Resource(user({**EXTERNAL, "resourceID": name, "host": host})), ResolvedReferences())
     )

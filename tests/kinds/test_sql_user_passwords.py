@@ -217,7 +217,12 @@ def test_a_missing_secret_or_key_is_waited_for() -> None:
         await with_instance(engine)
         missing = error_in(await engine.settle(user({**MAIN, "password": SECRET})))
         await secret(engine, "one", "another-key")
-        return missing, error_in(await engine.step_until_done(REF)), await engine.ready(REF), engine.cloud.journal.entries
+        return (
+            missing,
+            error_in(await engine.step_until_done(REF)),
+            await engine.ready(REF),
+            engine.cloud.journal.entries,
+        )
 
     missing, invalid, told, asked = in_kind_harness(scenario)
 

@@ -154,7 +154,9 @@ def test_unmanaged_fields_are_kept() -> None:
     ],
     ids=["all said", "label removed", "neighbour kept", "neighbour said"],
 )
-def test_a_patch_with_observed_values_is_valid_for_that_metageneration_only(after: dict[str, Any], guarded: bool) -> None:
+def test_a_patch_with_observed_values_is_valid_for_that_metageneration_only(
+    after: dict[str, Any], guarded: bool
+) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}, labels={"team": "red"}))
         await engine.settle(after)

@@ -130,7 +130,9 @@ def test_a_list_keeps_its_order_and_grows_at_its_end(last: Spec, live: Spec, new
 
 
 @given(specs, specs, specs, tables)
-def test_a_list_loses_exactly_the_entries_that_are_no_longer_generated(last: Spec, live: Spec, new: Spec, table: Any) -> None:
+def test_a_list_loses_exactly_the_entries_that_are_no_longer_generated(
+    last: Spec, live: Spec, new: Spec, table: Any
+) -> None:
     merged = merge_kbs_config(remember(last, table), live, new, table).spec
     assert isinstance(merged, dict)
     then, mine, now = (set(spec.get("kbsSecretResources") or ()) for spec in (last, live, new))

@@ -126,7 +126,10 @@ def test_it_is_ready_once_the_pods_run_and_then_writes_nothing() -> None:
         assert isinstance(trustee, Settled)
         assert isinstance(kbs, Settled)
         assert (trustee.ready.status, kbs.ready.status) == ("True", "True")
-        assert ((await harness.get(TRUSTEE)).status["isReady"], (await harness.get(KBS)).status["isReady"]) == (True, True)
+        assert ((await harness.get(TRUSTEE)).status["isReady"], (await harness.get(KBS)).status["isReady"]) == (
+            True,
+            True,
+        )
         assert await harness.revisions() == before
 
     with_running_trustee(scenario)

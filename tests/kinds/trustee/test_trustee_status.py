@@ -117,7 +117,9 @@ HERE = "kbs-config.toml in ConfigMap trust/tc-kbs-config: "
         ),
     ],
 )
-def test_settings_that_cannot_be_merged_are_reported_while_the_server_still_runs(text: str, spec: Any, why: str) -> None:
+def test_settings_that_cannot_be_merged_are_reported_while_the_server_still_runs(
+    text: str, spec: Any, why: str
+) -> None:
     running, stopped = standing({"isReady": True}, text, spec), standing({}, text, spec)
 
     assert (running.ready.status, running.ready.reason, running.ready.message) == ("False", "NotReady", why)

@@ -134,7 +134,7 @@ class KubernetesObjectStatus(Struct, frozen=True):
 
 
 class LiveObject(Struct, frozen=True):
-    """The live object, reduced to fields that KubernetesObjects own: no defaults, fields of other managers, or status."""
+    """The live object, reduced to fields that KubernetesObjects own: no defaults, no status, no other field."""
 
     apiVersion: str
     kind: str
