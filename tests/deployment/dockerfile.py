@@ -6,12 +6,17 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from shutil import copy2, copytree, ignore_patterns
+from shutil import copy2, copytree, ignore_patterns, rmtree
+from tempfile import mkdtemp
 from typing import Final
 
 import pytest
+
+from tests.cluster.assets import cache_folder
 
 # The folders that the commands name: made below the root of the build.
 _FOLDERS: Final = ("/src", "/build", "/dist", "/opt")
@@ -76,8 +81,7 @@ def instructions(text: str) -> Iterator[Instruction]:
 
 def build(stage: Stage, root: Path) -> None:
     """Runs the stage with `root` instead of `/`, and with this Python. Skips the test if packages cannot be fetched."""
-    # Kept between builds: only this one has to start from nothing.
-    environment = {name: value for name, value in stage.environment.items() if name != "PIP_NO_CACHE_DIR"}
+    environment = {**stage.environment, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(_wheels(stage))}
     folder = root / stage.all("WORKDIR")[0].text.lstrip("/")
     folder.mkdir(parents=True)
     for one in stage.instructions:
@@ -89,6 +93,27 @@ def build(stage: Stage, root: Path) -> None:
                 _run([_below(root, word) for word in one.words], folder, environment)
             case name:
                 assert name in ("WORKDIR", "ENV"), f"what {name} does is not known here"
+
+
+def _wheels(stage: Stage) -> Path:
+    """The folder with the wheels of all requirements, fetched once and kept: a hash decides which are installed.
+
+    To search the index takes pip most of the time of a build.
+    """
+    files = sorted({word for one in stage.all("COPY") for word in one.words[:-1] if word.startswith("requirements/")})
+    digest = sha256(b"".join(Path(file).read_bytes() for file in files) + sys.version.encode()).hexdigest()
+    kept = cache_folder(os.environ).parent / "wheels" / digest
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        fetched = Path(mkdtemp(prefix=digest, dir=kept.parent))
+        for file in files:
+            download = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "-r", file]
+            _run([*download, "--dest", str(fetched)], Path(), stage.environment)
+        # Another process may have been faster.
+        with suppress(OSError):
+            fetched.rename(kept)
+        rmtree(fetched, ignore_errors=True)
+    return kept
 
 
 def _copy(sources: Sequence[str], target: Path) -> None:

@@ -1,4 +1,4 @@
-"""`setpoint install` on real API servers, and its messages."""
+"""`setpoint install`: the manifests that it prints, and its errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,32 +11,7 @@ from click.testing import CliRunner, Result
 from setpoint.cli.main import main
 from setpoint.deployment.installation import Installation
 from tests.cluster.access import Access
-from tests.cluster.fixtures import NewApiServer
-from tests.cluster.server import Settings
-from tests.deployment.conftest import Kubectl
 from tests.deployment.installed_objects import by_key, in_stream, process, types
-
-CREATED = [
-    "CustomResourceDefinition kbsconfigs.confidentialcontainers.org created",
-    "CustomResourceDefinition trusteeconfigs.confidentialcontainers.org created",
-    "CustomResourceDefinition kubernetesobjects.setpoint.dev created",
-    "CustomResourceDefinition sqldatabases.sql.cnrm.cloud.google.com created",
-    "CustomResourceDefinition sqlinstances.sql.cnrm.cloud.google.com created",
-    "CustomResourceDefinition sqlusers.sql.cnrm.cloud.google.com created",
-    "CustomResourceDefinition storagebuckets.storage.cnrm.cloud.google.com created",
-    "ClusterRole setpoint-view created",
-    "ClusterRole setpoint-edit created",
-    "Namespace setpoint-system created",
-    "ServiceAccount setpoint-system/setpoint created",
-    "ClusterRole setpoint created",
-    "ClusterRoleBinding setpoint created",
-    "Role setpoint-system/setpoint-leases created",
-    "RoleBinding setpoint-system/setpoint-leases created",
-    "Service setpoint-system/setpoint-metrics created",
-    "NetworkPolicy setpoint-system/setpoint created",
-    "PodDisruptionBudget setpoint-system/setpoint created",
-    "Deployment setpoint-system/setpoint created",
-]
 
 
 def _install(kubeconfig: Path | str, *options: str) -> Result:
@@ -107,40 +82,7 @@ def test_a_variable_has_a_name_and_a_value(variable: str) -> None:
     assert "names no variable: write NAME=VALUE, such as KBS_IMAGE_NAME=kbs:1" in result.output
 
 
-# --- Applied ----------------------------------------------------------------------------------------------------------
-
-
-def test_install_creates_then_changes_nothing_then_upgrades_and_reports_conflicts(
-    new_api_server: NewApiServer, kubectl_alone: Kubectl
-) -> None:
-    access = new_api_server(Settings()).access
-    kubectl = Kubectl(kubectl_alone.program, access)
-
-    first = _install(access.kubeconfig)
-    again = _install(access.kubeconfig)
-    upgraded = _install(access.kubeconfig, "--image", "setpoint:next", "--no-crds")
-
-    assert (first.exit_code, first.output.splitlines()) == (0, CREATED)
-    assert again.output.splitlines() == [line.replace("created", "unchanged") for line in CREATED]
-    assert [line for line in upgraded.output.splitlines() if not line.endswith("unchanged")] == [
-        "Deployment setpoint-system/setpoint updated"
-    ]
-    # The kinds are served as soon as the command ends.
-    assert kubectl("get", "setpoint", "--all-namespaces") == ""
-
-    # A field of another manager is reported, and not overwritten.
-    kubectl("scale", "-n", "setpoint-system", "deployment/setpoint", "--replicas=5")
-    refused = _install(access.kubeconfig)
-
-    assert refused.exit_code == 1
-    assert "spec.replicas is held by kubectl" in refused.output
-    assert _replicas(kubectl) == 5
-    assert _install(access.kubeconfig, "--force").exit_code == 0
-    assert _replicas(kubectl) == 2
-
-
-def _replicas(kubectl: Kubectl) -> object:
-    return kubectl.get("-n", "setpoint-system", "deployment", "setpoint")["spec"]["replicas"]
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_user_without_permission_is_told_which_one_is_missing(api_server: Access) -> None:

@@ -1,6 +1,5 @@
-"""The program as in a pod, on a real API server: its permissions, arguments and environment."""
+"""`setpoint install` on a real API server, and the program as in its pod: permissions, arguments, environment."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,7 +12,9 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
+from click.testing import CliRunner, Result
 
+from setpoint.cli.main import main
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import pod_spec
 from tests.cluster.assets import Assets
@@ -23,9 +24,29 @@ from tests.deployment.audit_log import AuditedRequest, arguments, requests_of
 from tests.deployment.conftest import Kubectl
 from tests.deployment.eventually import once
 from tests.deployment.file_audit import WATCHED
-from tests.deployment.installed_objects import process, types
 from tests.localcloud.process import cloud_process
 
+CREATED = [
+    "CustomResourceDefinition kbsconfigs.confidentialcontainers.org created",
+    "CustomResourceDefinition trusteeconfigs.confidentialcontainers.org created",
+    "CustomResourceDefinition kubernetesobjects.setpoint.dev created",
+    "CustomResourceDefinition sqldatabases.sql.cnrm.cloud.google.com created",
+    "CustomResourceDefinition sqlinstances.sql.cnrm.cloud.google.com created",
+    "CustomResourceDefinition sqlusers.sql.cnrm.cloud.google.com created",
+    "CustomResourceDefinition storagebuckets.storage.cnrm.cloud.google.com created",
+    "ClusterRole setpoint-view created",
+    "ClusterRole setpoint-edit created",
+    "Namespace setpoint-system created",
+    "ServiceAccount setpoint-system/setpoint created",
+    "ClusterRole setpoint created",
+    "ClusterRoleBinding setpoint created",
+    "Role setpoint-system/setpoint-leases created",
+    "RoleBinding setpoint-system/setpoint-leases created",
+    "Service setpoint-system/setpoint-metrics created",
+    "NetworkPolicy setpoint-system/setpoint created",
+    "PodDisruptionBudget setpoint-system/setpoint created",
+    "Deployment setpoint-system/setpoint created",
+]
 BUCKET = """
 apiVersion: storage.cnrm.cloud.google.com/v1beta1
 kind: StorageBucket
@@ -98,6 +119,18 @@ def audited(
 
 
 @pytest.fixture(scope="module")
+def first_install(audited: Kubectl) -> Result:
+    """The result of `setpoint install` on an empty cluster."""
+    return _install(audited)
+
+
+def _install(kubectl: Kubectl, *options: str) -> Result:
+    assert kubectl.access is not None
+    environment = {"KUBECONFIG": str(kubectl.access.kubeconfig)}
+    return CliRunner(env=environment).invoke(main, ["install", *options], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
 def cloud() -> Iterator[str]:
     with cloud_process() as address:
         yield address
@@ -110,6 +143,7 @@ def cloud() -> Iterator[str]:
 def pod(
     request: pytest.FixtureRequest,
     audited: Kubectl,
+    first_install: Result,
     audit: Path,
     cloud: str,
     tmp_path_factory: pytest.TempPathFactory,
@@ -120,15 +154,14 @@ def pod(
     installation = Installation(namespace=home, watch_namespace=watched, environment=images)
     if watched is not None:
         audited("create", "namespace", watched)
-    _install(audited, installation)
+        installed = _install(audited, "--no-crds", "--namespace", home, "--watch-namespace", watched)
+        assert installed.exit_code == 0, installed.output
     with _process(audited, tmp_path_factory.mktemp("pod"), cloud, installation) as address:
-        yield Pod(audited, installation, address, audit, namespace)
-
-
-def _install(kubectl: Kubectl, installation: Installation) -> None:
-    objects = [*types().values(), *process(installation).values()]
-    kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    kubectl("wait", "--for=condition=Established", "crd", "-l", "app.kubernetes.io/part-of=setpoint", "--timeout=240s")
+        pod = Pod(audited, installation, address, audit, namespace)
+        yield pod
+    # The process releases its leases when it ends.
+    assert ("coordination.k8s.io", "leases", "update", False) in pod.requests()
+    assert [one for one in pod.requests() if one.is_refused] == []
 
 
 @contextmanager
@@ -189,6 +222,37 @@ def _status(url: str) -> int:
         return 0
 
 
+def test_install_creates_then_changes_nothing_then_upgrades_and_reports_conflicts(
+    audited: Kubectl, first_install: Result
+) -> None:
+    again = _install(audited)
+    upgraded = _install(audited, "--image", "setpoint:next", "--no-crds")
+
+    assert (first_install.exit_code, first_install.output.splitlines()) == (0, CREATED)
+    assert again.output.splitlines() == [line.replace("created", "unchanged") for line in CREATED]
+    assert [line for line in upgraded.output.splitlines() if not line.endswith("unchanged")] == [
+        "Deployment setpoint-system/setpoint updated"
+    ]
+    # The kinds are served as soon as the command ends.
+    assert audited("get", "setpoint", "--all-namespaces") == ""
+
+    # A field of another manager is reported, and not overwritten.
+    audited("scale", "-n", "setpoint-system", "deployment/setpoint", "--replicas=5")
+    refused = _install(audited)
+
+    assert refused.exit_code == 1
+    assert "spec.replicas is held by kubectl" in refused.output
+    assert _replicas(audited) == 5
+    assert _install(audited, "--force").exit_code == 0
+    assert _replicas(audited) == 2
+
+
+def _replicas(kubectl: Kubectl) -> object:
+    return kubectl.get("-n", "setpoint-system", "deployment", "setpoint")["spec"]["replicas"]
+
+
+# --- The pod ----------------------------------------------------------------------------------------------------------
+
 # This scenario is short: no other writer interferes, and nothing is retried.
 SELDOM = {("storage.cnrm.cloud.google.com", "storagebuckets", "get"), ("", "events", "patch")}
 PERMISSIONS = {
@@ -196,7 +260,7 @@ PERMISSIONS = {
     ("storage.cnrm.cloud.google.com", "storagebuckets/status", "patch"),
     *(("", "secrets", verb) for verb in ("get", "list", "watch")),
     *(("", "events", verb) for verb in ("get", "create", "patch")),
-    *(("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "create", "update")),
+    *(("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "create")),
 }
 
 
