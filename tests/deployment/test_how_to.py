@@ -32,8 +32,9 @@ spec:
 def terminal(new_api_server: NewApiServer, kubectl_alone: Kubectl, tmp_path: Path) -> Terminal:
     copytree("deploy", tmp_path / "deploy")
     (tmp_path / "key.json").write_text("{}", encoding="utf-8")
-    # The only controller that the commands wait for.
-    access = new_api_server(Settings(controllers=("namespace-controller",))).access
+    # The commands wait for no other controller. Without a cache for watches, a list of a new kind does not wait for it.
+    settings = Settings(controllers=("namespace-controller",), arguments=("--watch-cache=false",))
+    access = new_api_server(settings).access
     return Terminal(Kubectl(kubectl_alone.program, access), tmp_path, programs=(helm(),))
 
 
