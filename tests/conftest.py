@@ -1,11 +1,11 @@
-"""How hard hypothesis tries: `make test` a little everywhere, `make laws` much harder. And plugins of our own."""
+"""The number of hypothesis examples in `make quick`, `make test` and `make laws`, and the plugins of the test suite."""
 
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# What is claimed outside of test modules should explain itself all the same, whoever is the first to import it.
+# Assertions outside of test modules explain themselves, too, whichever module imports them first.
 pytest.register_assert_rewrite(
     "tests.cluster.objects.upgrade_harness",
     "tests.engine.step_harness",
@@ -28,10 +28,10 @@ pytest.register_assert_rewrite(
 )
 pytest_plugins = ["tests.cluster.fixtures", "tests.scheduling"]
 
-_PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
+_SLOW_CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
-# `make quick`, `make test`, and `make laws` for laws of worlds and processes, and for those of values.
+# `make quick`, `make test`, then `make laws`: "wide" for laws that start processes or services, "deep" for the others.
 _EXAMPLES = {"glance": 10, "quick": 50, "wide": 1_000, "deep": 20_000}
 for _name, _most in _EXAMPLES.items():
-    settings.register_profile(_name, max_examples=_most, deadline=None, suppress_health_check=_PATIENT)
+    settings.register_profile(_name, max_examples=_most, deadline=None, suppress_health_check=_SLOW_CHECKS)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -10,22 +10,22 @@ import pytest
 
 from tests.cluster.fixtures import NEEDS_CLUSTER, has_programs
 
-# Folders whose tests share what takes long to start. All others are parted file by file.
-_TOGETHER: Final = ("tests/cluster/trustee/", "tests/stores/kubernetes/")
+# Folders whose tests share a fixture that takes long to start. All other tests are handed out file by file.
+_TOGETHER: Final = ("tests/cluster/outages/", "tests/cluster/trustee/", "tests/stores/kubernetes/")
 Unit: TypeAlias = Sequence[pytest.Item]
-# Tests on a cluster, and of commands, wait more than they compute: another process uses the core meanwhile.
+# Tests of clusters and of commands mostly wait for other processes, so two workers share a core.
 _PROCESSES_PER_CORE: Final = 2
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """What `-n auto` means."""
+    """The number of workers for `-n auto`."""
     return _PROCESSES_PER_CORE * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hands out whole units, in the order of the collection; unless somebody asks for another way."""
+    """Hands out whole units in the order of the collection, unless another `--dist` is set."""
     from xdist.scheduler import LoadScopeScheduling
 
     if config.getoption("dist") != "load":
@@ -37,18 +37,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def unit_of(nodeid: str) -> str:
-    """What is run by one process, without a pause: a folder or a file."""
+    """The folder or file whose tests run in one worker, one after the other."""
     file = nodeid.partition("::")[0]
     return next((folder for folder in _TOGETHER if file.startswith(folder)), file)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that wait for a cluster run beside those that compute; where it is yet to be built, they are the last."""
+    """Mixes tests on a cluster with the others; where the API server has yet to be built, they stay the last."""
     if hasattr(config, "workerinput") and has_programs(config):
         units = [list(unit) for _, unit in groupby(items, lambda item: unit_of(item.nodeid))]
         waiting = [unit for unit in units if _needs_cluster(unit)]
-        # The longest first: whatever begins late ends late.
+        # The longest units start first, so that none of them is the last to end.
         waiting.sort(key=lambda unit: unit_of(unit[0].nodeid) not in _TOGETHER)
         others = [unit for unit in units if not _needs_cluster(unit)]
         items[:] = [item for unit in mixed(waiting, others) for item in unit]
@@ -64,7 +64,7 @@ def _needs_cluster(unit: Unit) -> bool:
 
 
 def mixed(some: Sequence[Unit], others: Sequence[Unit]) -> Iterator[Unit]:
-    """Both in their order, `some` spread evenly over the first half of `others`, so that none of them is the last."""
+    """Both in their order: `some` is spread evenly over the first half of `others`, so that none is the last."""
     share = len(others) / (2 * len(some)) if some else 0
     begun = 0
     for number, unit in enumerate(some, start=1):

@@ -1,4 +1,4 @@
-"""What `import setpoint` gives a newcomer."""
+"""The public names of `import setpoint`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tests are handed out by folders and files, and those that wait are spread among those that compute."""
+"""Tests are handed out by folder or file, and tests on a cluster are spread among the others."""
 
 from typing import Any
 
@@ -13,7 +13,8 @@ from tests.scheduling import mixed, unit_of
         ("tests/core/test_paths.py::test_a[x::y]", "tests/core/test_paths.py"),
         ("tests/stores/test_contract.py::TestApplying::test_a", "tests/stores/test_contract.py"),
         ("tests/stores/kubernetes/test_leases.py::test_a", "tests/stores/kubernetes/"),
-        ("tests/cluster/trustee/test_story.py::test_a", "tests/cluster/trustee/"),
+        ("tests/cluster/trustee/test_lifecycle.py::test_a", "tests/cluster/trustee/"),
+        ("tests/cluster/outages/test_client.py::test_a", "tests/cluster/outages/"),
     ],
 )
 def test_a_unit_is_a_file_or_a_folder_whose_tests_share_a_server(nodeid: str, unit: str) -> None:
@@ -21,7 +22,7 @@ def test_a_unit_is_a_file_or_a_folder_whose_tests_share_a_server(nodeid: str, un
 
 
 @pytest.mark.parametrize(
-    ("waiting", "others", "order"),
+    ("on_cluster", "others", "order"),
     [
         ("", "", ""),
         ("ab", "", "ab"),
@@ -31,8 +32,10 @@ def test_a_unit_is_a_file_or_a_folder_whose_tests_share_a_server(nodeid: str, un
         ("abcd", "1234", "ab1cd234"),
     ],
 )
-def test_what_waits_is_spread_over_the_first_half_of_what_computes(waiting: str, others: str, order: str) -> None:
-    some: Any = [[letter] for letter in waiting]
+def test_units_on_a_cluster_are_spread_over_the_first_half_of_the_others(
+    on_cluster: str, others: str, order: str
+) -> None:
+    some: Any = [[letter] for letter in on_cluster]
     rest: Any = [[letter] for letter in others]
 
     assert "".join(str(unit[0]) for unit in mixed(some, rest)) == order

@@ -44,6 +44,8 @@ class Fleet:
     leases: LeaseWatch
     author: Author
     subjects: tuple[Subject, ...]
+    # Whether the leases of killed processes are shortened: where the time that they take to expire is not measured.
+    shortens_leases: bool = False
     losses: list[Loss] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
 
@@ -60,6 +62,8 @@ class Fleet:
         for one in lost:
             one.process.kill()
         at = time.monotonic()
+        if self.shortens_leases:
+            await self.leases.shorten({one.holder for one in lost})
         for one in lost:
             one.process.begin()
         return await self._lost(lost, at, killed=True)

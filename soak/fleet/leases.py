@@ -1,7 +1,7 @@
 """The holders of shards by the Lease objects of the cluster, and for how long a shard had none."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -56,6 +56,12 @@ class LeaseWatch:
         """The holder of each shard that has one now."""
         last = {name: seen[-1].holder for name, seen in self.observations.items() if name.startswith(SHARD)}
         return {name: holder for name, holder in last.items() if holder}
+
+    async def shorten(self, holders: Collection[str]) -> None:
+        """Lets the leases of dead holders expire after a second, instead of 15."""
+        for lease in (await self.api.get(self.path))["items"]:
+            if lease["spec"].get("holderIdentity") in holders:
+                await self.api.change(f"{self.path}/{lease['metadata']['name']}", {"spec": {"leaseDurationSeconds": 1}})
 
     def changes(self) -> list[Change]:
         """Every change of a shard's holder, oldest first."""

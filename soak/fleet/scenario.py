@@ -33,6 +33,8 @@ class FleetPlan:
     shards: int = 4
     resources: int = 30
     pause: float = 0.3
+    # Leases of killed processes expire after a second: for tests, which measure no time.
+    shortens_leases: bool = False
     seed: int = 0
 
 
@@ -78,7 +80,7 @@ async def _fleet(plan: FleetPlan, place: Place) -> AsyncIterator[Fleet]:
         author = Author(api, cloud, place.namespace, random.Random(plan.seed))
         processes = [await _process(f"replica-{number}", plan, place, cloud) for number in range(plan.replicas)]
         try:
-            yield Fleet(processes, plan.shards, watch, author, subjects(plan.resources))
+            yield Fleet(processes, plan.shards, watch, author, subjects(plan.resources), plan.shortens_leases)
         finally:
             for process in processes:
                 if process.lives:

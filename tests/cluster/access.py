@@ -1,31 +1,34 @@
-"""How tests reach an API server, from whatever process they run in."""
+"""Access of tests to an API server, from any process."""
 
 import base64
 import http.client
 import json
 import secrets
 import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import yaml
 
-# Everything is allowed to the first, nothing to the others: a test gives them what it needs.
+# The administrator may do everything, the users nothing: a test grants them the permissions that it needs.
 ADMIN: Final = "admin"
 USERS: Final = ("alice", "bob")
 ANONYMOUS: Final = "anonymous"
 
-# Longer than the minute that the API server gives itself: its own word is better than ours.
-_PATIENCE: Final = 90.0
+# Longer than the request timeout of the API server, so that its own error is shown.
+_TIMEOUT_SECONDS: Final = 90.0
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the API server said: the status of HTTP, and the object or whatever else it sent."""
+    """A response of the API server: the HTTP status, and the decoded body."""
 
     status: int
     body: Any
@@ -33,10 +36,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An API server at `url`; `folder` holds the certificates and tokens that open it.
+    """An API server at `url`; `folder` holds its certificates and tokens.
 
-    `kubectl` is `None` when there is none. `has_controllers` says whether deleted namespaces are emptied and go, and
-    what has no owner left is collected.
+    `kubectl` is `None` when there is none. `has_controllers` says whether a controller manager runs, which
+    finalizes namespaces and collects garbage.
     """
 
     url: str
@@ -46,16 +49,16 @@ class Access:
 
     @property
     def certificate_authority(self) -> Path:
-        """Who signed the server's certificate."""
+        """The certificate of the authority that signed the server's."""
         return self.folder / "ca.crt"
 
     @property
     def kubeconfig(self) -> Path:
-        """The file for the administrator, who has a client certificate."""
+        """The kubeconfig of the administrator, with a client certificate."""
         return self.kubeconfig_of(ADMIN)
 
     def kubeconfig_of(self, user: str) -> Path:
-        """The file for one of `USERS`, who has a token, or for the administrator."""
+        """The kubeconfig of one of `USERS`, with a token, or of the administrator."""
         return self.folder / f"{user}.kubeconfig"
 
     def token_of(self, user: str) -> str:
@@ -63,37 +66,81 @@ class Access:
         return (self.folder / f"{user}.token").read_text(encoding="utf-8")
 
     def tls(self, user: str = ADMIN) -> ssl.SSLContext:
-        """Trusts this server alone, and shows the administrator's certificate."""
+        """Trusts this server alone; the administrator's has a client certificate."""
         return _tls(self.folder, self.certificate_authority, is_admin=user == ADMIN)
 
     def call(self, method: str, path: str, body: object = None, *, user: str = ADMIN) -> Answer:
-        """Asks the API server; a patch is a merge patch. OSError when it cannot be reached."""
+        """Sends a request; a PATCH is a merge patch. OSError when the server cannot be reached."""
         headers = {"Accept": "application/json"}
         if user in USERS:
             headers["Authorization"] = f"Bearer {self.token_of(user)}"
         if body is not None:
             headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else "application/json"
-        connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=self.tls(user), timeout=_PATIENCE)
+        request = _Request(method, path, None if body is None else json.dumps(body), headers)
+        idle = _take_idle(self.url, user)
+        if idle is not None:
+            # The server may have been restarted, or have closed the idle connection: then a new one is opened.
+            with suppress(ConnectionError, ssl.SSLError, http.client.BadStatusLine):
+                return self._send(request, idle, user)
+        netloc = urlsplit(self.url).netloc
+        return self._send(
+            request, http.client.HTTPSConnection(netloc, context=self.tls(user), timeout=_TIMEOUT_SECONDS), user
+        )
+
+    def _send(self, request: "_Request", connection: http.client.HTTPSConnection, user: str) -> Answer:
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            connection.request(*request)
             response = connection.getresponse()
             text = response.read().decode()
-            is_json = response.headers.get_content_type() == "application/json"
-        finally:
+        except BaseException:
             connection.close()
+            raise
+        _keep_idle(self.url, user, connection)
+        is_json = response.headers.get_content_type() == "application/json"
         return Answer(response.status, json.loads(text) if is_json else text)
 
     def new_namespace(self) -> str:
-        """The name of a namespace that was not there before."""
+        """The name of a new namespace."""
         name = f"test-{secrets.token_hex(6)}"
         made = self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         assert made.status == http.client.CREATED, made
         return name
 
     def delete_namespace(self, name: str) -> None:
-        """Asks for its removal, and does not wait for it."""
+        """Deletes a namespace, without waiting until it is gone."""
         deleted = self.call("DELETE", f"/api/v1/namespaces/{name}")
         assert deleted.status in (http.client.OK, http.client.ACCEPTED, http.client.NOT_FOUND), deleted
+
+
+class _Request(NamedTuple):
+    method: str
+    path: str
+    body: str | None
+    headers: Mapping[str, str]
+
+
+# By URL and user: connections that no thread uses now. A TLS handshake takes longer than most requests.
+_idle: Final[dict[tuple[str, str], list[http.client.HTTPSConnection]]] = {}
+_idle_lock: Final = threading.Lock()
+
+
+def _take_idle(url: str, user: str) -> http.client.HTTPSConnection | None:
+    with _idle_lock:
+        connections = _idle.get((url, user))
+        return connections.pop() if connections else None
+
+
+def _keep_idle(url: str, user: str, connection: http.client.HTTPSConnection) -> None:
+    with _idle_lock:
+        _idle.setdefault((url, user), []).append(connection)
+
+
+def close_idle_connections(url: str | None = None) -> None:
+    """Closes the idle connections to this API server, or to all of them."""
+    with _idle_lock:
+        for key in [key for key in _idle if url in (None, key[0])]:
+            for connection in _idle.pop(key):
+                connection.close()
 
 
 @cache
@@ -106,7 +153,7 @@ def _tls(folder: Path, authority: Path, *, is_admin: bool) -> ssl.SSLContext:
 
 
 def write_kubeconfig(access: Access, user: str) -> None:
-    """Writes the file that any Kubernetes client reads; all is in it, so it can be copied."""
+    """Writes the kubeconfig of `user`, with all credentials inline, so that it can be copied."""
     cluster = {"server": access.url, "certificate-authority-data": _base64(access.certificate_authority)}
     content = {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""Where the programs of a real API server are: given, installed, or built once and kept.
+"""The programs of a real API server: given by the environment, installed, or built once and cached.
 
 `python -m tests.cluster.assets` finds them, building them if need be, and prints where they are.
 """
@@ -25,7 +25,7 @@ _HOW_TO_GET_THEM: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """The programs. A folder made for tests by others has no controller manager, and the PATH maybe no kubectl."""
+    """The programs. Assets of envtest have no controller manager, and the PATH may have no kubectl."""
 
     kube_apiserver: Path
     etcd: Path
@@ -35,7 +35,7 @@ class Assets:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """There are none, and why."""
+    """The reason why there are none."""
 
     reason: str
 
@@ -44,14 +44,14 @@ Found: TypeAlias = Assets | Missing
 
 
 def find(environment: Mapping[str, str], progress: Progress) -> Found:
-    """The programs that the environment names, else those on its PATH, else our own: built now, unless that is done."""
+    """The programs of the folder in the environment, else of its PATH, else of the cache, which is built if need be."""
     if given := environment.get(_GIVEN):
         return in_folder(Path(given)) or Missing(f"{_GIVEN} is {given}, which lacks kube-apiserver or etcd")
-    return on_path(environment.get("PATH", "")) or our_own(environment, progress)
+    return on_path(environment.get("PATH", "")) or cached_or_built(environment, progress)
 
 
 def are_there(environment: Mapping[str, str]) -> bool:
-    """Whether the programs can be had at once."""
+    """Whether the programs are there without a build."""
     if given := environment.get(_GIVEN):
         return in_folder(Path(given)) is not None
     builder = Builder(KUBERNETES, cache_folder(environment), environment, Progress(lambda _: None))
@@ -59,12 +59,12 @@ def are_there(environment: Mapping[str, str]) -> bool:
 
 
 def in_folder(folder: Path) -> Assets | None:
-    """The programs in `folder`, if it has those that cannot be done without."""
+    """The programs in `folder`; None without kube-apiserver or etcd."""
     return on_path(str(folder))
 
 
 def on_path(path: str) -> Assets | None:
-    """The programs in the folders of `path`, if they have those that cannot be done without."""
+    """The programs in the folders of `path`; None without kube-apiserver or etcd."""
     kube_apiserver, etcd, kubectl, manager = (
         Path(found).absolute() if (found := shutil.which(name, path=path)) else None
         for name in ("kube-apiserver", "etcd", "kubectl", "kube-controller-manager")
@@ -74,8 +74,8 @@ def on_path(path: str) -> Assets | None:
     return Assets(kube_apiserver, etcd, kubectl, manager)
 
 
-def our_own(environment: Mapping[str, str], progress: Progress) -> Found:
-    """The programs that were built on this machine, now or before."""
+def cached_or_built(environment: Mapping[str, str], progress: Progress) -> Found:
+    """The programs from the cache, built first where they are missing."""
     go = shutil.which("go", path=environment.get("PATH", ""))
     builder = Builder(KUBERNETES, cache_folder(environment), environment, progress)
     kept = in_folder(builder.target)
@@ -91,7 +91,7 @@ def our_own(environment: Mapping[str, str], progress: Progress) -> Found:
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Where what was built is kept."""
+    """The folder of built programs."""
     kept = environment.get("XDG_CACHE_HOME")
     return (Path(kept).absolute() if kept else Path.home() / ".cache") / "setpoint" / "kubernetes"
 

@@ -1,4 +1,4 @@
-"""A certificate authority for one run of the tests, and what it signs."""
+"""A certificate authority for one test run."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class KeyPair:
 
 
 class Authority:
-    """Signs for a day, and is forgotten with the tests."""
+    """Signs certificates that are valid for a day."""
 
     def __init__(self) -> None:
         self._key = new_key()
@@ -53,7 +53,7 @@ class Authority:
         return self._issue([(NameOID.COMMON_NAME, names[0])], ExtendedKeyUsageOID.SERVER_AUTH, also)
 
     def for_user(self, name: str, groups: Sequence[str]) -> KeyPair:
-        """For a user of these groups, in the way that Kubernetes reads certificates."""
+        """For a Kubernetes user of these groups."""
         subject = [*((NameOID.ORGANIZATION_NAME, group) for group in groups), (NameOID.COMMON_NAME, name)]
         return self._issue(subject, ExtendedKeyUsageOID.CLIENT_AUTH, None)
 
@@ -87,19 +87,19 @@ class Authority:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A new key."""
+    """A new ECDSA key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """The whole key."""
+    """The private key, as PEM."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
 def public_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """The public half of the key."""
+    """The public key, as PEM."""
     return key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 

@@ -1,4 +1,4 @@
-"""Programs that run beside the tests and never outlive them, whatever ends the tests."""
+"""Child processes of the tests, which end with them even after kill -9."""
 
 import os
 import signal
@@ -13,14 +13,14 @@ from typing import Final
 
 from tests.forking.processes import Process, Start, fork, is_forked
 
-# Nothing is known of it any more, or only its parent has not noticed its end.
+# Unknown to `ps`, or a zombie that its parent has not waited for.
 GONE: Final = ("", "Z")
-# As much of a log as a reader of a failed test wants to see.
+# The part of a log that the report of a failed test shows.
 _SHOWN_LINES: Final = 25
 _SHOWN_CHARACTERS: Final = 400
-_PATIENCE: Final = 120.0
+_TIMEOUT_SECONDS: Final = 120.0
 # Linux ends the program together with its parent, even after kill -9. The parent may be gone already by
-# the time of the request, so that is looked at afterwards. Elsewhere the program is only replaced.
+# the time of the request, so it is checked afterwards. On other systems the program is only executed.
 _DIE_WITH_PARENT: Final = """
 import ctypes, os, signal, sys
 if sys.platform == "linux":
@@ -33,7 +33,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 @dataclass(slots=True)
 class Child:
-    """A program that can be started and ended again and again; all that it says goes to the file `log`."""
+    """A program that can be started and ended repeatedly; its output is appended to the file `log`."""
 
     command: Sequence[str]
     log: Path
@@ -57,38 +57,38 @@ class Child:
         return None if self._process is None else self._process.poll()
 
     def start(self) -> None:
-        """Runs it. It has a session of its own: Ctrl-C is for the tests, which then end it in good order."""
+        """Starts it in a session of its own, so that Ctrl-C reaches the tests alone, which then end it."""
         assert self.pid is None, f"{self.name} runs already"
         with self.log.open("ab") as log:
             start = Start(self.command, self.folder, self.environment, stdout=log, stderr=subprocess.STDOUT)
-            # To Linux the parent is a thread: a child of one that ends early would end with it.
+            # To Linux the parent is a thread: a child ends together with the thread that started it.
             self._process = fork(start) if is_forked(start) else _lasting_thread().submit(_open, start).result()
 
-    def stop(self, patience: float = _PATIENCE) -> None:
-        """Asks it to end and waits; what has not listened after `patience` seconds is killed."""
+    def stop(self, timeout: float = _TIMEOUT_SECONDS) -> None:
+        """Sends SIGTERM and waits; after `timeout` seconds it is killed."""
         try:
             if self._process is not None:
                 self._process.terminate()
-                self._process.wait(patience)
+                self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.kill()
 
     def kill(self) -> None:
-        """kill -9, to it and whatever it started."""
+        """Sends SIGKILL to its process group."""
         self._send(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
 
     def freeze(self) -> None:
-        """It is stopped and answers no request, with all its connections open."""
+        """Sends SIGSTOP: it answers no request, with all its connections open."""
         self._send(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """It goes on where it was frozen."""
+        """Sends SIGCONT."""
         self._send(signal.SIGCONT)
 
     def tail(self) -> str:
-        """The last lines that it said."""
+        """The last lines of its log."""
         return last_lines(self.log)
 
     def _send(self, number: signal.Signals) -> None:
@@ -110,13 +110,13 @@ def _open(start: Start) -> "subprocess.Popen[bytes]":
 
 
 def last_lines(log: Path) -> str:
-    """The end of the file, as much as one wants to read."""
+    """The last lines of the file, shortened for a report."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
     return "\n".join(line[:_SHOWN_CHARACTERS] for line in lines[-_SHOWN_LINES:])
 
 
 def state(pid: int) -> str:
-    """What `ps` says of a process, one letter; one of `GONE` when it has ended."""
+    """The state of a process as `ps` shows it, one letter; one of `GONE` when it has ended."""
     shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return shown.stdout.strip()[:1]
 

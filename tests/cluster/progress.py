@@ -1,39 +1,39 @@
-"""How something that takes minutes is watched, and called off."""
+"""Progress and cancellation of a task that takes minutes."""
 
 import threading
 import time
 from collections.abc import Callable
 from typing import Final
 
-# How often it says what it is at.
-_BEAT: Final = 15.0
-# How soon it notices that it is called off.
-_GLANCE: Final = 0.2
+# How often progress is reported.
+_INTERVAL_SECONDS: Final = 15.0
+# How soon a cancellation is noticed.
+_POLL_SECONDS: Final = 0.2
 
 
-class CalledOff(Exception):
-    """The caller does not wait for the outcome any more."""
+class Cancelled(Exception):
+    """The task was cancelled."""
 
 
 class Progress:
-    """Progress lines for the caller, one every quarter of a minute, until it is called off."""
+    """Reports a line of progress every `interval` seconds until the task is done or cancelled."""
 
-    def __init__(self, tell: Callable[[str], None], beat: float = _BEAT) -> None:
+    def __init__(self, tell: Callable[[str], None], interval: float = _INTERVAL_SECONDS) -> None:
         self.tell = tell
-        self._beat = beat
-        self._off = threading.Event()
+        self._interval = interval
+        self._cancelled = threading.Event()
 
-    def call_off(self) -> None:
-        """A waiting caller is woken by `CalledOff`."""
-        self._off.set()
+    def cancel(self) -> None:
+        """`wait` raises `Cancelled`."""
+        self._cancelled.set()
 
     def wait(self, is_over: Callable[[], bool], describe: Callable[[], str]) -> None:
-        """Returns as soon as it `is_over`; `describe` is told with the time it took so far."""
-        begun = told = time.monotonic()
+        """Returns as soon as `is_over` holds; meanwhile `describe` is reported with the elapsed time."""
+        begun = last = time.monotonic()
         while not is_over():
-            if self._off.wait(_GLANCE):
-                raise CalledOff
+            if self._cancelled.wait(_POLL_SECONDS):
+                raise Cancelled
             now = time.monotonic()
-            if now - told >= self._beat:
-                told = now
+            if now - last >= self._interval:
+                last = now
                 self.tell(f"{describe()} ({now - begun:.0f} s so far)")

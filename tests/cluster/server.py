@@ -12,15 +12,14 @@ from types import TracebackType
 from typing import Any, Final, Self
 from urllib.request import Request, urlopen
 
-from tests.cluster.access import ADMIN, USERS, Access, write_kubeconfig
+from tests.cluster.access import ADMIN, USERS, Access, close_idle_connections, write_kubeconfig
 from tests.cluster.assets import Assets
 from tests.cluster.certificates import Authority, new_key, private_pem, public_pem
 from tests.cluster.children import Child
 from tests.cluster.polling import until
 from tests.cluster.ports import free_port
 
-# What removes deleted namespaces and what has no owner left, and fills the roles `view`, `edit` and `admin`. The rest
-# would only look for pods.
+# They finalize namespaces, collect garbage, and aggregate the roles `view`, `edit` and `admin`. The others manage pods.
 CONTROLLERS: Final = (
     "namespace-controller",
     "garbage-collector-controller",
@@ -32,23 +31,21 @@ _ISSUER: Final = "https://kubernetes.default.svc"
 
 
 class NotReady(Exception):
-    """The API server ended, or took too long; with the last lines of the logs."""
+    """The API server ended, or was not ready in time; with the last lines of the logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How it differs from the usual. `arguments` are further ones for kube-apiserver."""
+    """Settings of an API server. `arguments` are further arguments of kube-apiserver."""
 
-    # Without it nothing survives a crash of the machine, which no test can cause; and it is far quicker.
-    fsync: bool = False
     controllers: Sequence[str] = ()
     arguments: Sequence[str] = ()
 
 
 class Cluster:
-    """One API server, whose parts a test may end, freeze and start again: `api_server`, `etcd`, `controller_manager`.
+    """One API server, whose processes a test may kill, freeze and restart: `api_server`, `etcd`, `controller_manager`.
 
-    Addresses, certificates and objects stay the same meanwhile. Enter it to start it.
+    Addresses, certificates and objects survive a restart. Enter it to start it.
     """
 
     def __init__(self, assets: Assets, folder: Path, settings: Settings) -> None:
@@ -73,7 +70,7 @@ class Cluster:
         self.close()
 
     def open(self) -> None:
-        """Starts it for the first time, with an empty memory."""
+        """Starts it for the first time, with an empty etcd."""
         write_credentials(self.access)
         try:
             self.start()
@@ -82,34 +79,35 @@ class Cluster:
             raise
 
     def close(self) -> None:
-        """Ends it for the last time; what it stored is gone, and the logs stay."""
+        """Stops it and removes the data of etcd; the logs stay."""
+        close_idle_connections(self.access.url)
         self.stop()
         shutil.rmtree(self._folder / "etcd", ignore_errors=True)
 
     def start(self) -> None:
-        """Starts what does not run, and returns when the API server is ready."""
+        """Starts the processes that do not run, and returns when the API server is ready."""
         for child in (self.etcd, self.api_server):
             if child.pid is None:
                 child.start()
         self.wait_until_ready()
-        # Started sooner, it would give up after ten seconds.
+        # Without an API server it would exit after ten seconds.
         if self.controller_manager is not None and self.controller_manager.pid is None:
             self.controller_manager.start()
 
     def stop(self) -> None:
-        """Ends all of it. An API server that has lost its etcd would hang on for minutes, so etcd is the last."""
+        """Stops all processes. etcd is the last: without it, the API server would take minutes to end."""
         for child in reversed(self._children()):
             child.thaw()
             child.stop()
 
     def restart_api_server(self) -> None:
-        """Ends the API server in good order, and starts it again where it was."""
+        """Stops the API server by SIGTERM, which ends open watches, and starts it again at the same address."""
         self.api_server.stop()
         self.api_server.start()
         self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        """Returns when the API server says that it is ready; NotReady when that does not come."""
+        """Returns when the API server says that it is ready; NotReady when it ends, or after five minutes."""
         try:
             until(self._is_ready_or_ended)
         except TimeoutError as error:
@@ -119,7 +117,7 @@ class Cluster:
             raise NotReady(f"{' and '.join(ended)} ended\n{self.tails()}")
 
     def compact(self) -> None:
-        """Lets etcd forget all that was before now. The API server remembers some of it until it is restarted."""
+        """Compacts etcd to the present revision. The watch cache of the API server is kept until it is restarted."""
         revision = self._ask_etcd("range", {"key": "AA=="})["header"]["revision"]
         self._ask_etcd("compaction", {"revision": revision, "physical": True})
 
@@ -132,7 +130,7 @@ class Cluster:
             return True
         with suppress(OSError):
             ready = self.access.call("GET", "/readyz").status == HTTPStatus.OK
-            # The API server makes it on its own, a moment after it says that it is ready.
+            # The API server creates it by itself, shortly after it is ready.
             return ready and self.access.call("GET", "/api/v1/namespaces/default").status == HTTPStatus.OK
         return False
 
@@ -140,7 +138,7 @@ class Cluster:
         return [self.etcd, self.api_server, *([self.controller_manager] if self.controller_manager else [])]
 
     def _child(self, program: Path, arguments: Sequence[str]) -> Child:
-        # Nothing of the environment: a proxy, or one of the many settings that etcd reads there, must not matter.
+        # No variable of the environment: neither a proxy nor a setting of etcd may change the servers.
         # Memory is spent instead of time: Go collects its garbage less often.
         environment = {"HOME": str(self._folder), "GOGC": "400"}
         return Child((str(program), *arguments), self._folder / f"{program.name}.log", self._folder, environment)
@@ -156,7 +154,8 @@ class Cluster:
             f"--listen-client-urls={self._etcd_url}",
             f"--advertise-client-urls={self._etcd_url}",
             "--listen-peer-urls=http://127.0.0.1:0",
-            *(() if self._settings.fsync else ("--unsafe-no-fsync",)),
+            # Data survives kill -9 without it; only a crash of the machine would lose some.
+            "--unsafe-no-fsync",
         )
 
     def _api_server_arguments(self) -> Sequence[str]:
@@ -174,9 +173,11 @@ class Cluster:
             f"--service-account-signing-key-file={folder / 'accounts.key'}",
             "--authorization-mode=RBAC",
             "--service-cluster-ip-range=10.0.0.0/24",
-            # There are no nodes to reach it from, and its address is one that they could not be given.
+            # No node reaches it, and a loopback address is no valid endpoint.
             "--endpoint-reconciler-type=none",
-            # Pods are made without waiting for the account that a controller would give them.
+            # Open watches end when it is stopped; otherwise it would wait for them for a minute.
+            "--shutdown-watch-termination-grace-period=10s",
+            # Pods are created without a service account, which a controller would have to create.
             "--disable-admission-plugins=ServiceAccount",
             *self._settings.arguments,
         )

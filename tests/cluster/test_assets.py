@@ -1,12 +1,12 @@
-"""The programs of an API server are taken from where they were put, and built only when they are nowhere."""
+"""The programs of an API server are taken from the environment, the PATH or the cache, and built only when missing."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.assets import Assets, Missing, cache_folder, find
+from tests.cluster.fake_go import BAD_BUILD, GOOD_BUILD, write_go
 from tests.cluster.progress import Progress
-from tests.cluster.stand_in_go import BAD_BUILD, GOOD_BUILD, write_go
 
 SYSTEM = "/usr/bin:/bin"
 
@@ -35,7 +35,7 @@ def test_the_folder_that_the_environment_names_comes_first(tmp_path: Path) -> No
     )
 
 
-def test_a_folder_that_lacks_one_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+def test_a_given_folder_that_lacks_a_program_is_reported(tmp_path: Path) -> None:
     given = _programs(tmp_path / "given", "kube-apiserver")
     path = _programs(tmp_path / "path", "kube-apiserver", "etcd")
 
@@ -50,7 +50,7 @@ def test_the_path_comes_next(tmp_path: Path) -> None:
     assert _find(tmp_path, PATH=str(path)) == Assets(path / "kube-apiserver", path / "etcd", None, None)
 
 
-def test_what_is_nowhere_is_built_and_found_without_go_from_then_on(tmp_path: Path) -> None:
+def test_missing_programs_are_built_once_and_then_found_without_go(tmp_path: Path) -> None:
     go = write_go(tmp_path / "go", GOOD_BUILD)
     built = _find(tmp_path, PATH=f"{go.parent}:{SYSTEM}")
     again = _find(tmp_path, PATH=str(tmp_path))

@@ -1,4 +1,4 @@
-"""A child process ends when it is told to, and with its parent at the latest."""
+"""A child process ends when it is stopped, and with its parent at the latest."""
 
 import signal
 import sys
@@ -26,7 +26,7 @@ def _child(folder: Path, script: str) -> Child:
     return Child(["/bin/sh", "-c", script], folder / "log", folder)
 
 
-def _until_said(child: Child, word: str) -> None:
+def _until_logged(child: Child, word: str) -> None:
     until(lambda: word in child.tail())
 
 
@@ -43,31 +43,31 @@ def test_it_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
     thread = threading.Thread(target=child.start)
     thread.start()
     thread.join()
-    _until_said(child, "here")
+    _until_logged(child, "here")
 
     assert child.pid is not None
     child.kill()
 
 
-def test_it_is_ended_in_good_order(tmp_path: Path) -> None:
+def test_stop_sends_sigterm_and_waits(tmp_path: Path) -> None:
     child = _child(tmp_path, "trap 'echo bye; exit 7' TERM; echo here; while true; do sleep 0.01; done")
     child.start()
-    _until_said(child, "here")
+    _until_logged(child, "here")
     child.stop()
 
     assert (child.pid, child.code, child.tail()) == (None, 7, "here\nbye")
 
 
-def test_it_is_killed_when_it_does_not_listen(tmp_path: Path) -> None:
+def test_stop_kills_a_process_that_ignores_sigterm(tmp_path: Path) -> None:
     child = _child(tmp_path, "trap '' TERM; echo here; while true; do sleep 0.01; done")
     child.start()
-    _until_said(child, "here")
-    child.stop(patience=0.05)
+    _until_logged(child, "here")
+    child.stop(timeout=0.05)
 
     assert (child.pid, child.code) == (None, -signal.SIGKILL)
 
 
-def test_ending_what_does_not_run_does_nothing(tmp_path: Path) -> None:
+def test_stopping_a_process_that_does_not_run_does_nothing(tmp_path: Path) -> None:
     child = _child(tmp_path, "exit 3")
     child.stop()
     child.start()
@@ -79,10 +79,10 @@ def test_ending_what_does_not_run_does_nothing(tmp_path: Path) -> None:
 
 
 @_LINUX
-def test_it_is_frozen_and_goes_on(tmp_path: Path) -> None:
+def test_a_frozen_process_can_be_resumed(tmp_path: Path) -> None:
     child = _child(tmp_path, "echo here; exec sleep 600")
     child.start()
-    _until_said(child, "here")
+    _until_logged(child, "here")
     pid = child.pid
     assert pid is not None
     until(lambda: state(pid) == "S")

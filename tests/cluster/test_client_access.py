@@ -1,4 +1,4 @@
-"""The client on a real API server: who is let in, and who is told what they lack."""
+"""The client on a real API server: authentication, and errors that name the missing permission."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ REVIEWS = Endpoint("authentication.k8s.io", "v1", "selfsubjectreviews")
 
 
 def allow(access: Access, namespace: str, user: str, *verbs: str) -> None:
-    """Lets `user` do that with the config maps of a namespace."""
+    """Grants `user` these verbs on the ConfigMaps of a namespace."""
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
     access.call("POST", f"{path}/roles", {"metadata": {"name": "maps"}, "rules": rules})
@@ -40,20 +40,22 @@ def allow(access: Access, namespace: str, user: str, *verbs: str) -> None:
 
 
 async def whoami(client: KubernetesClient) -> tuple[str, list[str]]:
-    """Who the API server takes us for."""
-    said = tree(await client.create(REVIEWS, {}))["status"]["userInfo"]
-    return said["username"], [group for group in said.get("groups", ()) if not group.startswith("system:auth")]
+    """The user and the groups that the API server sees."""
+    user_info = tree(await client.create(REVIEWS, {}))["status"]["userInfo"]
+    return user_info["username"], [
+        group for group in user_info.get("groups", ()) if not group.startswith("system:auth")
+    ]
 
 
-def test_a_client_certificate_is_known(api_server: Access) -> None:
+def test_authenticates_by_a_client_certificate(api_server: Access) -> None:
     assert with_client(api_server.kubeconfig, whoami) == ("admin", ["system:masters"])
 
 
-def test_a_token_is_known(api_server: Access) -> None:
+def test_authenticates_by_a_token(api_server: Access) -> None:
     assert with_client(api_server.kubeconfig_of("alice"), whoami) == ("alice", [])
 
 
-def test_a_token_in_a_file_is_known_also_when_it_is_another_one_by_now(api_server: Access, tmp_path: Path) -> None:
+def test_a_token_from_a_file_is_cached_for_a_minute(api_server: Access, tmp_path: Path) -> None:
     file = tmp_path / "token"
     known = connection_from_files([api_server.kubeconfig_of("alice")])
     connection = dataclasses.replace(known, login=BearerToken(FileText(file, "tokenFile")))
@@ -66,7 +68,7 @@ def test_a_token_in_a_file_is_known_also_when_it_is_another_one_by_now(api_serve
         file.write_text("made-up", encoding="utf-8")
         return seen
 
-    # Within its minute the first token is still the one that is sent.
+    # Within a minute the first token is still sent.
     assert with_client(connection, rotate) == ["alice", "alice"]
 
 
@@ -85,7 +87,7 @@ def test_a_token_that_is_refused_is_read_again(api_server: Access, tmp_path: Pat
     assert with_client(connection, expire) == "bob"
 
 
-def test_a_command_logs_in(api_server: Access) -> None:
+def test_authenticates_by_an_exec_plugin(api_server: Access) -> None:
     printed = json.dumps({"apiVersion": V1, "status": {"token": api_server.token_of("bob")}})
     login = ExecPlugin(sys.executable, ("-c", f"print({printed!r})"), interactive=InteractiveMode.NEVER)
     connection = dataclasses.replace(connection_from_files([api_server.kubeconfig]), certificate=None, login=login)
@@ -93,7 +95,7 @@ def test_a_command_logs_in(api_server: Access) -> None:
     assert with_client(connection, whoami) == ("bob", [])
 
 
-def test_a_command_logs_in_with_a_certificate(api_server: Access) -> None:
+def test_authenticates_by_an_exec_plugin_with_a_certificate(api_server: Access) -> None:
     pair = [(api_server.folder / f"admin.{suffix}").read_text(encoding="utf-8") for suffix in ("crt", "key")]
     status = {"clientCertificateData": pair[0], "clientKeyData": pair[1]}
     printed = json.dumps({"apiVersion": V1, "status": status})
@@ -110,7 +112,7 @@ def test_impersonates_another_user(api_server: Access) -> None:
     assert with_client(connection, whoami) == ("jane", ["a", "b"])
 
 
-def test_says_which_permission_is_missing_and_needs_no_more_than_that(api_server: Access, namespace: str) -> None:
+def test_names_the_missing_permission_and_needs_no_other(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def refused(client: KubernetesClient) -> str:
@@ -118,14 +120,14 @@ def test_says_which_permission_is_missing_and_needs_no_more_than_that(api_server
             await client.create(maps, config_map("one"))
         return str(caught.value)
 
-    told = with_client(api_server.kubeconfig_of("alice"), refused)
+    refusal = with_client(api_server.kubeconfig_of("alice"), refused)
     allow(api_server, namespace, "alice", "create")
 
-    assert told.endswith(f". Give this user a role with the verb create on configmaps in the namespace {namespace}")
+    assert refusal.endswith(f". Give this user a role with the verb create on configmaps in the namespace {namespace}")
     assert with_client(api_server.kubeconfig_of("alice"), lambda client: client.create(maps, config_map("one")))
 
 
-def test_a_token_that_was_not_given_out_is_refused(api_server: Access) -> None:
+def test_an_unknown_token_is_refused(api_server: Access) -> None:
     connection = dataclasses.replace(
         connection_from_files([api_server.kubeconfig_of("alice")]), login=BearerToken(InlineText("hunter2"))
     )
@@ -138,14 +140,14 @@ def test_a_token_that_was_not_given_out_is_refused(api_server: Access) -> None:
 
 
 def test_a_server_with_a_certificate_of_another_authority_is_refused(api_server: Access) -> None:
-    stranger = CertificateAuthority(Signer().certificate.decode())
-    connection = dataclasses.replace(connection_from_files([api_server.kubeconfig]), trust=stranger)
+    other_authority = CertificateAuthority(Signer().certificate.decode())
+    connection = dataclasses.replace(connection_from_files([api_server.kubeconfig]), trust=other_authority)
 
     with pytest.raises(RemoteRefused, match="shows a certificate that is not to be trusted"):
         with_client(connection, whoami)
 
 
-def test_the_server_may_go_by_another_name(api_server: Access) -> None:
+def test_the_name_in_the_certificate_can_be_set(api_server: Access) -> None:
     known = connection_from_files([api_server.kubeconfig])
 
     right = with_client(dataclasses.replace(known, server_name="kubernetes.default.svc"), whoami)

@@ -1,4 +1,4 @@
-"""The client on a real API server: every verb does what it says."""
+"""The client on a real API server: every verb."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -39,7 +39,7 @@ def refused(access: Access, kind: type[SetpointError], use: Use) -> SetpointErro
 # --- Whole objects ----------------------------------------------------------------------------------------------------
 
 
-def test_makes_looks_changes_and_deletes(api_server: Access, namespace: str) -> None:
+def test_creates_reads_changes_and_deletes(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def life(client: KubernetesClient) -> list[Any]:
@@ -67,7 +67,7 @@ def test_makes_looks_changes_and_deletes(api_server: Access, namespace: str) -> 
     ]
 
 
-def test_a_name_that_is_taken_is_told(api_server: Access, namespace: str) -> None:
+def test_a_name_that_is_taken_is_an_error(api_server: Access, namespace: str) -> None:
     async def twice(client: KubernetesClient) -> None:
         for _ in range(2):
             await client.create(config_maps(namespace), config_map("one"))
@@ -87,7 +87,7 @@ def test_a_concurrent_write_is_reported(api_server: Access, namespace: str) -> N
 
 
 @pytest.mark.parametrize("verb", ["replace", "patch"])
-def test_what_has_just_gone_is_told(verb: str, api_server: Access, namespace: str) -> None:
+def test_a_write_to_a_deleted_object_is_a_conflict(verb: str, api_server: Access, namespace: str) -> None:
     one = config_maps(namespace).named("one")
 
     async def change(client: KubernetesClient) -> None:
@@ -99,7 +99,7 @@ def test_what_has_just_gone_is_told(verb: str, api_server: Access, namespace: st
     refused(api_server, RemoteConflict, change)
 
 
-def test_only_what_is_meant_is_deleted(api_server: Access, namespace: str) -> None:
+def test_a_delete_with_preconditions_deletes_only_that_object(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def delete(client: KubernetesClient) -> list[Any]:
@@ -114,7 +114,7 @@ def test_only_what_is_meant_is_deleted(api_server: Access, namespace: str) -> No
     assert with_client(api_server.kubeconfig, delete) == [True, None]
 
 
-def test_every_field_that_is_wrong_is_named(api_server: Access, namespace: str) -> None:
+def test_every_invalid_field_is_named(api_server: Access, namespace: str) -> None:
     services = Endpoint("", "v1", "services", namespace)
     wrong: Any = {"metadata": {"name": "one"}, "spec": {"ports": [{"port": 0}], "sessionAffinity": "Sometimes"}}
 
@@ -132,7 +132,7 @@ def test_a_field_that_does_not_exist_is_refused(api_server: Access, namespace: s
     assert 'unknown field "dta"' in str(error)
 
 
-def test_a_namespace_that_is_not_there_is_told(api_server: Access) -> None:
+def test_a_missing_namespace_is_named_with_what_to_do(api_server: Access) -> None:
     maps = config_maps("no-such-namespace")
 
     error = refused(api_server, RemoteRefused, lambda client: client.create(maps, config_map("one")))
@@ -143,20 +143,20 @@ def test_a_namespace_that_is_not_there_is_told(api_server: Access) -> None:
 @pytest.mark.parametrize(
     "endpoint",
     [
-        Endpoint("nobody.test", "v1", "widgets", "default", "one"),
+        Endpoint("unknown.test", "v1", "widgets", "default", "one"),
         Endpoint("apps", "v7", "deployments", "default", "one"),
         Endpoint("", "v1", "configmaps", "default", "one", "status"),
     ],
     ids=["group", "version", "subresource"],
 )
-def test_what_is_not_served_is_not_taken_for_what_is_not_there(endpoint: Endpoint, api_server: Access) -> None:
+def test_a_kind_that_is_not_served_is_not_a_missing_object(endpoint: Endpoint, api_server: Access) -> None:
     refused(api_server, KindNotServed, lambda client: client.get(endpoint))
 
 
 # --- Parts of objects -------------------------------------------------------------------------------------------------
 
 
-def test_applies_its_own_fields_and_leaves_those_of_others(api_server: Access, namespace: str) -> None:
+def test_an_apply_leaves_fields_of_other_managers(api_server: Access, namespace: str) -> None:
     one = config_maps(namespace).named("one")
 
     async def apply(client: KubernetesClient) -> Any:
@@ -167,20 +167,20 @@ def test_applies_its_own_fields_and_leaves_those_of_others(api_server: Access, n
     assert with_client(api_server.kubeconfig, apply) == {"ours": "2", "theirs": "1"}
 
 
-def test_the_manager_of_a_field_is_named_and_can_be_overruled(api_server: Access, namespace: str) -> None:
+def test_a_conflict_names_the_field_manager_and_can_be_forced(api_server: Access, namespace: str) -> None:
     one = config_maps(namespace).named("one")
 
-    async def contest(client: KubernetesClient) -> Any:
+    async def conflict(client: KubernetesClient) -> Any:
         await client.apply(one, config_map("one", a="1", b="1"), ApiWriteOptions("them"))
         with pytest.raises(HeldByOthers) as caught:
             await client.apply(one, config_map("one", a="2"))
         forced = tree(await client.apply(one, config_map("one", a="2"), force=True))
         return caught.value.held, forced["data"]
 
-    assert with_client(api_server.kubeconfig, contest) == ((("data.a", "them"),), {"a": "2", "b": "1"})
+    assert with_client(api_server.kubeconfig, conflict) == ((("data.a", "them"),), {"a": "2", "b": "1"})
 
 
-def test_a_status_is_written_by_itself(api_server: Access, namespace: str) -> None:
+def test_a_status_is_written_by_its_subresource(api_server: Access, namespace: str) -> None:
     budgets = Endpoint("policy", "v1", "poddisruptionbudgets", namespace)
     one = budgets.named("one")
     body: Any = {"metadata": {"name": "one"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}}
@@ -203,7 +203,7 @@ def test_a_status_is_written_by_itself(api_server: Access, namespace: str) -> No
     assert with_client(api_server.kubeconfig, write) == [True, 1, 7, 3, True]
 
 
-def test_a_dry_run_answers_and_keeps_nothing(api_server: Access, namespace: str) -> None:
+def test_a_dry_run_answers_and_stores_nothing(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
     one, dry = maps.named("one"), ApiWriteOptions(dry_run=True)
 

@@ -1,4 +1,4 @@
-"""The client on a real API server: what watches hear of, and kinds that were not there a moment ago."""
+"""The client on a real API server: watches, and kinds that have just been defined."""
 
 import asyncio
 import secrets
@@ -23,17 +23,17 @@ from tests.clients.api_server_client import (
 )
 from tests.cluster.access import Access
 
-PATIENCE = 240.0
+TIMEOUT = 240.0
 
 
-def test_hears_of_everything_that_happens(api_server: Access, namespace: str) -> None:
+def test_a_watch_receives_every_change(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def use(client: KubernetesClient) -> list[tuple[str, str]]:
         async def live() -> None:
             await client.create(maps, config_map("one"))
             await client.patch(maps.named("one"), {"data": {"a": "1"}}, PatchType.MERGE)
-            # Changes nothing, and is not heard of.
+            # Changes nothing, so there is no event.
             await client.patch(maps.named("one"), {"data": {"a": "1"}}, PatchType.MERGE)
             await client.delete(maps.named("one"))
 
@@ -42,7 +42,7 @@ def test_hears_of_everything_that_happens(api_server: Access, namespace: str) ->
     assert with_client(api_server.kubeconfig, use) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
 
 
-def test_hears_of_what_is_selected_and_as_much_of_it_as_is_wanted(api_server: Access, namespace: str) -> None:
+def test_a_watch_can_select_objects_and_receive_their_metadata_alone(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def use(client: KubernetesClient) -> WatchEvent:
@@ -64,11 +64,11 @@ def test_hears_of_what_is_selected_and_as_much_of_it_as_is_wanted(api_server: Ac
 # --- Kinds ------------------------------------------------------------------------------------------------------------
 
 
-def test_finds_and_watches_a_kind_that_was_applied_a_moment_ago(api_server: Access, namespace: str) -> None:
+def test_finds_and_watches_a_kind_that_has_just_been_defined(api_server: Access, namespace: str) -> None:
     group = f"g{secrets.token_hex(4)}.test"
 
     async def until_served(discovery: Discovery) -> ApiResource:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while True:
                 try:
                     return await discovery.find(f"{group}/v1", "Widget")
@@ -83,15 +83,15 @@ def test_finds_and_watches_a_kind_that_was_applied_a_moment_ago(api_server: Acce
         served = await until_served(discovery)
         widgets = served.endpoint(namespace)
         body: Any = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"a": 1}}
-        heard = await receive_events(client, widgets, 2, lambda: _make_with_status(client, widgets, body))
+        events = await receive_events(client, widgets, 2, lambda: _make_with_status(client, widgets, body))
         await client.delete(DEFINITIONS.named(f"widgets.{group}"))
-        return served, [summary(event) for event in heard]
+        return served, [summary(event) for event in events]
 
-    served, heard = with_client(api_server.kubeconfig, use)
+    served, events = with_client(api_server.kubeconfig, use)
 
     assert (served.plural, served.namespaced, served.subresources) == ("widgets", True, frozenset({"status"}))
     assert served.verbs >= {"get", "list", "watch", "create", "patch", "delete"}
-    assert heard == [("ADDED", "one"), ("MODIFIED", "one")]
+    assert events == [("ADDED", "one"), ("MODIFIED", "one")]
 
 
 async def _make_with_status(client: KubernetesClient, widgets: Endpoint, body: Any) -> None:
@@ -99,11 +99,11 @@ async def _make_with_status(client: KubernetesClient, widgets: Endpoint, body: A
     await client.patch(widgets.named("one").status, {"status": {"b": 2}}, PatchType.MERGE)
 
 
-def test_knows_every_kind_and_the_versions_that_the_cluster_prefers(api_server: Access) -> None:
+def test_discovers_every_kind_and_its_preferred_version(api_server: Access) -> None:
     async def use(client: KubernetesClient) -> tuple[set[str], ApiResource, ApiResource]:
         discovery = Discovery(client)
-        served, silent = await discovery.all_resources()
-        assert not silent
+        served, unavailable = await discovery.all_resources()
+        assert not unavailable
         scaler = await discovery.preferred("HorizontalPodAutoscaler")
         return {one.kind for one in served}, scaler, await discovery.find("apps/v1", "Deployment")
 

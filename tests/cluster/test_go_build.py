@@ -1,4 +1,4 @@
-"""Kubernetes is built from its modules, whole or not at all, and by one at a time."""
+"""Kubernetes is built from its Go modules, completely or not at all, by one process at a time."""
 
 import fcntl
 import json
@@ -8,36 +8,36 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.fake_go import BAD_BUILD, GO_MOD, GOOD_BUILD, write_go
 from tests.cluster.go_build import Builder, BuildFailed, link_flags, module_file, required_version, staging_modules
-from tests.cluster.progress import CalledOff, Progress
-from tests.cluster.stand_in_go import BAD_BUILD, GO_MOD, GOOD_BUILD, write_go
+from tests.cluster.progress import Cancelled, Progress
 
 VERSION = "1.36.3"
 
 
-class Ear:
-    """Hears what is told of the progress."""
+class ProgressRecorder:
+    """Records the reported progress."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
-        self._more = threading.Condition()
-        self.progress = Progress(self._hear, beat=0.0)
+        self.lines: list[str] = []
+        self._changed = threading.Condition()
+        self.progress = Progress(self._record, interval=0.0)
 
-    def _hear(self, line: str) -> None:
-        with self._more:
-            self.heard.append(line)
-            self._more.notify_all()
+    def _record(self, line: str) -> None:
+        with self._changed:
+            self.lines.append(line)
+            self._changed.notify_all()
 
     def until(self, word: str) -> str:
-        """The first line with `word`, as soon as it is there."""
-        with self._more:
-            found = self._more.wait_for(lambda: [line for line in self.heard if word in line], timeout=240)
-        assert found, self.heard
+        """The first line with `word`, once there is one."""
+        with self._changed:
+            found = self._changed.wait_for(lambda: [line for line in self.lines if word in line], timeout=240)
+        assert found, self.lines
         return str(found[0])
 
 
-def _builder(cache: Path, ear: Ear) -> Builder:
-    return Builder(VERSION, cache, os.environ, ear.progress)
+def _builder(cache: Path, recorder: ProgressRecorder) -> Builder:
+    return Builder(VERSION, cache, os.environ, recorder.progress)
 
 
 def test_our_module_takes_what_was_published_in_place_of_the_staging_area() -> None:
@@ -51,9 +51,9 @@ def test_our_module_takes_what_was_published_in_place_of_the_staging_area() -> N
     ]
 
 
-@pytest.mark.parametrize("theirs", [{}, {"Replace": None}, {"Replace": []}])
-def test_a_module_that_replaces_nothing_has_no_staging_area(theirs: dict[str, object]) -> None:
-    assert staging_modules(theirs) == []
+@pytest.mark.parametrize("go_mod", [{}, {"Replace": None}, {"Replace": []}])
+def test_a_module_that_replaces_nothing_has_no_staging_area(go_mod: dict[str, object]) -> None:
+    assert staging_modules(go_mod) == []
 
 
 def test_a_module_that_is_not_named_is_an_error() -> None:
@@ -61,16 +61,16 @@ def test_a_module_that_is_not_named_is_an_error() -> None:
         required_version(json.loads(GO_MOD), "example.com/other")
 
 
-def test_the_programs_are_told_their_version() -> None:
+def test_the_version_is_linked_into_the_programs() -> None:
     assert link_flags("1.36.3") == (
         "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3"
         " -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
     )
 
 
-def test_only_the_programs_are_kept(tmp_path: Path) -> None:
+def test_only_the_programs_stay_after_a_build(tmp_path: Path) -> None:
     go = write_go(tmp_path / "go", GOOD_BUILD)
-    built = _builder(tmp_path / "cache", Ear()).build(str(go))
+    built = _builder(tmp_path / "cache", ProgressRecorder()).build(str(go))
 
     assert sorted(file.name for file in built.iterdir()) == [
         "etcd",
@@ -82,13 +82,13 @@ def test_only_the_programs_are_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_built_is_not_built_again(tmp_path: Path) -> None:
-    built = _builder(tmp_path, Ear()).build(str(write_go(tmp_path / "good", GOOD_BUILD)))
+    built = _builder(tmp_path, ProgressRecorder()).build(str(write_go(tmp_path / "good", GOOD_BUILD)))
 
-    assert _builder(tmp_path, Ear()).build(str(write_go(tmp_path / "bad", BAD_BUILD))) == built
+    assert _builder(tmp_path, ProgressRecorder()).build(str(write_go(tmp_path / "bad", BAD_BUILD))) == built
 
 
-def test_a_broken_build_says_what_go_said_and_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
-    builder = _builder(tmp_path, Ear())
+def test_a_failed_build_shows_the_output_of_go_and_leaves_no_target(tmp_path: Path) -> None:
+    builder = _builder(tmp_path, ProgressRecorder())
     with pytest.raises(BuildFailed) as failure:
         builder.build(str(write_go(tmp_path / "go", BAD_BUILD)))
 
@@ -99,53 +99,53 @@ def test_a_broken_build_says_what_go_said_and_leaves_nothing_that_looks_whole(tm
     assert not builder.target.exists()
 
 
-def test_a_download_that_fails_says_why(tmp_path: Path) -> None:
+def test_a_failed_download_shows_why(tmp_path: Path) -> None:
     go = write_go(tmp_path / "go", GOOD_BUILD, download="echo 'go: no such host' >&2; exit 1")
 
     with pytest.raises(BuildFailed, match=r"Kubernetes 1\.36\.3 cannot be built: go mod said: go: no such host"):
-        _builder(tmp_path, Ear()).build(str(go))
+        _builder(tmp_path, ProgressRecorder()).build(str(go))
 
 
-def test_a_build_that_failed_is_taken_up_again(tmp_path: Path) -> None:
+def test_a_failed_build_is_resumed(tmp_path: Path) -> None:
     keeps = 'mkdir -p "$GOCACHE"; touch "$GOCACHE/compiled"; exit 1'
     with pytest.raises(BuildFailed):
-        _builder(tmp_path, Ear()).build(str(write_go(tmp_path / "go", keeps)))
+        _builder(tmp_path, ProgressRecorder()).build(str(write_go(tmp_path / "go", keeps)))
     finds = f'test -e "$GOCACHE/compiled" || exit 1\n{GOOD_BUILD}'
 
-    assert _builder(tmp_path, Ear()).build(str(write_go(tmp_path / "go", finds))).is_dir()
+    assert _builder(tmp_path, ProgressRecorder()).build(str(write_go(tmp_path / "go", finds))).is_dir()
 
 
-def test_it_says_how_far_it_is_and_can_be_called_off(tmp_path: Path) -> None:
-    ear = Ear()
+def test_a_build_reports_progress_and_can_be_cancelled(tmp_path: Path) -> None:
+    recorder = ProgressRecorder()
     go = write_go(tmp_path / "go", "echo k8s.io/api/core/v1 >&2; sleep 600")
-    outcome: list[BaseException] = []
+    raised: list[BaseException] = []
 
     def build() -> None:
-        with pytest.raises(CalledOff) as called_off:
-            _builder(tmp_path, ear).build(str(go))
-        outcome.append(called_off.value)
+        with pytest.raises(Cancelled) as cancelled:
+            _builder(tmp_path, recorder).build(str(go))
+        raised.append(cancelled.value)
 
     building = threading.Thread(target=build)
     building.start()
-    said = ear.until("compiled")
-    ear.progress.call_off()
+    line = recorder.until("compiled")
+    recorder.progress.cancel()
     building.join(240)
 
-    assert said.startswith("Building Kubernetes: 1 packages compiled, the last was k8s.io/api/core/v1 (")
-    assert len(outcome) == 1
+    assert line.startswith("Building Kubernetes: 1 packages compiled, the last was k8s.io/api/core/v1 (")
+    assert len(raised) == 1
 
 
-def test_the_second_builder_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
-    ear = Ear()
-    builder = _builder(tmp_path, ear)
+def test_a_second_builder_waits_for_the_first(tmp_path: Path) -> None:
+    recorder = ProgressRecorder()
+    builder = _builder(tmp_path, recorder)
     go = write_go(tmp_path / "go", GOOD_BUILD)
     with (tmp_path / f"{builder.target.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         second = threading.Thread(target=builder.build, args=(str(go),))
         second.start()
-        said = ear.until("Waiting")
+        line = recorder.until("Waiting")
         meanwhile = builder.target.exists()
     second.join(240)
 
-    assert said.startswith(f"Waiting for another process that builds {builder.target.name} (")
+    assert line.startswith(f"Waiting for another process that builds {builder.target.name} (")
     assert (meanwhile, builder.target.exists()) == (False, True)

@@ -17,10 +17,10 @@ def _kubectl(server: Access, user: str, *arguments: str) -> "subprocess.Complete
     return subprocess.run(command, capture_output=True, text=True, check=False, env={"HOME": str(server.folder)})
 
 
-def test_it_answers_with_the_version_that_its_program_has(api_server: Access, cluster_assets: Assets) -> None:
-    said = subprocess.run([cluster_assets.kube_apiserver, "--version"], capture_output=True, text=True, check=True)
+def test_it_serves_the_version_of_its_program(api_server: Access, cluster_assets: Assets) -> None:
+    version = subprocess.run([cluster_assets.kube_apiserver, "--version"], capture_output=True, text=True, check=True)
 
-    assert said.stdout == f"Kubernetes {api_server.call('GET', '/version').body['gitVersion']}\n"
+    assert version.stdout == f"Kubernetes {api_server.call('GET', '/version').body['gitVersion']}\n"
 
 
 def test_anonymous_is_refused(api_server: Access) -> None:
@@ -33,14 +33,14 @@ def test_anonymous_is_refused(api_server: Access) -> None:
     )
 
 
-def test_a_user_with_a_token_is_known_and_has_no_rights_at_first(api_server: Access) -> None:
+def test_a_user_is_authenticated_and_has_no_permissions(api_server: Access) -> None:
     answer = api_server.call("GET", "/api/v1/secrets", user="alice")
 
     assert answer.status == 403
     assert 'User "alice"' in answer.body["message"]
 
 
-def test_a_token_that_was_not_given_out_is_refused(api_server: Access) -> None:
+def test_an_unknown_token_is_refused(api_server: Access) -> None:
     connection = http.client.HTTPSConnection(api_server.url.removeprefix("https://"), context=api_server.tls(ANONYMOUS))
     connection.request("GET", "/api", headers={"Authorization": "Bearer made-up"})
 
@@ -57,7 +57,7 @@ def test_the_server_is_trusted_only_through_our_authority(api_server: Access) ->
         connection.request("GET", "/version")
 
 
-def test_a_user_has_the_rights_that_a_test_grants(api_server: Access, namespace: str) -> None:
+def test_a_user_has_the_permissions_that_a_test_grants(api_server: Access, namespace: str) -> None:
     binding = {
         "metadata": {"name": "alice"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
@@ -78,7 +78,7 @@ def test_a_test_has_an_empty_namespace_of_its_own(api_server: Access, namespace:
 
 
 @pytest.mark.usefixtures("controllers")
-def test_a_deleted_namespace_goes_and_all_that_was_in_it(api_server: Access, namespace: str) -> None:
+def test_a_deleted_namespace_is_finalized_with_its_objects(api_server: Access, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     api_server.call("POST", path, {"metadata": {"name": "left"}})
     api_server.delete_namespace(namespace)
@@ -88,7 +88,7 @@ def test_a_deleted_namespace_goes_and_all_that_was_in_it(api_server: Access, nam
 
 
 @pytest.mark.usefixtures("controllers")
-def test_what_has_lost_its_owner_is_collected(api_server: Access, namespace: str) -> None:
+def test_an_object_without_its_owner_is_collected(api_server: Access, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     owner = api_server.call("POST", path, {"metadata": {"name": "owner"}}).body["metadata"]["uid"]
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner}
@@ -99,9 +99,9 @@ def test_what_has_lost_its_owner_is_collected(api_server: Access, namespace: str
 
 
 @pytest.mark.usefixtures("kubectl_program")
-def test_kubectl_works_with_the_files_for_the_administrator_and_for_a_user(api_server: Access, namespace: str) -> None:
-    mine = _kubectl(api_server, "admin", "get", "namespace", namespace, "--output", "name")
-    others = _kubectl(api_server, "bob", "get", "namespace", namespace)
+def test_kubectl_works_with_the_kubeconfigs_of_administrator_and_user(api_server: Access, namespace: str) -> None:
+    allowed_result = _kubectl(api_server, "admin", "get", "namespace", namespace, "--output", "name")
+    refused_result = _kubectl(api_server, "bob", "get", "namespace", namespace)
 
-    assert (mine.stdout, mine.returncode) == (f"namespace/{namespace}\n", 0)
-    assert 'User "bob" cannot get resource' in others.stderr
+    assert (allowed_result.stdout, allowed_result.returncode) == (f"namespace/{namespace}\n", 0)
+    assert 'User "bob" cannot get resource' in refused_result.stderr

@@ -181,6 +181,16 @@ def write_launcher(file: Path, program: str, *arguments: str) -> None:
     file.chmod(0o755)
 
 
+def path_with_launcher(folder: Path) -> str:
+    """A PATH whose first `setpoint` is the fork server's, where there can be one; for shells."""
+    rest = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    if not can_fork():
+        return rest
+    folder.mkdir(exist_ok=True)
+    write_launcher(folder / "setpoint", SETPOINT)
+    return os.pathsep.join([str(folder), rest])
+
+
 def launched_now() -> list[str]:
     """The ids of running processes that launchers started."""
     if not _server.cache_info().currsize:

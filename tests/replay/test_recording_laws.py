@@ -24,7 +24,7 @@ from setpoint.preview import make_recording, open_preview, open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import unpack_world
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.laws]
 
 SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"
 PASSWORDS = ("Sesame-1-open", "Sesame-2-open")
@@ -117,7 +117,8 @@ async def _reports(story: Story, folder: Path) -> tuple[PreviewReport, PreviewRe
         return live, await again.survey(lambda _: None), recorded, writes
 
 
-@settings(max_examples=60)
+# Each example starts a local cloud: 20 in `make test`, 400 in `make laws`.
+@settings(max_examples=2 * settings().max_examples // 5)
 @given(stories)
 def test_a_recorded_world_gives_the_report_of_the_world_itself(story: Story) -> None:
     with TemporaryDirectory() as folder:

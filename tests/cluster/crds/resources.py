@@ -1,11 +1,15 @@
-"""Resources of our kinds in a namespace of a cluster."""
+"""Requests for custom resources of our kinds."""
 
-import time
+import os
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
+from tests.cli.programs import DEADLINE
 from tests.cluster.access import Access, Answer
+from tests.cluster.polling import until
+from tests.forking.processes import SETPOINT, Start, run
 
 APIS = {
     "SQLInstance": "sql.cnrm.cloud.google.com/v1beta1",
@@ -15,8 +19,16 @@ APIS = {
     "TrusteeConfig": "confidentialcontainers.org/v1alpha1",
     "KbsConfig": "confidentialcontainers.org/v1alpha1",
 }
-# Right after its definition a kind may not be served yet.
+# A kind may not be served right after it has been defined.
 _NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def printed_definitions(*kinds: str) -> str:
+    """The output of `setpoint crds` for these kinds, or for all."""
+    environment = {**os.environ, "PYTHONUTF8": "1"}
+    done = run(Start((SETPOINT, "crds", *kinds), Path.cwd(), environment), DEADLINE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def manifest(kind: str, spec: Any, name: str = "one") -> dict[str, Any]:
@@ -25,45 +37,46 @@ def manifest(kind: str, spec: Any, name: str = "one") -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Corner:
-    """A namespace of a cluster that knows our kinds."""
+class CustomResources:
+    """Custom resources in one namespace; every method returns the response of the API server."""
 
     cluster: Access
     namespace: str
 
     def create(self, document: Any) -> Answer:
-        """What the API server says to a new resource; unknown fields are refused."""
+        """Creates a resource; unknown fields are refused."""
         return self._post(document, "?fieldValidation=Strict")
 
-    def try_out(self, document: Any) -> Answer:
-        """The same, and nothing is kept."""
+    def create_dry_run(self, document: Any) -> Answer:
+        """Creates a resource by a dry run; unknown fields are refused."""
         return self._post(document, "?fieldValidation=Strict&dryRun=All")
 
     def change(self, made: Any, spec: Any) -> Answer:
-        """What it says to another spec of a resource that is there."""
+        """Replaces the spec of a resource."""
         return self.cluster.call("PUT", self.path_of(made), {**made, "spec": spec})
 
-    def report(self, made: Any, status: Any) -> Answer:
-        """What it says to another status."""
+    def replace_status(self, made: Any, status: Any) -> Answer:
+        """Replaces the status of a resource."""
         return self.cluster.call("PUT", f"{self.path_of(made)}/status", {**made, "status": status})
 
     def read(self, document: Any) -> Any:
-        """The resource as it is now."""
+        """The resource as it is now, not the response."""
         return self.cluster.call("GET", self.path_of(document)).body
 
     def path_of(self, document: Any) -> str:
-        """Where the API server has it."""
+        """The API path of a resource."""
         return f"{self._all(document['kind'])}/{document['metadata']['name']}"
 
     def _post(self, document: Any, query: str) -> Answer:
         path = self._all(document["kind"]) + query
-        answer = self.cluster.call("POST", path, document)
-        for _ in range(50):
-            if answer.status not in _NOT_YET:
-                break
-            time.sleep(0.1)
-            answer = self.cluster.call("POST", path, document)
-        return answer
+        answers: list[Answer] = []
+
+        def is_served() -> bool:
+            answers[:] = [self.cluster.call("POST", path, document)]
+            return answers[0].status not in _NOT_YET
+
+        until(is_served)
+        return answers[0]
 
     def _all(self, kind: str) -> str:
         return f"/apis/{APIS[kind]}/namespaces/{self.namespace}/{kind.lower()}s"

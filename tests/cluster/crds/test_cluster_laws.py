@@ -1,4 +1,4 @@
-"""A cluster and our own check take the same specs, and a cluster gives them back unchanged."""
+"""The API server and the check of a kind accept the same specs, and the API server stores them unchanged."""
 
 from typing import Any
 
@@ -20,10 +20,10 @@ from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec
 from setpoint.kinds.trustee.kbs_config import KbsConfigOwner, KbsConfigSpec
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner, TrusteeConfigSpec
-from tests.cluster.crds.resources import Corner, manifest
+from tests.cluster.crds.resources import CustomResources, manifest
 from tests.laws.odd_specs import odd_specs, right_specs
 
-# A check asks nothing of any service.
+# A check sends no request.
 NO_CLIENT: Any = None
 KINDS: list[tuple[ResourceType, type[msgspec.Struct]]] = [
     (SqlDatabaseKind(NO_CLIENT), SqlDatabaseSpec),
@@ -33,20 +33,20 @@ KINDS: list[tuple[ResourceType, type[msgspec.Struct]]] = [
     (TrusteeConfigOwner(), TrusteeConfigSpec),
     (KbsConfigOwner({}), KbsConfigSpec),
 ]
-# What a cluster cannot know: whether a field is unmanaged, and which words mean the same place. And what the schemas of
-# trustee-operator, which are kept as they are, leave to the controller.
-LATER = (
+# Refusals that no schema can express: unmanaged fields, other names of the same region, and those that the schemas of
+# trustee-operator, which are used unchanged, leave to the controller.
+NOT_IN_SCHEMAS = (
     "spec.settings.edition is",
     "dataLocations has to name two regions",
     "spec.ibmSE.pvName must be set",
     "is there more than once",
 )
-# Each example is a question to a server.
+# Each example is a request.
 _few = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 
 
 def _refusal(document: Any, kind: ResourceType) -> str:
-    """What our own check says; nothing where it has nothing against it."""
+    """The refusal of the check of the kind; empty when it accepts."""
     try:
         kind.check(Resource({**document, "metadata": {**document["metadata"], "namespace": "default"}}))
     except SetpointError as error:
@@ -62,8 +62,8 @@ def _has_right_types(spec: Any, type_: type[msgspec.Struct]) -> bool:
     return True
 
 
-def _has_namesakes(spec: Any) -> bool:
-    """Two flags of one name: a cluster refuses them at once, the embedded engine when it compares."""
+def _has_duplicate_flags(spec: Any) -> bool:
+    """Two flags of one name: the API server refuses them, the engine when it compares."""
     flags = ((spec.get("settings") or {}).get("databaseFlags")) or []
     names = [flag["name"] for flag in flags]
     return len(set(names)) < len(names)
@@ -72,15 +72,15 @@ def _has_namesakes(spec: Any) -> bool:
 @pytest.mark.parametrize(("kind", "type_"), KINDS, ids=[kind.name for kind, _ in KINDS])
 @_few
 @given(data=st.data())
-def test_a_cluster_takes_what_our_check_takes_and_keeps_it_as_it_is(
-    corner: Corner, kind: ResourceType, type_: type[msgspec.Struct], data: st.DataObject
+def test_the_api_server_accepts_what_the_check_accepts_and_stores_it_unchanged(
+    resources: CustomResources, kind: ResourceType, type_: type[msgspec.Struct], data: st.DataObject
 ) -> None:
     spec = data.draw(right_specs(type_))
     document = manifest(kind.name, spec)
-    refusal, answer = _refusal(document, kind), corner.try_out(document)
+    refusal, answer = _refusal(document, kind), resources.create_dry_run(document)
 
-    if refusal or _has_namesakes(spec):
-        assert answer.status == 422 or any(words in refusal for words in LATER)
+    if refusal or _has_duplicate_flags(spec):
+        assert answer.status == 422 or any(words in refusal for words in NOT_IN_SCHEMAS)
     else:
         assert answer.status == 201, answer.body
         assert same(answer.body["spec"], spec)
@@ -89,10 +89,10 @@ def test_a_cluster_takes_what_our_check_takes_and_keeps_it_as_it_is(
 @pytest.mark.parametrize(("kind", "type_"), KINDS, ids=[kind.name for kind, _ in KINDS])
 @_few
 @given(data=st.data())
-def test_what_has_a_wrong_type_no_cluster_takes(
-    corner: Corner, kind: ResourceType, type_: type[msgspec.Struct], data: st.DataObject
+def test_the_api_server_refuses_wrong_types(
+    resources: CustomResources, kind: ResourceType, type_: type[msgspec.Struct], data: st.DataObject
 ) -> None:
     spec = data.draw(odd_specs(type_))
 
     if not _has_right_types(spec, type_):
-        assert corner.try_out(manifest(kind.name, spec)).status in (400, 422)
+        assert resources.create_dry_run(manifest(kind.name, spec)).status in (400, 422)

@@ -1,4 +1,4 @@
-"""Manifests that people have: a cluster takes them by our definitions, and keeps them as they are."""
+"""Manifests of the docs and of Config Connector are accepted by our definitions and stored unchanged."""
 
 import re
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ import pytest
 
 from setpoint.core.values.canonical import same
 from setpoint.core.values.yaml_documents import read_documents
-from tests.cluster.crds.resources import APIS, Corner
+from tests.cluster.crds.resources import APIS, CustomResources
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDINGS = ROOT.parent / "shared" / "conformance" / "fixtures"
 FENCE = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# This page shows what is refused.
+# This page shows invalid manifests.
 PAGES = [page for page in (ROOT / "docs").rglob("*.md") if page.name != "errors.md"]
 
 
@@ -35,14 +35,14 @@ def _in_docs() -> list[Any]:
 
 
 @pytest.mark.parametrize("document", _in_docs())
-def test_a_manifest_in_the_docs_is_taken_as_it_is(corner: Corner, document: Any) -> None:
-    # Whatever namespace its page is about.
+def test_a_manifest_of_the_docs_is_accepted_unchanged(resources: CustomResources, document: Any) -> None:
+    # Without the namespace of the page.
     metadata = {name: value for name, value in document["metadata"].items() if name != "namespace"}
 
-    taken = corner.try_out({**document, "metadata": metadata})
+    accepted = resources.create_dry_run({**document, "metadata": metadata})
 
-    assert taken.status == 201, taken.body
-    assert same(taken.body["spec"], document["spec"])
+    assert accepted.status == 201, accepted.body
+    assert same(accepted.body["spec"], document["spec"])
 
 
 def _recordings() -> list[Path]:
@@ -56,15 +56,15 @@ def _recorded(recording: Path, name: str) -> list[Any]:
 
 @pytest.mark.skipif(not _recordings(), reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("recording", _recordings(), ids=lambda path: path.name)
-def test_manifests_of_config_connector_are_taken_as_they_are(corner: Corner, recording: Path) -> None:
+def test_manifests_of_config_connector_are_accepted_unchanged(resources: CustomResources, recording: Path) -> None:
     for document in _recorded(recording, "dependencies.yaml"):
-        assert corner.try_out(document).status == 201
+        assert resources.create_dry_run(document).status == 201
     (first,) = _recorded(recording, "create.yaml")
-    made = corner.create(first)
+    made = resources.create(first)
 
     assert made.status == 201, made.body
     assert same(made.body["spec"], first["spec"])
     for document in _recorded(recording, "update.yaml"):
-        changed = corner.change(made.body, document["spec"])
+        changed = resources.change(made.body, document["spec"])
         assert changed.status == 200, changed.body
         assert same(changed.body["spec"], document["spec"])

@@ -1,10 +1,10 @@
-"""What a cluster refuses by our definitions, before any step is taken."""
+"""Specs and changes that the API server refuses by our definitions."""
 
 from typing import Any
 
 import pytest
 
-from tests.cluster.crds.resources import Corner, manifest
+from tests.cluster.crds.resources import CustomResources, manifest
 
 INSTANCE = {"databaseVersion": "POSTGRES_16", "region": "europe-west1", "settings": {"tier": "db-custom-2-8192"}}
 
@@ -26,9 +26,11 @@ REGIONS = {"dataLocations": ["EUROPE-WEST1", "EUROPE-NORTH1"]}
         ("SQLDatabase", {"instanceRef": {"name": "shop"}}, {"instanceRef": {"name": "b"}}, "spec.instanceRef"),
     ],
 )
-def test_what_is_immutable_is_refused_by_name(corner: Corner, kind: str, spec: Any, changed: Any, at: str) -> None:
-    made = corner.create(manifest(kind, spec)).body
-    refused = corner.change(made, {**spec, **changed})
+def test_a_change_of_an_immutable_field_is_refused_by_name(
+    resources: CustomResources, kind: str, spec: Any, changed: Any, at: str
+) -> None:
+    made = resources.create(manifest(kind, spec)).body
+    refused = resources.change(made, {**spec, **changed})
 
     assert refused.status == 422
     (cause,) = refused.body["details"]["causes"]
@@ -48,20 +50,22 @@ def test_what_is_immutable_is_refused_by_name(corner: Corner, kind: str, spec: A
         ("SQLInstance", {**INSTANCE, "masterInstanceRef": {"name": "a"}}, {"masterInstanceRef": None}),
     ],
 )
-def test_another_spelling_is_no_change(corner: Corner, kind: str, spec: Any, changed: Any) -> None:
-    """Whether it really is one is for the kind to say, which knows how its service spells things."""
-    made = corner.create(manifest(kind, spec)).body
+def test_an_equivalent_value_of_an_immutable_field_is_accepted(
+    resources: CustomResources, kind: str, spec: Any, changed: Any
+) -> None:
+    """Whether it is equivalent is decided by the kind, which knows the normal forms of its service."""
+    made = resources.create(manifest(kind, spec)).body
 
-    assert corner.change(made, {**spec, **changed}).status == 200
-
-
-def test_what_is_immutable_may_be_left_out_later(corner: Corner) -> None:
-    made = corner.create(manifest("StorageBucket", {"location": "EU"})).body
-
-    assert corner.change(made, {}).status == 200
+    assert resources.change(made, {**spec, **changed}).status == 200
 
 
-# --- What cannot be --------------------------------------------------------------------------------------------------
+def test_an_immutable_field_may_be_removed_from_the_spec(resources: CustomResources) -> None:
+    made = resources.create(manifest("StorageBucket", {"location": "EU"})).body
+
+    assert resources.change(made, {}).status == 200
+
+
+# --- Invalid specs ----------------------------------------------------------------------------------------------------
 
 DELETE = {"action": {"type": "Delete"}}
 ONE_OF_TWO = "write name or external, and not both"
@@ -108,8 +112,10 @@ ONE_OF_TWO = "write name or external, and not both"
         ),
     ],
 )
-def test_what_no_object_can_be_is_refused_by_name(corner: Corner, kind: str, spec: Any, at: str, message: str) -> None:
-    refused = corner.try_out(manifest(kind, spec))
+def test_an_invalid_spec_is_refused_with_the_field(
+    resources: CustomResources, kind: str, spec: Any, at: str, message: str
+) -> None:
+    refused = resources.create_dry_run(manifest(kind, spec))
 
     assert refused.status == 422
     (cause,) = refused.body["details"]["causes"]
@@ -117,14 +123,14 @@ def test_what_no_object_can_be_is_refused_by_name(corner: Corner, kind: str, spe
     assert message in cause["message"]
 
 
-def test_two_flags_of_one_name_are_refused(corner: Corner) -> None:
+def test_two_flags_of_one_name_are_refused(resources: CustomResources) -> None:
     flags = [{"name": "a", "value": "1"}, {"name": "a", "value": "2"}]
-    refused = corner.create(manifest("SQLInstance", {"settings": {"tier": "a", "databaseFlags": flags}}))
+    refused = resources.create(manifest("SQLInstance", {"settings": {"tier": "a", "databaseFlags": flags}}))
 
     assert refused.body["details"]["causes"][0]["field"] == "spec.settings.databaseFlags[1]"
 
 
-def test_the_wrong_type_is_refused_by_name(corner: Corner) -> None:
-    refused = corner.create(manifest("StorageBucket", {"requesterPays": "yes"}))
+def test_a_wrong_type_is_refused_with_the_field(resources: CustomResources) -> None:
+    refused = resources.create(manifest("StorageBucket", {"requesterPays": "yes"}))
 
     assert refused.body["details"]["causes"][0]["field"] == "spec.requesterPays"

@@ -1,4 +1,4 @@
-"""A status comes back from a cluster as it was written: whatever a definition does not name would be lost."""
+"""A status is stored completely: the API server prunes every field that a definition does not name."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from setpoint.engine.conditions import UP_TO_DATE, with_conditions
 from setpoint.engine.kind import Location, RemoteOperation
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.state import StoredState, WriteAttempt
-from tests.cluster.crds.resources import Corner, manifest
+from tests.cluster.crds.resources import CustomResources, manifest
 from tests.kinds.full_responses import PAGES, kind_of, outputs_of
 
 NOW = "2026-01-02T03:04:05Z"
@@ -21,7 +21,7 @@ STEP: dict[str, Json] = {
     "cookie": {"before": None, "after": str(COOKIE)},
     "writes": [{"changes": [{"before": None}]}],
 }
-MEMORY = StoredState(
+STATE = StoredState(
     COOKIE,
     Location("projects/p/buckets/one"),
     RemoteOperation("projects/p/operations/1"),
@@ -42,25 +42,25 @@ SPECS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_status_is_kept_as_it_was_written(corner: Corner, page: str) -> None:
+def test_a_status_is_stored_as_written(resources: CustomResources, page: str) -> None:
     kind = kind_of(page).name
-    made = corner.create(manifest(kind, SPECS[kind])).body
-    status = MEMORY.into(with_conditions(outputs_of(page), 1, UP_TO_DATE, (), NOW), with_cookie=True)
-    reported = corner.report(made, status)
+    made = resources.create(manifest(kind, SPECS[kind])).body
+    status = STATE.into(with_conditions(outputs_of(page), 1, UP_TO_DATE, (), NOW), with_cookie=True)
+    reported = resources.replace_status(made, status)
 
     assert reported.status == 200, reported.body
     assert same(reported.body["status"], status)
-    assert same(corner.read(made)["status"], status)
+    assert same(resources.read(made)["status"], status)
 
 
-def test_a_change_of_the_status_is_no_new_generation(corner: Corner) -> None:
-    made = corner.create(manifest("StorageBucket", {})).body
-    reported = corner.report(made, {"observedGeneration": 1}).body
+def test_a_status_update_does_not_raise_the_generation(resources: CustomResources) -> None:
+    made = resources.create(manifest("StorageBucket", {})).body
+    reported = resources.replace_status(made, {"observedGeneration": 1}).body
 
     assert (made["metadata"]["generation"], reported["metadata"]["generation"]) == (1, 1)
 
 
-def test_a_status_that_comes_with_a_spec_is_left_out(corner: Corner) -> None:
-    made = corner.create({**manifest("StorageBucket", {}), "status": {"url": "gs://mine"}})
+def test_a_status_in_a_create_request_is_ignored(resources: CustomResources) -> None:
+    made = resources.create({**manifest("StorageBucket", {}), "status": {"url": "gs://mine"}})
 
     assert "status" not in made.body

@@ -1,4 +1,4 @@
-"""A cluster that Config Connector works in, and a namespace of it with buckets that it made."""
+"""A namespace with resources as Config Connector leaves them; its controller itself does not run."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,7 +17,7 @@ _FINALIZERS: Final = ("cnrm.cloud.google.com/finalizer", "cnrm.cloud.google.com/
 
 
 def serve_config_connector_kinds(cluster: Access) -> None:
-    """The kinds of Config Connector are served when this returns, and the one by which it is switched."""
+    """Serves the kinds of Config Connector and ConfigConnectorContext."""
     serve_kinds(cluster)
     names = {
         "plural": "configconnectorcontexts",
@@ -39,13 +39,13 @@ def serve_config_connector_kinds(cluster: Access) -> None:
 
 def config_connector_bucket(name: str, **annotations: str) -> dict[str, Any]:
     """A bucket that is declared to Config Connector."""
-    said = {"cnrm.cloud.google.com/project-id": "some-project", **annotations}
+    given = {"cnrm.cloud.google.com/project-id": "some-project", **annotations}
     head = {"apiVersion": "storage.cnrm.cloud.google.com/v1beta1", "kind": "StorageBucket"}
-    return {**head, "metadata": {"name": name, "annotations": said}, "spec": {"location": "EU"}}
+    return {**head, "metadata": {"name": name, "annotations": given}, "spec": {"location": "EU"}}
 
 
 class ConfigConnectorCluster:
-    """A namespace that Config Connector looks after, with buckets that it made."""
+    """A namespace in the state that Config Connector leaves, with its buckets."""
 
     def __init__(self, cluster: Access, namespace: str, workspace: Workspace) -> None:
         self.cluster, self.namespace, self.workspace = cluster, namespace, workspace
@@ -54,31 +54,31 @@ class ConfigConnectorCluster:
         body = {"apiVersion": f"{_CORE}/v1beta1", "kind": "ConfigConnectorContext", "metadata": {"name": CONTEXT}}
         assert cluster.call("POST", self.context, {**body, "spec": spec}).status == 201
 
-    def make(self, name: str, live: Mapping[str, Any] | None = None, **annotations: str) -> None:
-        """A bucket that is declared, made and settled, as their controller leaves it."""
+    def create(self, name: str, live: Mapping[str, Any] | None = None, **annotations: str) -> None:
+        """A bucket in cluster and cloud, as Config Connector leaves it."""
         self.settle(config_connector_bucket(name, **annotations), live or {})
 
     def settle(self, manifest: dict[str, Any], live: Mapping[str, Any]) -> None:
-        """The same for one that is declared like this; `live` is what the bucket has besides."""
-        name, said = manifest["metadata"]["name"], manifest["metadata"]["annotations"]
-        annotations = {"cnrm.cloud.google.com/last-changed-cookie": _COOKIE, **said}
+        """The same for this manifest; `live` holds further fields of the bucket in the cloud."""
+        name, given = manifest["metadata"]["name"], manifest["metadata"]["annotations"]
+        annotations = {"cnrm.cloud.google.com/last-changed-cookie": _COOKIE, **given}
         metadata = {"name": name, "annotations": annotations, "finalizers": list(_FINALIZERS)}
         made = self.cluster.call("POST", BUCKETS.format(self.namespace), {**manifest, "metadata": metadata})
         assert made.status == 201, made
         body = {"name": name, **manifest["spec"], "labels": {"managed-by-cnrm": "true"}, **live}
-        path = f"/storage/v1/b?project={said['cnrm.cloud.google.com/project-id']}"
+        path = f"/storage/v1/b?project={given['cnrm.cloud.google.com/project-id']}"
         self.workspace.in_cloud(lambda cloud: cloud.call("POST", path, body))
 
     def uninstall(self) -> None:
-        """Config Connector does not manage the namespace any more."""
+        """Removes Config Connector from the namespace."""
         assert self.cluster.call("DELETE", f"{self.context}/{CONTEXT}").status == 200
 
     def resource(self, name: str) -> dict[str, Any]:
-        """The resource, as the administrator sees it."""
+        """The resource in the cluster."""
         body: dict[str, Any] = self.cluster.call("GET", f"{BUCKETS.format(self.namespace)}/{name}").body
         return body
 
     @property
     def mode(self) -> str:
-        """What their controller is told to do."""
+        """The actuation mode of Config Connector."""
         return str(self.cluster.call("GET", f"{self.context}/{CONTEXT}").body["spec"]["actuationMode"])

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.access import Access
-from tests.cluster.objects.site import Site, environment
+from tests.cluster.objects.object_harness import ObjectHarness, environment
 
 
 @pytest.fixture
-def site(api_server: Access, namespace: str) -> Iterator[Site]:
-    """A namespace, and a process that keeps objects in it."""
-    made = Site(api_server, namespace, environment(api_server.kubeconfig))
+def harness(api_server: Access, namespace: str) -> Iterator[ObjectHarness]:
+    """An engine that reconciles KubernetesObjects in a namespace of its own."""
+    made = ObjectHarness(api_server, namespace, environment(api_server.kubeconfig))
     yield made
     made.close()

@@ -1,4 +1,4 @@
-"""Objects by the command line, with a store in a file and a real API server."""
+"""Commands for KubernetesObjects, with a SQLite store and a real API server."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import yaml
 
 from tests.cli.programs import DEADLINE
 from tests.cluster.access import Access
-from tests.cluster.objects.site import Tree, config_map, deployment
+from tests.cluster.objects.object_harness import Tree, config_map, deployment
 from tests.forking.processes import SETPOINT, Start
 from tests.forking.processes import run as run_to_its_end
 
@@ -21,7 +21,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def setpoint(api_server: Access, tmp_path: Path) -> Run:
-    """The real command, in a folder of its own."""
+    """Runs `setpoint` in a folder of its own, and asserts its exit code."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     own = {"HOME": str(tmp_path), "KUBECONFIG": str(api_server.kubeconfig), "SETPOINT_GCP_AUTH": "anonymous"}
     environment = {**kept, **own, "PYTHONUTF8": "1"}
@@ -34,7 +34,7 @@ def setpoint(api_server: Access, tmp_path: Path) -> Run:
     return run
 
 
-def keep(namespace: str, name: str, manifest: Tree | str, **spec: Any) -> Tree:
+def kubernetes_object(namespace: str, name: str, manifest: Tree | str, **spec: Any) -> Tree:
     return {
         "apiVersion": "setpoint.dev/v1alpha1",
         "kind": "KubernetesObject",
@@ -49,9 +49,9 @@ def write(folder: Path, *documents: Tree) -> str:
     return str(file)
 
 
-def test_an_object_from_its_plan_to_its_end(setpoint: Run, api_server: Access, namespace: str, tmp_path: Path) -> None:
+def test_plan_apply_and_delete_of_an_object(setpoint: Run, api_server: Access, namespace: str, tmp_path: Path) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps/map"
-    file = write(tmp_path, keep(namespace, "one", config_map(a="1")))
+    file = write(tmp_path, kubernetes_object(namespace, "one", config_map(a="1")))
 
     planned = setpoint("plan", "-f", file, code=2).stdout
     assert "data.a" in planned
@@ -72,7 +72,7 @@ def test_an_object_from_its_plan_to_its_end(setpoint: Run, api_server: Access, n
     assert api_server.call("GET", path).status == 404
 
 
-def test_a_definition_its_objects_a_namespace_and_what_is_in_it_in_one_apply(
+def test_one_apply_creates_a_definition_a_namespace_and_their_objects(
     setpoint: Run, api_server: Access, namespace: str, tmp_path: Path
 ) -> None:
     group, inner = f"{namespace}.example.com", f"{namespace}-in"
@@ -91,9 +91,9 @@ def test_a_definition_its_objects_a_namespace_and_what_is_in_it_in_one_apply(
     widget = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": inner}}
     file = write(
         tmp_path,
-        keep(namespace, "a-widget", widget),
-        keep(namespace, "definition", definition),
-        keep(namespace, "space", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inner}}),
+        kubernetes_object(namespace, "a-widget", widget),
+        kubernetes_object(namespace, "definition", definition),
+        kubernetes_object(namespace, "space", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inner}}),
     )
 
     assert "waits for its kind" in setpoint("plan", "-f", file, code=2).stdout
@@ -107,64 +107,66 @@ def test_a_definition_its_objects_a_namespace_and_what_is_in_it_in_one_apply(
         setpoint("delete", "KubernetesObject/definition", "-n", namespace)
 
 
-def test_a_wait_that_is_not_over_says_what_is_missing(
+def test_a_wait_that_times_out_exits_3_and_names_the_object(
     setpoint: Run, api_server: Access, namespace: str, tmp_path: Path
 ) -> None:
     rollout = {"rollout": True, "timeout": "1s"}
-    file = write(tmp_path, keep(namespace, "web", deployment(), waitFor=rollout))
+    file = write(tmp_path, kubernetes_object(namespace, "web", deployment(), waitFor=rollout))
 
-    told = setpoint("apply", "-f", file, code=3).stdout
+    printed = setpoint("apply", "-f", file, code=3).stdout
 
-    assert "timed out" in told
-    assert "Deployment" in told
+    assert "timed out" in printed
+    assert "Deployment" in printed
     assert api_server.call("GET", f"/apis/apps/v1/namespaces/{namespace}/deployments/web").status == 200
 
 
-def test_a_wrong_manifest_is_refused_with_its_place(setpoint: Run, namespace: str, tmp_path: Path) -> None:
+def test_an_invalid_manifest_is_refused_with_its_path(setpoint: Run, namespace: str, tmp_path: Path) -> None:
     wrong = config_map(a="1")
     wrong["metadata"]["uid"] = "mine"
-    file = write(tmp_path, keep(namespace, "one", wrong))
+    file = write(tmp_path, kubernetes_object(namespace, "one", wrong))
 
-    told = setpoint("apply", "-f", file, code=1)
+    printed = setpoint("apply", "-f", file, code=1)
 
-    assert "spec.manifest: only the cluster sets metadata.uid: leave it out" in told.stdout + told.stderr
+    assert "spec.manifest: only the cluster sets metadata.uid: leave it out" in printed.stdout + printed.stderr
 
 
-def test_a_conflict_fails_the_command_and_names_the_holder(
+def test_a_conflict_fails_the_command_and_names_the_field_manager(
     setpoint: Run, api_server: Access, namespace: str, tmp_path: Path
 ) -> None:
     api_server.call("POST", f"/api/v1/namespaces/{namespace}/configmaps?fieldManager=helm", config_map(a="theirs"))
-    file = write(tmp_path, keep(namespace, "one", config_map(a="1")))
+    file = write(tmp_path, kubernetes_object(namespace, "one", config_map(a="1")))
 
-    told = setpoint("apply", "-f", file, code=1)
+    printed = setpoint("apply", "-f", file, code=1)
 
-    assert "data.a is held by helm" in told.stdout + told.stderr
+    assert "data.a is held by helm" in printed.stdout + printed.stderr
 
 
-def test_a_secret_shows_its_values_nowhere(setpoint: Run, api_server: Access, namespace: str, tmp_path: Path) -> None:
+def test_no_command_shows_the_values_of_a_secret(
+    setpoint: Run, api_server: Access, namespace: str, tmp_path: Path
+) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"p": "hunter2"}}
-    file = write(tmp_path, keep(namespace, "keys", secret))
+    file = write(tmp_path, kubernetes_object(namespace, "keys", secret))
 
-    told = setpoint("plan", "-f", file, code=2).stdout
-    told += setpoint("apply", "-f", file).stdout
-    told += setpoint("explain", "KubernetesObject/keys", "-n", namespace).stdout
-    told += setpoint("events", "-n", namespace).stdout
+    printed = setpoint("plan", "-f", file, code=2).stdout
+    printed += setpoint("apply", "-f", file).stdout
+    printed += setpoint("explain", "KubernetesObject/keys", "-n", namespace).stdout
+    printed += setpoint("events", "-n", namespace).stdout
 
-    assert "data.p" in told
-    assert "hunter2" not in told
-    assert "aHVudGVyMg==" not in told
+    assert "data.p" in printed
+    assert "hunter2" not in printed
+    assert "aHVudGVyMg==" not in printed
     path = f"/api/v1/namespaces/{namespace}/secrets/keys"
     assert api_server.call("GET", path).body["data"] == {"p": "aHVudGVyMg=="}
 
 
-def test_a_cluster_whose_kubeconfig_comes_along_is_planned_and_applied_at_once(
+def test_a_kubeconfig_in_the_same_file_is_used_by_plan_and_apply(
     setpoint: Run, api_server: Access, namespace: str, tmp_path: Path
 ) -> None:
     text = api_server.kubeconfig.read_text(encoding="utf-8")
     metadata = {"name": "access", "namespace": namespace}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"config": text}}
     cluster = {"kubeconfig": {"valueFrom": {"secretKeyRef": {"name": "access", "key": "config"}}}}
-    file = write(tmp_path, secret, keep(namespace, "one", config_map(a="1"), cluster=cluster))
+    file = write(tmp_path, secret, kubernetes_object(namespace, "one", config_map(a="1"), cluster=cluster))
 
     assert "data.a" in setpoint("plan", "-f", file, code=2).stdout
     assert "created" in setpoint("apply", "-f", file).stdout
@@ -174,7 +176,9 @@ def test_a_cluster_whose_kubeconfig_comes_along_is_planned_and_applied_at_once(
     assert api_server.call("GET", f"/api/v1/namespaces/{namespace}/configmaps/map").status == 404
 
 
-def test_a_cluster_that_does_not_answer_makes_no_plan(setpoint: Run, namespace: str, tmp_path: Path) -> None:
+def test_an_unreachable_cluster_fails_the_plan_and_is_retried_by_apply(
+    setpoint: Run, namespace: str, tmp_path: Path
+) -> None:
     unreachable = {"name": "x", "cluster": {"server": "http://127.0.0.1:1"}}
     config = {
         "contexts": [{"name": "x", "context": {"cluster": "x"}}],
@@ -185,18 +189,22 @@ def test_a_cluster_that_does_not_answer_makes_no_plan(setpoint: Run, namespace: 
     data = {"config": yaml.safe_dump(config)}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
     cluster = {"kubeconfig": {"valueFrom": {"secretKeyRef": {"name": "access", "key": "config"}}}}
-    file = write(tmp_path, secret, keep(namespace, "one", config_map(a="1"), cluster=cluster))
+    file = write(tmp_path, secret, kubernetes_object(namespace, "one", config_map(a="1"), cluster=cluster))
 
     assert "failed: GET /api/v1" in setpoint("plan", "-f", file, code=1).stdout
     assert "retrying: GET /api/v1" in setpoint("apply", "-f", file, "--timeout", "2s", code=3).stdout
 
 
 def test_a_protected_object_is_not_even_marked_for_deletion(setpoint: Run, namespace: str, tmp_path: Path) -> None:
-    setpoint("apply", "-f", write(tmp_path, keep(namespace, "one", config_map(a="1"), deleteProtection=True)))
+    setpoint(
+        "apply", "-f", write(tmp_path, kubernetes_object(namespace, "one", config_map(a="1"), deleteProtection=True))
+    )
 
     refused = setpoint("delete", "KubernetesObject/one", "-n", namespace, code=1).stderr
     still = json.loads(setpoint("get", "KubernetesObject/one", "-n", namespace, "-o", "json").stdout)
-    setpoint("apply", "-f", write(tmp_path, keep(namespace, "one", config_map(a="1"), deleteProtection=False)))
+    setpoint(
+        "apply", "-f", write(tmp_path, kubernetes_object(namespace, "one", config_map(a="1"), deleteProtection=False))
+    )
     deleted = setpoint("delete", "KubernetesObject/one", "-n", namespace).stdout
 
     assert "is protected by spec.deleteProtection: set that to false and apply it first" in refused

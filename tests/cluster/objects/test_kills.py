@@ -1,4 +1,4 @@
-"""A process may end before and after any request: the next one goes on, and there is one object, or none."""
+"""A process that is killed before or after any request: the next one continues, and there is one object, or none."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,158 +11,160 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_files
 from setpoint.engine.context import Gone, Settled, StepOutcome
 from tests.cluster.access import Access
-from tests.cluster.objects.site import Site, Tree, config_map
+from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map
 
 # More requests than any step sends.
-MOST = 40
+MOST_REQUESTS = 40
 
 
 class Killed(BaseException):
-    """The end of the process."""
+    """Stands for kill -9."""
 
 
 @dataclass
-class Fate:
-    """When it ends: before or after so many requests."""
+class KillPoint:
+    """Before or after which request the process is killed."""
 
-    left: int = MOST * 1000
+    requests_left: int = MOST_REQUESTS * 1000
     after: bool = False
-    hit: bool = field(default=False)
+    has_happened: bool = field(default=False)
 
 
-class MortalHttp(HttpClient):
-    """Requests of a process that may end."""
+class KillableHttp(HttpClient):
+    """An HTTP client that raises `Killed` at the kill point."""
 
-    resolution = Fate()
+    kill_point = KillPoint()
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        self.resolution.left -= 1
-        if self.resolution.left == 0 and not self.resolution.after:
-            self.resolution.hit = True
+        self.kill_point.requests_left -= 1
+        if self.kill_point.requests_left == 0 and not self.kill_point.after:
+            self.kill_point.has_happened = True
             raise Killed
         answer = await super().send(request)
-        if self.resolution.left == 0:
-            self.resolution.hit = True
+        if self.kill_point.requests_left == 0:
+            self.kill_point.has_happened = True
             raise Killed
         return answer
 
 
 @pytest.fixture
-def site(api_server: Access, namespace: str) -> Iterator[Site]:
-    """A process whose store is the cluster's own, over connections that may end."""
-    made = Site(api_server, namespace, {})
-    client = KubernetesClient(connection_from_files([api_server.kubeconfig]), http=MortalHttp())
+def harness(api_server: Access, namespace: str) -> Iterator[ObjectHarness]:
+    """A harness whose client can be killed at any request."""
+    made = ObjectHarness(api_server, namespace, {})
+    client = KubernetesClient(connection_from_files([api_server.kubeconfig]), http=KillableHttp())
     made.clusters.own = client
     yield made
     made.run(client.close())
     made.close()
 
 
-def goes_on(site: Site, name: str, resolution: Fate) -> StepOutcome:
-    """How it ends when the process is killed once on the way."""
-    MortalHttp.resolution = resolution
+def step_killed_once(harness: ObjectHarness, name: str, kill_point: KillPoint) -> StepOutcome:
+    """The outcome of the steps after the process was killed once."""
+    KillableHttp.kill_point = kill_point
     try:
-        site.go_on(name)
+        harness.step_until_done(name)
     except Killed:
         pass
     finally:
-        MortalHttp.resolution = Fate()
-    return site.go_on(name)
+        KillableHttp.kill_point = KillPoint()
+    return harness.step_until_done(name)
 
 
-def kills(begin: Callable[[str], object], site: Site, check: Callable[[str, StepOutcome], None]) -> int:
-    """Begins the same again and again, with an end after each request; how many ways to end there were."""
-    ways = 0
+def kill_at_every_request(
+    begin: Callable[[str], object], harness: ObjectHarness, check: Callable[[str, StepOutcome], None]
+) -> int:
+    """Repeats the same work, killed at another request each time; the number of kill points."""
+    points = 0
     for after in (False, True):
-        for count in range(1, MOST):
+        for count in range(1, MOST_REQUESTS):
             name = f"{'after' if after else 'before'}-{count}"
             begin(name)
-            resolution = Fate(count, after)
-            check(name, goes_on(site, name, resolution))
-            if not resolution.hit:
+            kill_point = KillPoint(count, after)
+            check(name, step_killed_once(harness, name, kill_point))
+            if not kill_point.has_happened:
                 break
-            ways += 1
+            points += 1
         else:
-            raise AssertionError("a step has no end")
-    return ways
+            raise AssertionError("the steps send more requests than expected")
+    return points
 
 
-def data_of(site: Site, name: str) -> Any:
-    live = site.live("configmaps", name)
+def data_of(harness: ObjectHarness, name: str) -> Any:
+    live = harness.live("configmaps", name)
     return None if live is None else live["data"]
 
 
-def test_an_object_is_made_once(site: Site) -> None:
+def test_an_object_is_created_once(harness: ObjectHarness) -> None:
     def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
-        assert data_of(site, name) == {"a": "1"}
-        assert site.ready(name) == ("True", "UpToDate")
-        assert site.plan(name).is_empty
+        assert data_of(harness, name) == {"a": "1"}
+        assert harness.ready(name) == ("True", "UpToDate")
+        assert harness.plan(name).is_empty
 
-    assert kills(lambda name: site.declare(config_map(name, a="1"), name), site, check) >= 8
+    assert kill_at_every_request(lambda name: harness.declare(config_map(name, a="1"), name), harness, check) >= 8
 
 
-def test_a_change_is_made(site: Site) -> None:
+def test_a_change_of_the_spec_is_written(harness: ObjectHarness) -> None:
     def begin(name: str) -> None:
-        site.settle(config_map(name, a="1", b="1"), name)
-        site.declare(config_map(name, a="2"), name)
+        harness.settle(config_map(name, a="1", b="1"), name)
+        harness.declare(config_map(name, a="2"), name)
 
     def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
-        assert data_of(site, name) == {"a": "2"}
-        assert site.plan(name).is_empty
+        assert data_of(harness, name) == {"a": "2"}
+        assert harness.plan(name).is_empty
 
-    assert kills(begin, site, check) >= 8
+    assert kill_at_every_request(begin, harness, check) >= 8
 
 
-def test_what_a_person_changed_is_put_back(site: Site) -> None:
+def test_drift_is_reverted(harness: ObjectHarness) -> None:
     def begin(name: str) -> None:
-        site.settle(config_map(name, a="1"), name)
-        site.edit(site.path("configmaps", name), {"data": {"a": "2"}})
+        harness.settle(config_map(name, a="1"), name)
+        harness.edit(harness.path("configmaps", name), {"data": {"a": "2"}})
 
     def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
-        assert data_of(site, name) == {"a": "1"}
+        assert data_of(harness, name) == {"a": "1"}
 
-    assert kills(begin, site, check) >= 8
+    assert kill_at_every_request(begin, harness, check) >= 8
 
 
-def test_an_object_is_replaced(site: Site) -> None:
+def test_an_object_is_replaced(harness: ObjectHarness) -> None:
     def fixed(name: str, value: str) -> Tree:
         return {**config_map(name, a=value), "immutable": True}
 
     def begin(name: str) -> None:
-        site.settle(fixed(name, "1"), name)
-        site.declare(fixed(name, "2"), name, replace=True)
+        harness.settle(fixed(name, "1"), name)
+        harness.declare(fixed(name, "2"), name, replace=True)
 
     def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
-        assert data_of(site, name) == {"a": "2"}
+        assert data_of(harness, name) == {"a": "2"}
 
-    assert kills(begin, site, check) >= 8
+    assert kill_at_every_request(begin, harness, check) >= 8
 
 
-def test_an_object_that_moves_leaves_none_behind(site: Site) -> None:
+def test_an_object_that_moves_leaves_none_behind(harness: ObjectHarness) -> None:
     def begin(name: str) -> None:
-        site.settle(config_map(name, a="1"), name)
-        site.declare(config_map(f"{name}-moved", a="1"), name, replace=True)
+        harness.settle(config_map(name, a="1"), name)
+        harness.declare(config_map(f"{name}-moved", a="1"), name, replace=True)
 
     def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
-        assert data_of(site, name) is None
-        assert data_of(site, f"{name}-moved") == {"a": "1"}
+        assert data_of(harness, name) is None
+        assert data_of(harness, f"{name}-moved") == {"a": "1"}
 
-    assert kills(begin, site, check) >= 8
+    assert kill_at_every_request(begin, harness, check) >= 8
 
 
-def test_an_object_is_deleted(site: Site) -> None:
+def test_an_object_is_deleted(harness: ObjectHarness) -> None:
     def begin(name: str) -> None:
-        site.settle(config_map(name, a="1"), name)
-        site.run(site.store.delete(site.ref(name)))
+        harness.settle(config_map(name, a="1"), name)
+        harness.run(harness.store.delete(harness.ref(name)))
 
     def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Gone)
-        assert data_of(site, name) is None
-        assert site.run(site.store.get(site.ref(name))) is None
+        assert data_of(harness, name) is None
+        assert harness.run(harness.store.get(harness.ref(name))) is None
 
-    assert kills(begin, site, check) >= 4
+    assert kill_at_every_request(begin, harness, check) >= 4

@@ -1,4 +1,4 @@
-"""What holds for whatever an author writes, and writes next, on a real API server."""
+"""Laws for any two manifests of an object, on a real API server."""
 
 import itertools
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import get_at
 from setpoint.engine.context import Settled
 from setpoint.kinds.kubernetes_object.managed_fields import setpoint_projection
-from tests.cluster.objects.site import Site, Tree, config_map
+from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map
 
 pytestmark = pytest.mark.laws
 # Each example is a dozen requests.
@@ -50,27 +50,27 @@ def workloads(draw: st.DrawFn) -> Tree:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
 
 
-def live_of(site: Site, plural: str, name: str, api: str = "api/v1") -> Tree:
-    found = site.live(plural, name, api)
+def live_of(harness: ObjectHarness, plural: str, name: str, api: str = "api/v1") -> Tree:
+    found = harness.live(plural, name, api)
     assert found is not None
     return found
 
 
 @few
 @given(workloads(), workloads())
-def test_after_any_change_the_object_is_as_declared_and_nothing_is_left_to_do(
-    site: Site, first: Tree, then: Tree
+def test_after_any_change_the_object_is_as_declared_and_the_plan_is_empty(
+    harness: ObjectHarness, first: Tree, then: Tree
 ) -> None:
     name = f"n{next(NUMBERS)}"
     for wanted in (first, then):
         wanted["metadata"]["name"] = name
-        site.settle(wanted, name)
+        harness.settle(wanted, name)
 
-        live = live_of(site, "deployments", name, APPS)
-        assert site.plan(name).is_empty
+        live = live_of(harness, "deployments", name, APPS)
+        assert harness.plan(name).is_empty
         for path, value in setpoint_projection(live).leaves.items():
-            said = get_at(wanted, path)
-            assert said is MISSING or same(said, value), path
+            declared = get_at(wanted, path)
+            assert declared is MISSING or same(declared, value), path
         order = [one["name"] for one in live["spec"]["template"]["spec"]["containers"]]
         assert order == [one["name"] for one in wanted["spec"]["template"]["spec"]["containers"]]
 
@@ -81,35 +81,35 @@ def test_after_any_change_the_object_is_as_declared_and_nothing_is_left_to_do(
     st.dictionaries(WORDS, TEXT, max_size=4),
     st.data(),
 )
-def test_what_is_left_to_others_stays_theirs_and_the_rest_is_put_back(
-    site: Site, ours: dict[str, str], theirs: dict[str, str], data: st.DataObject
+def test_ignored_fields_are_left_alone_and_the_others_are_reverted(
+    harness: ObjectHarness, ours: dict[str, str], theirs: dict[str, str], data: st.DataObject
 ) -> None:
     name = f"m{next(NUMBERS)}"
     ignored = data.draw(st.sets(st.sampled_from(sorted(ours))))
     paths = [f'data["{key}"]' for key in ignored]
-    site.settle(config_map(name, **ours), name, ignoreFields=paths)
-    site.edit(site.path("configmaps", name), {"data": theirs})
+    harness.settle(config_map(name, **ours), name, ignoreFields=paths)
+    harness.edit(harness.path("configmaps", name), {"data": theirs})
 
-    assert isinstance(site.go_on(name), Settled)
+    assert isinstance(harness.step_until_done(name), Settled)
 
     expected = {**theirs, **{key: text for key, text in ours.items() if key not in ignored or key not in theirs}}
-    assert live_of(site, "configmaps", name)["data"] == expected
-    assert site.plan(name).is_empty
+    assert live_of(harness, "configmaps", name)["data"] == expected
+    assert harness.plan(name).is_empty
 
 
 @few
 @given(
     st.dictionaries(WORDS, st.text(max_size=20), max_size=3), st.dictionaries(WORDS, st.text(max_size=20), max_size=3)
 )
-def test_no_value_of_a_secret_is_ever_told(site: Site, first: dict[str, str], then: dict[str, str]) -> None:
+def test_no_value_of_a_secret_is_shown(harness: ObjectHarness, first: dict[str, str], then: dict[str, str]) -> None:
     name = f"s{next(NUMBERS)}"
     for values in (first, then):
         marked = {key: f"hidden<{text}>" for key, text in values.items()}
         metadata: Any = {"name": name}
-        site.declare({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": marked}, name)
-        told = str(site.plan(name).to_data())
-        site.go_on(name)
+        harness.declare({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": marked}, name)
+        shown = str(harness.plan(name).to_data())
+        harness.step_until_done(name)
 
-        assert "hidden" not in told
-        assert "aGlkZGVu" not in told
-        assert "aGlkZGVu" not in str(site.status(name))
+        assert "hidden" not in shown
+        assert "aGlkZGVu" not in shown
+        assert "aGlkZGVu" not in str(harness.status(name))

@@ -1,4 +1,4 @@
-"""What a real API server says that we own, and what we make of it."""
+"""Managed fields of a real API server, and the projection that is made of them."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     setpoint_projection,
 )
 from tests.clients.api_server_client import tree
-from tests.cluster.objects.site import Site, Tree, config_map, deployment
+from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map, deployment
 
 MANAGER = "setpoint/shop/web"
 SERVICE: Tree = {
@@ -61,78 +61,80 @@ MANIFESTS = {
 }
 
 
-def endpoint(site: Site, plural: str) -> Endpoint:
+def endpoint(harness: ObjectHarness, plural: str) -> Endpoint:
     manifest = MANIFESTS[plural]
     group, _, version = manifest["apiVersion"].rpartition("/")
-    return Endpoint(group, version, plural, site.namespace, manifest["metadata"]["name"])
+    return Endpoint(group, version, plural, harness.namespace, manifest["metadata"]["name"])
 
 
-def applied(site: Site, plural: str, *bodies: Tree, manager: str = MANAGER) -> Any:
+def applied(harness: ObjectHarness, plural: str, *bodies: Tree, manager: str = MANAGER) -> Any:
     """The object after each of these was applied."""
 
     async def apply() -> Any:
-        client = KubernetesClient(connection_from_files([site.access.kubeconfig]))
+        client = KubernetesClient(connection_from_files([harness.access.kubeconfig]))
         try:
             return [
-                tree(await client.apply(endpoint(site, plural), body, ApiWriteOptions(manager), force=True))
+                tree(await client.apply(endpoint(harness, plural), body, ApiWriteOptions(manager), force=True))
                 for body in bodies
             ]
         finally:
             await client.close()
 
-    return site.run(apply())[-1]
+    return harness.run(apply())[-1]
 
 
 @pytest.mark.parametrize("plural", MANIFESTS)
-def test_every_leaf_that_is_owned_is_one_that_was_sent(plural: str, site: Site) -> None:
+def test_every_owned_leaf_was_applied(plural: str, harness: ObjectHarness) -> None:
     manifest = MANIFESTS[plural]
-    live = applied(site, plural, manifest)
+    live = applied(harness, plural, manifest)
 
     found = setpoint_projection(live).leaves
 
     assert found
     for path, value in found.items():
         if path.steps[0] != "metadata" or "finalizers" not in path.steps:
-            said = get_at(manifest, path)
-            assert said is not MISSING, path
-            assert same(said, value), path
+            declared = get_at(manifest, path)
+            assert declared is not MISSING, path
+            assert same(declared, value), path
 
 
 @pytest.mark.parametrize("plural", MANIFESTS)
-def test_what_is_carved_out_is_all_that_was_said(plural: str, site: Site) -> None:
-    """Applied again as it is carved out, the object stays the same, and so does what is owned."""
+def test_the_extracted_fields_are_all_that_was_applied(plural: str, harness: ObjectHarness) -> None:
+    """Applying the extract again changes neither the object nor its managed fields."""
     manifest = MANIFESTS[plural]
-    live = applied(site, plural, manifest)
+    live = applied(harness, plural, manifest)
     owned = manager_fields(live, MANAGER)
     assert owned is not None
-    carved = extract(live, owned)
-    assert isinstance(carved, dict)
-    metadata = {**carved.get("metadata", {}), "name": manifest["metadata"]["name"]}
+    extracted = extract(live, owned)
+    assert isinstance(extracted, dict)
+    metadata = {**extracted.get("metadata", {}), "name": manifest["metadata"]["name"]}
 
     again = applied(
-        site, plural, {**carved, "apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": metadata}
+        harness,
+        plural,
+        {**extracted, "apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": metadata},
     )
 
     assert again == live
 
 
 @pytest.mark.parametrize("plural", MANIFESTS)
-def test_what_another_applies_besides_is_not_ours(plural: str, site: Site) -> None:
+def test_fields_of_another_manager_are_not_owned(plural: str, harness: ObjectHarness) -> None:
     manifest = MANIFESTS[plural]
-    before = setpoint_projection(applied(site, plural, manifest))
+    before = setpoint_projection(applied(harness, plural, manifest))
     labels = {**manifest, "metadata": {"name": manifest["metadata"]["name"], "labels": {"theirs": "1"}}}
     only = {name: value for name, value in labels.items() if name in ("apiVersion", "kind", "metadata")}
 
-    after = applied(site, plural, only, manager="helm")
+    after = applied(harness, plural, only, manager="helm")
 
     assert setpoint_projection(after).to_data() == before.to_data()
     assert {owner.manager for owner in managed_fields_of(after)} == {MANAGER, "helm"}
 
 
-def test_what_two_own_is_owned_by_both(site: Site) -> None:
-    applied(site, "configmaps", config_map(a="1"))
+def test_a_field_can_be_owned_by_two_managers(harness: ObjectHarness) -> None:
+    applied(harness, "configmaps", config_map(a="1"))
 
-    live = applied(site, "configmaps", config_map(a="1", b="2"), manager="helm")
+    live = applied(harness, "configmaps", config_map(a="1", b="2"), manager="helm")
 
     fields = {
         owner.manager: sorted(str(path) for path in project(live, owner.fields).leaves)

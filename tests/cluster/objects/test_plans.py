@@ -1,4 +1,4 @@
-"""What the API server says before anything is written."""
+"""Plans by server-side dry run."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import MISSING
 from setpoint.engine.context import Settled
 from setpoint.errors import RemoteError, RemoteInvalid, RemoteRefused
-from tests.cluster.objects.site import Site, Tree, config_map, deployment
+from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map, deployment
 
 APPS = "apis/apps/v1"
 
@@ -27,17 +27,17 @@ def secret(**members: Any) -> Tree:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, **members}
 
 
-# --- Wrong manifests fail at the plan ---------------------------------------------------------------------------------
+# --- Invalid manifests ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_fields_that_do_not_exist_fail_at_the_plan_all_of_them(exists: bool, site: Site) -> None:
+def test_all_unknown_fields_fail_the_plan(exists: bool, harness: ObjectHarness) -> None:
     if exists:
-        site.settle(deployment())
-    site.declare(deployment(replica=1, paussed=True))
+        harness.settle(deployment())
+    harness.declare(deployment(replica=1, paussed=True))
 
     with pytest.raises(RemoteError) as caught:
-        site.plan()
+        harness.plan()
 
     assert isinstance(caught.value, RemoteRefused)
     assert "replica" in str(caught.value)
@@ -48,57 +48,57 @@ def test_fields_that_do_not_exist_fail_at_the_plan_all_of_them(exists: bool, sit
     ("spec", "word"),
     [({"replicas": "many"}, "replicas"), ({"strategy": {"type": "Sometimes"}}, "spec.strategy: Unsupported value")],
 )
-def test_values_that_cannot_be_fail_at_the_plan(spec: Tree, word: str, site: Site) -> None:
-    site.declare(deployment(**spec))
+def test_invalid_values_fail_the_plan(spec: Tree, word: str, harness: ObjectHarness) -> None:
+    harness.declare(deployment(**spec))
 
     with pytest.raises(RemoteRefused, match=word):
-        site.plan()
+        harness.plan()
 
 
-def test_a_wrong_field_fails_at_once_and_is_not_waited_for(site: Site) -> None:
-    site.declare(config_map() | {"dta": {}})
+def test_an_unknown_field_fails_the_step_and_creates_nothing(harness: ObjectHarness) -> None:
+    harness.declare(config_map() | {"dta": {}})
 
-    assert isinstance(site.stop(), RemoteRefused)
-    assert site.live("configmaps", "map") is None
-    assert site.ready() == ("False", "UpdateFailed")
+    assert isinstance(harness.stop_reason(), RemoteRefused)
+    assert harness.live("configmaps", "map") is None
+    assert harness.ready() == ("False", "UpdateFailed")
 
 
-def test_every_wrong_value_is_named(site: Site) -> None:
-    site.declare(service(type="ClusterIP", clusterIP="not-an-address"))
+def test_an_invalid_value_is_named(harness: ObjectHarness) -> None:
+    harness.declare(service(type="ClusterIP", clusterIP="not-an-address"))
 
     with pytest.raises(RemoteInvalid, match=r"spec\.clusterIPs"):
-        site.plan()
+        harness.plan()
 
 
-# --- What the server does to values is no drift -----------------------------------------------------------------------
+# --- Normalised values are no drift -----------------------------------------------------------------------------------
 
 
-def settles_for_good(site: Site, manifest: Tree) -> None:
-    site.settle(manifest)
-    writes = site.writes()
-    assert site.plan().is_empty
-    outcome = site.step()
+def assert_settles(harness: ObjectHarness, manifest: Tree) -> None:
+    harness.settle(manifest)
+    writes = harness.writes()
+    assert harness.plan().is_empty
+    outcome = harness.step()
     assert isinstance(outcome, Settled)
     assert outcome.plan.is_empty
-    assert site.writes() == writes
-    site.restart()
-    site.declare(manifest, annotations={"a": "comment"})
-    assert site.plan().is_empty
+    assert harness.writes() == writes
+    harness.restart()
+    harness.declare(manifest, annotations={"a": "comment"})
+    assert harness.plan().is_empty
 
 
-def test_quantities_in_another_spelling_are_the_same(site: Site) -> None:
+def test_quantities_in_another_spelling_are_the_same(harness: ObjectHarness) -> None:
     sized = deployment()
     sized["spec"]["template"]["spec"]["containers"][0]["resources"] = {
         "requests": {"cpu": "1000m", "memory": "1024Mi"},
         "limits": {"cpu": 2, "memory": "1.5Gi"},
     }
 
-    settles_for_good(site, sized)
+    assert_settles(harness, sized)
 
 
-def test_a_claim_with_a_quantity_settles(site: Site) -> None:
-    settles_for_good(
-        site,
+def test_a_claim_with_a_quantity_settles(harness: ObjectHarness) -> None:
+    assert_settles(
+        harness,
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
@@ -108,15 +108,15 @@ def test_a_claim_with_a_quantity_settles(site: Site) -> None:
     )
 
 
-def test_numbers_and_names_of_ports_settle(site: Site) -> None:
-    settles_for_good(site, service(ports=[{"name": "a", "port": 80, "targetPort": 8080}, {"name": "b", "port": 81}]))
+def test_numbers_and_names_of_ports_settle(harness: ObjectHarness) -> None:
+    assert_settles(harness, service(ports=[{"name": "a", "port": 80, "targetPort": 8080}, {"name": "b", "port": 81}]))
 
 
-def test_the_node_port_and_the_address_never_drift(site: Site) -> None:
-    settles_for_good(site, service(type="NodePort"))
+def test_the_node_port_and_the_address_never_drift(harness: ObjectHarness) -> None:
+    assert_settles(harness, service(type="NodePort"))
 
 
-def test_empty_maps_and_lists_settle(site: Site) -> None:
+def test_empty_maps_and_lists_settle(harness: ObjectHarness) -> None:
     empty = deployment(strategy={})
     empty["spec"]["template"]["spec"] |= {
         "securityContext": {},
@@ -125,51 +125,51 @@ def test_empty_maps_and_lists_settle(site: Site) -> None:
     }
     empty["metadata"]["labels"] = {}
 
-    settles_for_good(site, empty)
+    assert_settles(harness, empty)
 
 
-def test_nulls_settle(site: Site) -> None:
-    settles_for_good(site, deployment(minReadySeconds=None) | {"status": {}})
+def test_nulls_settle(harness: ObjectHarness) -> None:
+    assert_settles(harness, deployment(minReadySeconds=None) | {"status": {}})
 
 
-def test_an_object_with_nothing_but_a_name_settles(site: Site) -> None:
-    settles_for_good(site, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bare"}})
+def test_an_object_with_nothing_but_a_name_settles(harness: ObjectHarness) -> None:
+    assert_settles(harness, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bare"}})
 
 
-def test_numbers_beyond_doubles_settle(site: Site) -> None:
-    settles_for_good(site, deployment(progressDeadlineSeconds=2147483647))
+def test_numbers_beyond_doubles_settle(harness: ObjectHarness) -> None:
+    assert_settles(harness, deployment(progressDeadlineSeconds=2147483647))
 
 
 # --- Secrets ----------------------------------------------------------------------------------------------------------
 
 
-def test_values_of_a_secret_are_in_no_plan(site: Site) -> None:
-    site.declare(secret(stringData={"password": "hunter2"}, type="Opaque"))
+def test_values_of_a_secret_are_in_no_plan(harness: ObjectHarness) -> None:
+    harness.declare(secret(stringData={"password": "hunter2"}, type="Opaque"))
 
-    made = site.changes()
-    site.go_on()
-    site.declare(secret(stringData={"password": "another", "more": "x"}, type="Opaque"))
+    made = harness.changes()
+    harness.step_until_done()
+    harness.declare(secret(stringData={"password": "another", "more": "x"}, type="Opaque"))
 
     assert made == {"data.password": (MISSING, REDACTED), "type": (MISSING, "Opaque")}
-    assert site.changes() == {"data.password": (REDACTED, REDACTED), "data.more": (MISSING, REDACTED)}
-    assert "hunter2" not in str(site.status())
+    assert harness.changes() == {"data.password": (REDACTED, REDACTED), "data.more": (MISSING, REDACTED)}
+    assert "hunter2" not in str(harness.status())
 
 
-def test_text_in_a_secret_settles_and_drift_of_it_is_put_back(site: Site) -> None:
-    settles_for_good(site, secret(stringData={"password": "hunter2"}))
-    site.edit(site.path("secrets", "keys"), {"stringData": {"password": "guess"}})
+def test_string_data_of_a_secret_settles_and_its_drift_is_reverted(harness: ObjectHarness) -> None:
+    assert_settles(harness, secret(stringData={"password": "hunter2"}))
+    harness.edit(harness.path("secrets", "keys"), {"stringData": {"password": "guess"}})
 
-    assert site.changes() == {"data.password": (REDACTED, REDACTED)}
-    site.go_on()
+    assert harness.changes() == {"data.password": (REDACTED, REDACTED)}
+    harness.step_until_done()
 
-    live = site.live("secrets", "keys")
+    live = harness.live("secrets", "keys")
     assert live is not None
     assert live["data"] == {"password": "aHVudGVyMg=="}
 
 
-def test_text_goes_before_data_of_the_same_name(site: Site) -> None:
-    site.settle(secret(data={"a": "b2xk"}, stringData={"a": "new"}))
+def test_string_data_overrides_data_of_the_same_name(harness: ObjectHarness) -> None:
+    harness.settle(secret(data={"a": "b2xk"}, stringData={"a": "new"}))
 
-    live = site.live("secrets", "keys")
+    live = harness.live("secrets", "keys")
     assert live is not None
     assert live["data"] == {"a": "bmV3"}

@@ -1,4 +1,4 @@
-"""Worlds with clusters in them: looked at, recorded, and looked at again with no cluster in reach."""
+"""Recorded worlds with clusters: recorded, and replayed without a cluster."""
 
 import asyncio
 import gzip
@@ -18,7 +18,7 @@ from setpoint.preview import WorldRecording, make_recording, open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import unpack_world
 from tests.cluster.access import Access
-from tests.cluster.objects.site import config_map, environment
+from tests.cluster.objects.object_harness import config_map, environment
 from tests.scenarios.served_kinds import empty, serve_kinds
 
 SECRET: dict[str, Any] = {
@@ -39,13 +39,13 @@ def cluster(api_server: Access) -> Access:
 
 @pytest.fixture(params=["a file", "the cluster"])
 def settings(request: pytest.FixtureRequest, cluster: Access, namespace: str, tmp_path: Any) -> Iterator[AppSettings]:
-    """Where the resources are kept: in a file, or in the cluster that their objects are in."""
+    """The resources are in a SQLite store, or in the cluster of their objects."""
     store = f"kubernetes?namespace={namespace}" if request.param == "the cluster" else f"sqlite:///{tmp_path}/state.db"
     yield AppSettings(store, environment=environment(cluster.kubeconfig))
     empty(cluster, namespace)
 
 
-def keep(namespace: str, name: str, manifest: Any, **spec: Any) -> dict[str, Any]:
+def kubernetes_object(namespace: str, name: str, manifest: Any, **spec: Any) -> dict[str, Any]:
     metadata = {"name": name, "namespace": namespace}
     return {
         "apiVersion": f"{GROUP}/v1alpha1",
@@ -63,28 +63,26 @@ async def _settle(settings: AppSettings, *manifests: dict[str, Any]) -> None:
             assert isinstance(outcome, Settled), outcome
 
 
-def _played(recording: WorldRecording) -> PreviewReport:
+def _replayed(recording: WorldRecording) -> PreviewReport:
     async def main() -> PreviewReport:
-        nowhere = AppSettings("memory:", environment={"KUBECONFIG": "/no/such/file"})
-        async with open_recorded(nowhere, unpack_world(recording.world, "w")) as again:
+        without_cluster = AppSettings("memory:", environment={"KUBECONFIG": "/no/such/file"})
+        async with open_recorded(without_cluster, unpack_world(recording.world, "w")) as again:
             return await again.survey(lambda _: None)
 
     return asyncio.run(main())
 
 
-def test_objects_are_looked_at_again_with_no_cluster_in_reach(
-    settings: AppSettings, cluster: Access, namespace: str
-) -> None:
+def test_objects_are_replayed_without_a_cluster(settings: AppSettings, cluster: Access, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}"
 
     async def main() -> WorldRecording:
         await _settle(
             settings,
-            keep(namespace, "map", config_map(a="1"), waitFor={"field": "data.a"}),
-            keep(namespace, "drifted", config_map("other", a="1")),
-            keep(namespace, "secret", SECRET),
-            keep(namespace, "text", AS_TEXT),
-            keep(namespace, "using", config_map("using", a=VALUE)),
+            kubernetes_object(namespace, "map", config_map(a="1"), waitFor={"field": "data.a"}),
+            kubernetes_object(namespace, "drifted", config_map("other", a="1")),
+            kubernetes_object(namespace, "secret", SECRET),
+            kubernetes_object(namespace, "text", AS_TEXT),
+            kubernetes_object(namespace, "using", config_map("using", a=VALUE)),
         )
         cluster.call("PATCH", f"{path}/configmaps/other", {"data": {"a": "by hand"}})
         before = {name: _versions(cluster, f"{path}/{name}") for name in ("configmaps", "secrets")}
@@ -95,9 +93,9 @@ def test_objects_are_looked_at_again_with_no_cluster_in_reach(
     recording = asyncio.run(main())
 
     found = {one.ref.name: one.finding for one in recording.survey.found}
-    quiet = dict.fromkeys(("map", "secret", "text", "using"), PreviewFinding.IN_SYNC)
-    assert found == {**quiet, "drifted": PreviewFinding.WRITES}
-    assert json.dumps(_played(recording).to_data()) == json.dumps(recording.survey.to_data())
+    in_sync = dict.fromkeys(("map", "secret", "text", "using"), PreviewFinding.IN_SYNC)
+    assert found == {**in_sync, "drifted": PreviewFinding.WRITES}
+    assert json.dumps(_replayed(recording).to_data()) == json.dumps(recording.survey.to_data())
     text = gzip.decompress(recording.world).decode()
     assert [one for one in ("Sesame", "U2VzYW1l") if one in text] == []
 

@@ -1,4 +1,4 @@
-"""Objects that cannot become what they should be, and objects on their way out."""
+"""Replacement and deletion of objects."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from setpoint.errors import (
     UserError,
     WaitTimedOut,
 )
-from tests.cluster.objects.site import Site, Tree, config_map, deployment
+from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map, deployment
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
 HELD = "example.com/held"
@@ -29,8 +29,8 @@ def selecting(label: str) -> Tree:
     return made
 
 
-def uid_of(site: Site, plural: str = "deployments", name: str = "web", api: str = APPS) -> Any:
-    live = site.live(plural, name, api)
+def uid_of(harness: ObjectHarness, plural: str = "deployments", name: str = "web", api: str = APPS) -> Any:
+    live = harness.live(plural, name, api)
     assert live is not None
     return live["metadata"]["uid"]
 
@@ -41,61 +41,61 @@ def held(**data: str) -> Tree:
     return made
 
 
-def let_go(site: Site, name: str = "map") -> None:
-    site.edit(site.path("configmaps", name), {"metadata": {"finalizers": None}})
+def remove_finalizers(harness: ObjectHarness, name: str = "map") -> None:
+    harness.edit(harness.path("configmaps", name), {"metadata": {"finalizers": None}})
 
 
 # --- Immutable fields -------------------------------------------------------------------------------------------------
 
 
-def test_an_immutable_field_is_refused_by_name(site: Site) -> None:
-    site.settle(selecting("a"))
-    before = uid_of(site)
-    site.declare(selecting("b"))
+def test_a_changed_immutable_field_is_refused_by_name(harness: ObjectHarness) -> None:
+    harness.settle(selecting("a"))
+    before = uid_of(harness)
+    harness.declare(selecting("b"))
 
     with pytest.raises(ImmutableFieldChanged) as caught:
-        site.plan()
+        harness.plan()
     assert caught.value.paths == ("spec.selector",)
     assert "field is immutable" in str(caught.value)
     assert "spec.replace: true" in str(caught.value)
-    assert isinstance(site.stop(), ImmutableFieldChanged)
-    assert site.ready() == ("False", "ImmutableFieldChanged")
-    assert uid_of(site) == before
+    assert isinstance(harness.stop_reason(), ImmutableFieldChanged)
+    assert harness.ready() == ("False", "ImmutableFieldChanged")
+    assert uid_of(harness) == before
 
 
-def test_an_immutable_field_makes_a_new_object_when_that_is_allowed(site: Site) -> None:
-    site.settle(selecting("a"))
-    before = uid_of(site)
-    site.declare(selecting("b"), replace=True)
+def test_a_changed_immutable_field_replaces_the_object_when_that_is_allowed(harness: ObjectHarness) -> None:
+    harness.settle(selecting("a"))
+    before = uid_of(harness)
+    harness.declare(selecting("b"), replace=True)
 
-    plan = site.plan()
+    plan = harness.plan()
     assert [write.action for write in plan.writes] == [Action.REPLACE]
-    ((path, (was, now)),) = site.changes().items()
+    ((path, (was, now)),) = harness.changes().items()
     assert (path, was["matchLabels"], now["matchLabels"]) == ("spec.selector", {"app": "a"}, {"app": "b"})
-    assert isinstance(site.go_on(), Settled)
-    assert uid_of(site) != before
-    assert site.plan().is_empty
+    assert isinstance(harness.step_until_done(), Settled)
+    assert uid_of(harness) != before
+    assert harness.plan().is_empty
 
 
-def test_a_protected_object_is_not_replaced(site: Site) -> None:
-    site.settle(selecting("a"))
-    before = uid_of(site)
-    site.declare(selecting("b"), replace=True, deleteProtection=True)
+def test_a_protected_object_is_not_replaced(harness: ObjectHarness) -> None:
+    harness.settle(selecting("a"))
+    before = uid_of(harness)
+    harness.declare(selecting("b"), replace=True, deleteProtection=True)
 
-    assert "spec.deleteProtection" in str(site.stop())
-    assert uid_of(site) == before
-
-
-def test_a_change_that_is_just_wrong_replaces_nothing(site: Site) -> None:
-    site.settle(deployment())
-    before = uid_of(site)
-    site.declare(deployment(replicas=-1), replace=True)
-
-    assert isinstance(site.step(), Stopped)
-    assert uid_of(site) == before
+    assert "spec.deleteProtection" in str(harness.stop_reason())
+    assert uid_of(harness) == before
 
 
-def test_the_template_of_a_job_is_immutable(site: Site) -> None:
+def test_an_invalid_change_replaces_nothing(harness: ObjectHarness) -> None:
+    harness.settle(deployment())
+    before = uid_of(harness)
+    harness.declare(deployment(replicas=-1), replace=True)
+
+    assert isinstance(harness.step(), Stopped)
+    assert uid_of(harness) == before
+
+
+def test_the_template_of_a_job_is_immutable(harness: ObjectHarness) -> None:
     def job(image: str) -> Tree:
         pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": image}]}
         return {
@@ -105,29 +105,29 @@ def test_the_template_of_a_job_is_immutable(site: Site) -> None:
             "spec": {"template": {"spec": pod}},
         }
 
-    site.settle(job("a:1"))
-    before = uid_of(site, "jobs", "run", BATCH)
-    site.declare(job("a:2"))
-    assert isinstance(site.stop(), ImmutableFieldChanged)
+    harness.settle(job("a:1"))
+    before = uid_of(harness, "jobs", "run", BATCH)
+    harness.declare(job("a:2"))
+    assert isinstance(harness.stop_reason(), ImmutableFieldChanged)
 
-    site.settle(job("a:2"), replace=True)
-    assert uid_of(site, "jobs", "run", BATCH) != before
+    harness.settle(job("a:2"), replace=True)
+    assert uid_of(harness, "jobs", "run", BATCH) != before
 
 
-def test_fields_of_a_stateful_set_are_immutable(site: Site) -> None:
+def test_fields_of_a_stateful_set_are_immutable(harness: ObjectHarness) -> None:
     def stateful(service: str) -> Tree:
         return deployment("db", serviceName=service) | {"kind": "StatefulSet"}
 
-    site.settle(stateful("a"))
-    site.declare(stateful("b"))
+    harness.settle(stateful("a"))
+    harness.declare(stateful("b"))
 
-    error = site.stop()
+    error = harness.stop_reason()
 
     assert isinstance(error, ImmutableFieldChanged)
     assert "updates to statefulset spec" in str(error)
 
 
-def test_the_role_of_a_binding_is_immutable(site: Site) -> None:
+def test_the_role_of_a_binding_is_immutable(harness: ObjectHarness) -> None:
     group = "rbac.authorization.k8s.io"
 
     def binding(role: str) -> Tree:
@@ -139,10 +139,10 @@ def test_the_role_of_a_binding_is_immutable(site: Site) -> None:
             "subjects": [],
         }
 
-    site.settle(binding("view"))
-    site.declare(binding("edit"))
+    harness.settle(binding("view"))
+    harness.declare(binding("edit"))
 
-    assert isinstance(site.stop(), ImmutableFieldChanged)
+    assert isinstance(harness.stop_reason(), ImmutableFieldChanged)
 
 
 # --- Another object ---------------------------------------------------------------------------------------------------
@@ -155,151 +155,156 @@ def test_the_role_of_a_binding_is_immutable(site: Site) -> None:
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "map"}, "stringData": {"a": "1"}},
     ],
 )
-def test_another_name_or_kind_is_refused_until_it_is_allowed(other: Tree, site: Site) -> None:
-    site.settle(config_map(a="1"))
-    site.declare(other)
+def test_another_name_or_kind_is_refused_until_it_is_allowed(other: Tree, harness: ObjectHarness) -> None:
+    harness.settle(config_map(a="1"))
+    harness.declare(other)
 
-    assert isinstance(site.stop(), LocationChanged)
-    assert site.live("configmaps", "map") is not None
-    site.declare(other, replace=True)
-    assert [write.action for write in site.plan().writes] == [Action.REPLACE]
-    assert isinstance(site.go_on(), Settled)
-    assert site.live("configmaps", "map") is None
-    assert site.live("secrets" if other["kind"] == "Secret" else "configmaps", other["metadata"]["name"]) is not None
+    assert isinstance(harness.stop_reason(), LocationChanged)
+    assert harness.live("configmaps", "map") is not None
+    harness.declare(other, replace=True)
+    assert [write.action for write in harness.plan().writes] == [Action.REPLACE]
+    assert isinstance(harness.step_until_done(), Settled)
+    assert harness.live("configmaps", "map") is None
+    assert harness.live("secrets" if other["kind"] == "Secret" else "configmaps", other["metadata"]["name"]) is not None
 
 
 # --- Deletion ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_protected_object_is_not_deleted_until_it_may_be(site: Site) -> None:
-    site.settle(config_map(a="1"), deleteProtection=True)
+def test_a_protected_object_is_not_deleted_until_the_protection_is_lifted(harness: ObjectHarness) -> None:
+    harness.settle(config_map(a="1"), deleteProtection=True)
 
-    outcome = site.remove()
+    outcome = harness.remove()
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, UserError)
     assert "spec.deleteProtection" in str(outcome.error)
-    assert site.live("configmaps", "map") is not None
+    assert harness.live("configmaps", "map") is not None
     lifted = {"setpoint.dev/delete-protection": "false"}
-    site.declare(config_map(a="1"), deleteProtection=True, annotations=lifted)
-    assert site.is_gone()
-    assert site.live("configmaps", "map") is None
+    harness.declare(config_map(a="1"), deleteProtection=True, annotations=lifted)
+    assert harness.is_gone()
+    assert harness.live("configmaps", "map") is None
 
 
-def test_a_deletion_says_which_finalizer_holds_it_and_goes_on_when_it_is_gone(site: Site) -> None:
-    site.settle(held(a="1"))
+def test_a_deletion_names_the_finalizer_and_ends_when_it_is_removed(harness: ObjectHarness) -> None:
+    harness.settle(held(a="1"))
 
-    outcome = site.remove()
+    outcome = harness.remove()
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, StillWaiting)
-    assert str(outcome.error) == f"ConfigMap {site.namespace}/map is being deleted; held by the finalizer {HELD}"
-    (condition,) = site.status()["conditions"]
+    assert str(outcome.error) == f"ConfigMap {harness.namespace}/map is being deleted; held by the finalizer {HELD}"
+    (condition,) = harness.status()["conditions"]
     assert HELD in condition["message"]
-    let_go(site)
-    assert site.is_gone()
+    remove_finalizers(harness)
+    assert harness.is_gone()
 
 
-def test_a_deletion_that_takes_too_long_is_told_with_its_finalizers(site: Site) -> None:
-    site.settle(held(a="1"), deletion={"timeout": "1ms"})
-    site.remove()
+def test_a_deletion_that_times_out_names_its_finalizers(harness: ObjectHarness) -> None:
+    harness.settle(held(a="1"), deletion={"timeout": "1ms"})
+    harness.remove()
 
-    outcome = site.go_on()
+    outcome = harness.step_until_done()
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, WaitTimedOut)
     assert f"held by the finalizer {HELD}" in str(outcome.error)
-    let_go(site)
-    assert site.is_gone()
+    remove_finalizers(harness)
+    assert harness.is_gone()
 
 
-def test_an_object_that_is_being_deleted_is_created_again_once_it_is_gone(site: Site) -> None:
-    site.settle(held(a="1"))
-    before = uid_of(site, "configmaps", "map", "api/v1")
-    site.access.call("DELETE", site.path("configmaps", "map"))
+def test_an_object_that_is_being_deleted_is_created_again_once_it_is_gone(harness: ObjectHarness) -> None:
+    harness.settle(held(a="1"))
+    before = uid_of(harness, "configmaps", "map", "api/v1")
+    harness.access.call("DELETE", harness.path("configmaps", "map"))
 
-    error = site.stop()
+    error = harness.stop_reason()
 
     assert isinstance(error, StillWaiting)
     assert HELD in str(error)
-    let_go(site)
-    assert isinstance(site.go_on(), Settled)
-    assert uid_of(site, "configmaps", "map", "api/v1") != before
+    remove_finalizers(harness)
+    assert isinstance(harness.step_until_done(), Settled)
+    assert uid_of(harness, "configmaps", "map", "api/v1") != before
 
 
-def test_an_abandoned_object_stays(site: Site) -> None:
+def test_an_abandoned_object_stays(harness: ObjectHarness) -> None:
     abandon = {"cnrm.cloud.google.com/deletion-policy": "abandon"}
-    site.settle(config_map(a="1"), annotations=abandon)
+    harness.settle(config_map(a="1"), annotations=abandon)
 
-    assert isinstance(site.remove(), Gone)
-    assert site.live("configmaps", "map") is not None
+    assert isinstance(harness.remove(), Gone)
+    assert harness.live("configmaps", "map") is not None
 
 
-def test_only_the_very_object_is_deleted(site: Site) -> None:
-    site.settle(config_map(a="1"))
-    resource = site.run(site.store.get(site.ref()))
+def test_a_recreated_object_is_not_deleted(harness: ObjectHarness) -> None:
+    harness.settle(config_map(a="1"))
+    resource = harness.run(harness.store.get(harness.ref()))
     assert resource is not None
-    kind, location = site.kind, site.kind.locate(resource, ResolvedReferences())
-    look = site.run(kind.observe(location))
-    assert isinstance(look, Present)
-    site.access.call("DELETE", site.path("configmaps", "map"))
-    site.access.call("POST", site.path("configmaps"), config_map(another="1"))
+    kind, location = harness.kind, harness.kind.locate(resource, ResolvedReferences())
+    observation = harness.run(kind.observe(location))
+    assert isinstance(observation, Present)
+    harness.access.call("DELETE", harness.path("configmaps", "map"))
+    harness.access.call("POST", harness.path("configmaps"), config_map(another="1"))
 
     with pytest.raises(RemoteConflict):
-        site.run(kind.delete(location, look, resource))
+        harness.run(kind.delete(location, observation, resource))
 
-    live = site.live("configmaps", "map")
+    live = harness.live("configmaps", "map")
     assert live is not None
     assert live["data"] == {"another": "1"}
 
 
-def test_only_the_very_object_is_updated(site: Site) -> None:
-    site.settle(config_map(a="1"))
-    site.declare(config_map(a="2"))
-    resource = site.run(site.store.get(site.ref()))
+def test_a_deleted_object_is_not_recreated_by_an_update(harness: ObjectHarness) -> None:
+    harness.settle(config_map(a="1"))
+    harness.declare(config_map(a="2"))
+    resource = harness.run(harness.store.get(harness.ref()))
     assert resource is not None
-    intent = site.run(resolve_intent(resource, site.engine))
-    look = site.run(site.kind.observe(intent.location))
-    assert isinstance(look, Present)
-    site.access.call("DELETE", site.path("configmaps", "map"))
+    intent = harness.run(resolve_intent(resource, harness.engine))
+    observation = harness.run(harness.kind.observe(intent.location))
+    assert isinstance(observation, Present)
+    harness.access.call("DELETE", harness.path("configmaps", "map"))
 
     with pytest.raises(RemoteConflict):
-        site.run(site.kind.update(intent, {}, PlannedWrite(Action.UPDATE, "update"), look))
+        harness.run(harness.kind.update(intent, {}, PlannedWrite(Action.UPDATE, "update"), observation))
 
-    assert site.live("configmaps", "map") is None
+    assert harness.live("configmaps", "map") is None
 
 
 @pytest.mark.usefixtures("controllers")
-def test_what_an_object_owns_stays_when_the_author_wants_it_to(site: Site) -> None:
-    site.settle(config_map(a="1"), deletion={"propagation": "Orphan"})
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "map", "uid": uid_of(site, "configmaps", "map", "api/v1")}
+def test_owned_objects_stay_with_orphan_propagation(harness: ObjectHarness) -> None:
+    harness.settle(config_map(a="1"), deletion={"propagation": "Orphan"})
+    owner = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "map",
+        "uid": uid_of(harness, "configmaps", "map", "api/v1"),
+    }
     child = config_map("child")
     child["metadata"]["ownerReferences"] = [owner]
-    site.access.call("POST", site.path("configmaps"), child)
+    harness.access.call("POST", harness.path("configmaps"), child)
 
-    site.remove()
+    harness.remove()
 
-    assert site.is_gone()
-    live = site.live("configmaps", "child")
+    assert harness.is_gone()
+    live = harness.live("configmaps", "child")
     assert live is not None
     assert "ownerReferences" not in live["metadata"]
 
 
 @pytest.mark.usefixtures("controllers")
-def test_a_namespace_says_what_holds_it(site: Site) -> None:
-    inner = f"{site.namespace}-in"
-    site.settle({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inner}}, "space")
+def test_the_deletion_of_a_namespace_names_what_blocks_it(harness: ObjectHarness) -> None:
+    inner = f"{harness.namespace}-in"
+    harness.settle({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inner}}, "space")
     stuck = held(a="1")
     stuck["metadata"]["namespace"] = inner
-    site.settle(stuck, "stuck")
-    site.remove("space")
+    harness.settle(stuck, "stuck")
+    harness.remove("space")
 
-    error = site.stop("space")
+    error = harness.stop_reason("space")
     while HELD not in str(error):
-        # The controller tells when it has looked.
+        # The namespace controller has not reported yet.
         assert isinstance(error, StillWaiting), error
-        error = site.stop("space")
+        error = harness.stop_reason("space")
 
     assert "held by the finalizer kubernetes (until what is in it is gone)" in str(error)
-    site.edit(f"/api/v1/namespaces/{inner}/configmaps/map", {"metadata": {"finalizers": None}})
-    assert site.is_gone("space")
+    # The namespace controller would notice after 8 s; the end of a namespace is awaited in test_command_line.py.
+    harness.edit(f"/api/v1/namespaces/{inner}/configmaps/map", {"metadata": {"finalizers": None}})

@@ -1,4 +1,4 @@
-"""What a new implementation of KubernetesObject does to what an old one made: nothing that was not declared."""
+"""A new implementation of KubernetesObject writes only declared fields to objects of an old one."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -31,21 +31,21 @@ from setpoint.engine.step.preview import PreviewFinding
 from setpoint.kinds.kubernetes_object.clusters import parse_object_location
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import LiveObject
-from tests.cluster.objects.site import Site
+from tests.cluster.objects.object_harness import ObjectHarness
 from tests.cluster.objects.upgrade_harness import (
     SUBJECTS,
-    Making,
+    KindFactory,
+    KindUpgrade,
     Subject,
-    Succession,
     UpgradeHarness,
     declare,
-    play_succession,
+    play_upgrade,
     settle,
     version,
 )
 from tests.engine.upgrades import handled, read_only, revised, take_over
 
-# By the revision before: the fields that this implementation sets on what that one made.
+# By former revision: the fields that this implementation sets on objects of that one.
 UPGRADES: dict[int, tuple[str, ...]] = {}
 MAP = SUBJECTS["a ConfigMap"]
 LABELS = "metadata.labels.kept-by"
@@ -56,59 +56,67 @@ everything = pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
 
 
 @everything
-def test_a_new_revision_writes_nothing(site: Site, subject: Subject) -> None:
-    play_succession(site, subject, Succession(new=revised))
+def test_a_new_revision_writes_nothing(harness: ObjectHarness, subject: Subject) -> None:
+    play_upgrade(harness, subject, KindUpgrade(new=revised))
 
 
 @everything
 @pytest.mark.parametrize("new", [copy, revised], ids=["the same", "a new revision"])
-def test_an_upgrade_that_finds_no_cookie_writes_nothing(site: Site, subject: Subject, new: Any) -> None:
-    play_succession(site, subject, Succession(new=new), forgets=True)
+def test_an_upgrade_that_finds_no_cookie_writes_nothing(harness: ObjectHarness, subject: Subject, new: Any) -> None:
+    play_upgrade(harness, subject, KindUpgrade(new=new), forgets=True)
 
 
 @everything
 @pytest.mark.parametrize("before", list(Reconciliation))
-def test_a_cookie_more_or_less_writes_nothing(site: Site, subject: Subject, before: Reconciliation) -> None:
+def test_a_change_between_reconciling_with_and_without_cookie_writes_nothing(
+    harness: ObjectHarness, subject: Subject, before: Reconciliation
+) -> None:
     (after,) = set(Reconciliation) - {before}
 
-    play_succession(site, subject, Succession(lambda kind: handled(kind, before), lambda kind: handled(kind, after)))
+    play_upgrade(harness, subject, KindUpgrade(lambda kind: handled(kind, before), lambda kind: handled(kind, after)))
 
 
 @everything
-def test_what_drifted_is_told_beforehand_by_either(site: Site, subject: Subject) -> None:
-    settle(site, subject)
-    site.edit(site.path(*subject.place), subject.edited)
+def test_drift_is_previewed_by_both_implementations(harness: ObjectHarness, subject: Subject) -> None:
+    settle(harness, subject)
+    harness.edit(harness.path(*subject.location), subject.edited)
 
-    same, other = (site.run(read_only(UpgradeHarness(site, kind))) for kind in (site.kind, revised(site.kind)))
+    same, other = (
+        harness.run(read_only(UpgradeHarness(harness, kind))) for kind in (harness.kind, revised(harness.kind))
+    )
 
     assert (same.finding, same.fields) == (PreviewFinding.WRITES, (subject.path,))
-    # A person or the new mapping may have moved the field: it is left to its manager.
+    # Either another writer or the new mapping may have changed the field: it is left to its manager.
     assert other.finding is PreviewFinding.FAILED
     assert f"{subject.path} is held by " in other.trouble
 
 
 @everything
-def test_whatever_it_was_done_like_before_writes_only_what_is_declared(site: Site, subject: Subject) -> None:
-    play_formers(site, subject, lambda kind: kind, UPGRADES)
+def test_an_upgrade_from_any_former_revision_writes_only_declared_fields(
+    harness: ObjectHarness, subject: Subject
+) -> None:
+    play_former_revisions(harness, subject, lambda kind: kind, UPGRADES)
 
 
-def play_formers(site: Site, subject: Subject, new: Making, writes: Mapping[int, tuple[str, ...]]) -> None:
-    """Every implementation that the new one brings along is succeeded by it."""
-    kind: object = new(site.kind)
+def play_former_revisions(
+    harness: ObjectHarness, subject: Subject, new: KindFactory, writes: Mapping[int, tuple[str, ...]]
+) -> None:
+    """Upgrades from every former revision that the new implementation declares."""
+    kind: object = new(harness.kind)
     for former in kind.former() if isinstance(kind, SupportsFormerRevisions) else ():
-        old = partial(_instead, former)
-        play_succession(site, subject, Succession(old, new, writes.get(former.revision, ())))
+        old = partial(_ignoring_current, former)
+        play_upgrade(harness, subject, KindUpgrade(old, new, writes.get(former.revision, ())))
 
 
-def _instead(other: AnyKind, _kind: KubernetesObjectKind) -> AnyKind:
+def _ignoring_current(other: AnyKind, _kind: KubernetesObjectKind) -> AnyKind:
     return other
 
 
-# --- What was sent before ---------------------------------------------------------------------------------------------
+# --- The first revision -----------------------------------------------------------------------------------------------
 
 POD = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}}
 SELECTED = {"selector": {"matchLabels": {"app": "web"}}, "template": POD}
-# What the first revision applied for each, word for word; it is not made of what is said today.
+# The bodies that the first revision applied, as literals: they do not depend on the present code.
 SENT: Final[dict[str, Any]] = {
     "a ConfigMap": ("v1", "ConfigMap", "map", {"data": {"a": "1"}}),
     "one that is waited for": ("v1", "ConfigMap", "map", {"data": {"a": "1"}}),
@@ -126,44 +134,44 @@ SENT: Final[dict[str, Any]] = {
 }
 
 
-def send(site: Site, title: str) -> None:
-    """Applies what the first revision applied, in its name."""
+def send(harness: ObjectHarness, title: str) -> None:
+    """Applies the body of the first revision with its field manager."""
     api_version, kind, name, rest = SENT[title]
-    body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": site.namespace}, **rest}
+    body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": harness.namespace}, **rest}
     group, _, version = api_version.rpartition("/")
-    endpoint = Endpoint(group, version, SUBJECTS[title].place[0], site.namespace, name)
-    site.apply_as(f"setpoint/{site.namespace}/one", endpoint, body)
+    endpoint = Endpoint(group, version, SUBJECTS[title].location[0], harness.namespace, name)
+    harness.apply_as(f"setpoint/{harness.namespace}/one", endpoint, body)
 
 
 @pytest.mark.parametrize("title", SUBJECTS)
-def test_what_the_first_revision_applied_is_taken_over_without_a_write(site: Site, title: str) -> None:
-    send(site, title)
-    declare(site, SUBJECTS[title])
-    before = version(site, SUBJECTS[title])
+def test_objects_of_the_first_revision_are_taken_over_without_a_write(harness: ObjectHarness, title: str) -> None:
+    send(harness, title)
+    declare(harness, SUBJECTS[title])
+    before = version(harness, SUBJECTS[title])
 
-    site.run(take_over(UpgradeHarness(site, site.kind)))
+    harness.run(take_over(UpgradeHarness(harness, harness.kind)))
 
-    assert version(site, SUBJECTS[title]) == before
+    assert version(harness, SUBJECTS[title]) == before
 
 
 @pytest.mark.parametrize("title", SUBJECTS)
-def test_and_what_is_asked_for_since_is_named(site: Site, title: str) -> None:
-    send(site, title)
-    declare(site, SUBJECTS[title])
+def test_a_field_that_the_first_revision_did_not_set_is_named(harness: ObjectHarness, title: str) -> None:
+    send(harness, title)
+    declare(harness, SUBJECTS[title])
 
     with pytest.raises(AssertionError, match=rf"read-only: writes: \('{LABELS}',\)"):
-        site.run(take_over(UpgradeHarness(site, labelling(site.kind))))
+        harness.run(take_over(UpgradeHarness(harness, adding_label(harness.kind))))
 
 
-# --- It finds what was not declared -----------------------------------------------------------------------------------
+# --- Undeclared writes are found --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class Labelling(KubernetesObjectKind):
-    """A mapping that was changed: every object has a label more."""
+class AddsLabel(KubernetesObjectKind):
+    """A changed mapping: every object gets another label."""
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
-        """With the label."""
+        """The manifest with the label."""
         declared: Any = KubernetesObjectKind.declare(self, resource, resolved)
         manifest = declared["spec"]["manifest"]
         labels = {**manifest["metadata"].get("labels", {}), "kept-by": "setpoint"}
@@ -171,105 +179,109 @@ class Labelling(KubernetesObjectKind):
         return {"spec": {**declared["spec"], "manifest": labelled}}
 
     def former(self) -> Sequence[AnyKind]:
-        """Without it."""
+        """The revision without the label."""
         return [KubernetesObjectKind(self.clusters, self.clock)]
 
 
-def labelling(kind: KubernetesObjectKind) -> AnyKind:
-    """The same as another revision."""
-    return Labelling(kind.clusters, kind.clock, revision=2)
+def adding_label(kind: KubernetesObjectKind) -> AnyKind:
+    """The changed mapping as a new revision."""
+    return AddsLabel(kind.clusters, kind.clock, revision=2)
 
 
 @everything
-def test_what_was_not_declared_is_named(site: Site, subject: Subject) -> None:
+def test_an_undeclared_write_is_named(harness: ObjectHarness, subject: Subject) -> None:
     with pytest.raises(AssertionError, match=rf"read-only: writes: \('{LABELS}',\)"):
-        play_succession(site, subject, Succession(new=labelling))
+        play_upgrade(harness, subject, KindUpgrade(new=adding_label))
 
 
-def test_what_was_declared_passes(site: Site) -> None:
-    play_succession(site, MAP, Succession(new=labelling, writes=(LABELS,)))
+def test_a_declared_write_passes(harness: ObjectHarness) -> None:
+    play_upgrade(harness, MAP, KindUpgrade(new=adding_label, writes=(LABELS,)))
 
 
-def test_a_mapping_that_changed_without_its_revision_is_named(site: Site) -> None:
+def test_a_mapping_that_changed_without_its_revision_is_named(harness: ObjectHarness) -> None:
     with pytest.raises(AssertionError, match=rf"read-only: masked: \('{LABELS}',\)"):
-        play_succession(site, MAP, Succession(new=lambda kind: Labelling(kind.clusters, kind.clock)))
+        play_upgrade(harness, MAP, KindUpgrade(new=lambda kind: AddsLabel(kind.clusters, kind.clock)))
 
 
-def test_what_is_not_asked_for_any_more_is_named(site: Site) -> None:
+def test_a_field_that_is_no_longer_set_is_named(harness: ObjectHarness) -> None:
     with pytest.raises(AssertionError, match=rf"read-only: writes: \('{LABELS}',\)"):
-        play_succession(site, MAP, Succession(old=labelling))
+        play_upgrade(harness, MAP, KindUpgrade(old=adding_label))
 
 
-def test_what_was_declared_and_does_not_come_is_named(site: Site) -> None:
+def test_a_declared_write_that_does_not_happen_is_named(harness: ObjectHarness) -> None:
     with pytest.raises(AssertionError, match="read-only: in sync"):
-        play_succession(site, MAP, Succession(writes=(LABELS,)))
+        play_upgrade(harness, MAP, KindUpgrade(writes=(LABELS,)))
 
 
 @dataclass(slots=True)
-class Meddling(KubernetesObjectKind):
-    """Writes while it looks."""
+class WritesOnObserve(KubernetesObjectKind):
+    """Writes whenever it observes."""
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
-        """After a write."""
-        place = parse_object_location(location)
-        reach = await self.clusters.connect(place.cluster)
-        endpoint = (await reach.discovery.find(place.api_version, place.kind)).endpoint(place.namespace, place.name)
+        """The observation after a write."""
+        parsed = parse_object_location(location)
+        reach = await self.clusters.connect(parsed.cluster)
+        endpoint = (await reach.discovery.find(parsed.api_version, parsed.kind)).endpoint(parsed.namespace, parsed.name)
         body: dict[str, Any] = {
-            "apiVersion": place.api_version,
-            "kind": place.kind,
+            "apiVersion": parsed.api_version,
+            "kind": parsed.kind,
             "metadata": {"labels": {"seen": "yes"}},
         }
         await reach.client.apply(endpoint, body, Options("meddler"))
         return await KubernetesObjectKind.observe(self, location, known)
 
 
-def test_a_kind_that_writes_while_it_looks_is_named_and_stopped(site: Site) -> None:
+def test_a_kind_that_writes_while_it_observes_is_named_and_blocked(harness: ObjectHarness) -> None:
     with pytest.raises(AssertionError, match=r"it writes while it looks: \['PATCH "):
-        play_succession(site, MAP, Succession(new=lambda kind: Meddling(kind.clusters, kind.clock)))
+        play_upgrade(harness, MAP, KindUpgrade(new=lambda kind: WritesOnObserve(kind.clusters, kind.clock)))
 
-    assert "labels" not in (site.live(*MAP.place) or {})["metadata"]
+    assert "labels" not in (harness.live(*MAP.location) or {})["metadata"]
 
 
 @dataclass(slots=True)
-class Sly(Labelling):
-    """Says nothing when it is looked at, and writes all the same."""
+class UndeclaredWrites(AddsLabel):
+    """Plans no write in previews, and writes in the step."""
 
-    looks: int = 0
+    observations: int = 0
 
-    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
-        """Nothing, twice."""
-        self.looks += 1
-        return () if self.looks <= 2 else await Labelling.dry_run(self, intent, look, decision)
+    async def dry_run(
+        self, intent: Intent, observation: LiveObservation, decision: Decision
+    ) -> tuple[PlannedWrite, ...]:
+        """Empty for both previews, then the writes."""
+        self.observations += 1
+        return () if self.observations <= 2 else await AddsLabel.dry_run(self, intent, observation, decision)
 
 
-def test_a_kind_that_says_nothing_and_writes_is_named(site: Site) -> None:
+def test_a_kind_that_writes_more_than_it_previews_is_named(harness: ObjectHarness) -> None:
     with pytest.raises(AssertionError, match=r"for real: \['PATCH "):
-        play_succession(site, MAP, Succession(new=lambda kind: Sly(kind.clusters, kind.clock, revision=2)))
+        play_upgrade(
+            harness, MAP, KindUpgrade(new=lambda kind: UndeclaredWrites(kind.clusters, kind.clock, revision=2))
+        )
 
 
 @dataclass(slots=True)
-class Restless(KubernetesObjectKind):
-    """Sees another object each time."""
+class NeverSettles(KubernetesObjectKind):
+    """Observes another object each time."""
 
-    looks: int = 0
+    observations: int = 0
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
-        """Never the same."""
+        """Another uid for each observation."""
         found = await KubernetesObjectKind.observe(self, location)
         assert isinstance(found, Present)
-        self.looks += 1
-        return replace(found, live=structs.replace(found.live, uid=str(self.looks)), body=str(self.looks))
+        self.observations += 1
+        return replace(found, live=structs.replace(found.live, uid=str(self.observations)), body=str(self.observations))
 
 
-def test_a_kind_that_never_comes_to_rest_is_named(site: Site) -> None:
+def test_a_kind_that_never_settles_is_named(harness: ObjectHarness) -> None:
     with pytest.raises(AssertionError, match="read-only: unsettled"):
-        play_succession(site, MAP, Succession(new=lambda kind: Restless(kind.clusters, kind.clock)))
+        play_upgrade(harness, MAP, KindUpgrade(new=lambda kind: NeverSettles(kind.clusters, kind.clock)))
 
 
-def test_a_kind_that_brings_its_former_self_along_is_tried_on_what_that_made(site: Site) -> None:
-    play_formers(site, MAP, labelling, {1: (LABELS,)})
+def test_a_former_revision_that_a_kind_declares_is_upgraded(harness: ObjectHarness) -> None:
+    play_former_revisions(harness, MAP, adding_label, {1: (LABELS,)})
 
 
-def test_and_fails_when_it_declares_nothing(site: Site) -> None:
+def test_an_undeclared_write_to_objects_of_a_former_revision_is_named(harness: ObjectHarness) -> None:
     with pytest.raises(AssertionError, match=LABELS):
-        play_formers(site, MAP, labelling, {})
+        play_former_revisions(harness, MAP, adding_label, {})

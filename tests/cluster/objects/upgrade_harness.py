@@ -1,4 +1,4 @@
-"""Where KubernetesObjects are upgraded: what one implementation made in a real cluster, another takes over."""
+"""An upgrade of KubernetesObject: objects of one implementation in a real cluster are taken over by another."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,78 +13,78 @@ from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteError
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
-from tests.cluster.objects.site import Site, config_map, deployment
+from tests.cluster.objects.object_harness import ObjectHarness, config_map, deployment
 from tests.engine.upgrades import forget_cookie, take_over
 
-# The kind that is tried here.
+# The kind that is upgraded here.
 KIND: Final = (GROUP, NAME)
-Making: TypeAlias = Callable[[KubernetesObjectKind], AnyKind]
+KindFactory: TypeAlias = Callable[[KubernetesObjectKind], AnyKind]
 
 
 @dataclass(slots=True)
-class Witness:
-    """A tap that puts on record what would change a cluster; rehearsals do not."""
+class WriteRecorder:
+    """An interceptor that records every request that changes a cluster; server-side dry runs do not."""
 
     sent: list[str] = field(default_factory=list)
 
     def on_request(self, request: HttpRequest) -> HttpResponse | None:
-        """See Tap."""
+        """See HttpInterceptor."""
         if request.method not in ("GET", "HEAD") and not is_server_dry_run(request):
             self.sent.append(f"{request.method} {request.url}")
         return None
 
     def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-        """See Tap."""
+        """See HttpInterceptor."""
         return answer
 
     def on_error(self, request: HttpRequest, error: RemoteError) -> None:
-        """See Tap."""
+        """See HttpInterceptor."""
 
 
 @dataclass(slots=True)
 class UpgradeHarness:
-    """One KubernetesObject of a site, and the implementation that looks after it now."""
+    """One KubernetesObject, and the implementation that reconciles it now."""
 
-    site: Site
+    harness: ObjectHarness
     kind: AnyKind
-    witness: Witness = field(default_factory=Witness)
+    recorder: WriteRecorder = field(default_factory=WriteRecorder)
 
     @property
     def ref(self) -> ResourceRef:
         """The resource."""
-        return self.site.ref()
+        return self.harness.ref()
 
     @property
     def engine(self) -> EngineContext:
-        """The world of the implementation."""
-        return replace(self.site.engine, kinds={KIND: self.kind})
+        """The engine with this implementation."""
+        return replace(self.harness.engine, kinds={KIND: self.kind})
 
     @property
     def writes(self) -> list[str]:
-        """What was sent that changes something."""
-        return self.witness.sent
+        """The requests that changed something."""
+        return self.recorder.sent
 
     async def step(self) -> StepOutcome:
         """One step."""
-        with intercepted_by(self.witness):
+        with intercepted_by(self.recorder):
             return await step(self.ref, self.engine)
 
-    # Nothing of this kind takes more than one step, once the object is there.
+    # No object here takes more than one step once it exists.
     go_on = step
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An object to try it on. `said` is what the KubernetesObject says besides, `edited` what a person changes."""
+    """An object to upgrade. `spec` are further fields of its resource, `edited` is a patch of another writer."""
 
     manifest: Any
-    # Where the object is: its plural, name and version.
-    place: tuple[str, str, str]
+    # The plural, name and API version of the object.
+    location: tuple[str, str, str]
     edited: dict[str, Any]
-    # The field that is then to be put back.
+    # The field that is reverted then.
     path: str
-    said: dict[str, Any] = field(default_factory=dict)
-    # What has to be there first.
+    spec: dict[str, Any] = field(default_factory=dict)
+    # The object that has to exist first.
     other: Any = None
 
 
@@ -122,50 +122,50 @@ SUBJECTS: Final[dict[str, Subject]] = {
 }
 
 
-def as_it_is(kind: KubernetesObjectKind) -> AnyKind:
-    """The implementation of today."""
+def current_kind(kind: KubernetesObjectKind) -> AnyKind:
+    """The present implementation."""
     return kind
 
 
 @dataclass(frozen=True, slots=True)
-class Succession:
-    """From one implementation to another. `writes` are the fields that the author of the new one says it sets."""
+class KindUpgrade:
+    """From one implementation to another. `writes` are the fields that the new one is declared to set."""
 
-    old: Making = as_it_is
-    new: Making = as_it_is
+    old: KindFactory = current_kind
+    new: KindFactory = current_kind
     writes: tuple[str, ...] = ()
 
 
-def declare(site: Site, subject: Subject) -> None:
-    """It is declared, and not reconciled yet."""
+def declare(harness: ObjectHarness, subject: Subject) -> None:
+    """Declares it without a step."""
     if subject.other is not None:
-        site.settle(subject.other, "other", waitFor={"field": "data.a"})
-    site.declare(subject.manifest, **subject.said)
+        harness.settle(subject.other, "other", waitFor={"field": "data.a"})
+    harness.declare(subject.manifest, **subject.spec)
 
 
-def settle(site: Site, subject: Subject, making: Making = as_it_is) -> None:
-    """The object is there, made by this implementation."""
-    declare(site, subject)
-    outcome = site.run(UpgradeHarness(site, making(site.kind)).go_on())
+def settle(harness: ObjectHarness, subject: Subject, factory: KindFactory = current_kind) -> None:
+    """Creates the object with this implementation."""
+    declare(harness, subject)
+    outcome = harness.run(UpgradeHarness(harness, factory(harness.kind)).go_on())
     assert isinstance(outcome, Settled), outcome
 
 
-def play_succession(site: Site, subject: Subject, succession: Succession, *, forgets: bool = False) -> None:
-    """Nothing is written by the new implementation but what was declared; whatever is written shows in the cluster.
+def play_upgrade(harness: ObjectHarness, subject: Subject, upgrade: KindUpgrade, *, forgets: bool = False) -> None:
+    """The new implementation writes nothing but the declared fields, and the cluster shows those writes.
 
-    `forgets`: the cookie of the old one is lost on the way.
+    `forgets`: the cookie of the old one is lost before the upgrade.
     """
-    settle(site, subject, succession.old)
-    site.restart()
-    upgrade_harness, before = UpgradeHarness(site, succession.new(site.kind)), version(site, subject)
+    settle(harness, subject, upgrade.old)
+    harness.restart()
+    upgrade_harness, before = UpgradeHarness(harness, upgrade.new(harness.kind)), version(harness, subject)
     if forgets:
-        site.run(forget_cookie(upgrade_harness))
-    site.run(take_over(upgrade_harness, succession.writes))
-    assert (version(site, subject) != before) == bool(succession.writes), "the object was written to"
+        harness.run(forget_cookie(upgrade_harness))
+    harness.run(take_over(upgrade_harness, upgrade.writes))
+    assert (version(harness, subject) != before) == bool(upgrade.writes), "the object was written to"
 
 
-def version(site: Site, subject: Subject) -> str:
-    """Which state of the object is there, by the word of the API server."""
-    live = site.live(*subject.place)
+def version(harness: ObjectHarness, subject: Subject) -> str:
+    """The resource version of the object."""
+    live = harness.live(*subject.location)
     assert live is not None
     return str(live["metadata"]["resourceVersion"])

@@ -1,4 +1,4 @@
-"""A GitOps tool: applies the manifest of a repository again and again, and prunes other labels and annotations."""
+"""A GitOps tool that applies a manifest repeatedly, and prunes other labels and annotations."""
 
 import http.client
 import json
@@ -14,7 +14,7 @@ MANAGER: Final = "gitops"
 
 @dataclass(frozen=True, slots=True)
 class GitOps:
-    """Looks after one bucket, `path` in the cluster's API."""
+    """The tool for one bucket, `path` in the API of the cluster."""
 
     access: Access
     path: str
@@ -22,18 +22,18 @@ class GitOps:
 
     @staticmethod
     def of(access: Access, namespace: str, manifest: Any) -> "GitOps":
-        """The one for `manifest`."""
+        """The tool for `manifest`."""
         name = manifest["metadata"]["name"]
         return GitOps(access, f"/apis/{STORAGE}/namespaces/{namespace}/storagebuckets/{name}", manifest)
 
     @property
     def name(self) -> str:
-        """What the bucket is called."""
+        """The name of the bucket."""
         return str(self.manifest["metadata"]["name"])
 
     @property
     def target(self) -> str:
-        """What kubectl calls it."""
+        """The argument for kubectl."""
         return f"storagebucket/{self.name}"
 
     def apply(self) -> Any:
@@ -41,7 +41,7 @@ class GitOps:
         return self._send(f"?fieldManager={MANAGER}&force=true", "application/apply-patch+yaml", self.manifest)
 
     def prune(self) -> Any:
-        """Takes off every annotation and label that the manifest does not have: more than Argo CD and Flux do."""
+        """Removes every annotation and label that is not in the manifest: more than Argo CD and Flux do."""
         now = self.access.call("GET", self.path).body["metadata"]
         foreign = {
             member: {key: None for key in now.get(member, {}) if key not in self.manifest["metadata"].get(member, {})}

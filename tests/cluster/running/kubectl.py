@@ -1,4 +1,4 @@
-"""kubectl as the hand of a user, in one namespace."""
+"""kubectl in one namespace."""
 
 import json
 import os
@@ -14,40 +14,40 @@ from tests.cluster.polling import until
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """The program, the cluster that it speaks to, and the namespace that it means."""
+    """The program, the API server and the namespace."""
 
     program: Path
     access: Access
     namespace: str
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> str:
-        """What it prints; AssertionError with what it complains about."""
+        """The output; AssertionError with the errors when it fails."""
         done = self.run(*arguments, stdin=stdin)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def run(self, *arguments: str, stdin: str | None = None, editor: str = "") -> "subprocess.CompletedProcess[str]":
-        """How it ended. `editor` is the command that its user edits with."""
+        """The completed process. `editor` is the command for `kubectl edit`."""
         place = (f"--kubeconfig={self.access.kubeconfig}", f"--namespace={self.namespace}")
         command, environment = [str(self.program), *place, *arguments], {**os.environ, "KUBE_EDITOR": editor}
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, env=environment)
 
     def apply(self, *manifests: Any) -> None:
-        """`kubectl apply`, as people type it."""
+        """`kubectl apply` of the manifests."""
         self("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
 
     def get(self, target: str) -> Any:
-        """The object as it is, `KIND/NAME`; None when it is not there."""
+        """The object `KIND/NAME`; None when there is none."""
         text = self("get", target, "--ignore-not-found", "--show-managed-fields", "-o", "json")
         return json.loads(text) if text else None
 
     def until_ready(self, *targets: str) -> None:
-        """`kubectl wait`, as people type it."""
+        """`kubectl wait` for the condition Ready."""
         self("wait", "--for=condition=Ready", *targets, "--timeout=240s")
 
 
 def install_kinds(access: Access, program: Path) -> None:
-    """Our kinds are served when this returns."""
+    """Applies our CustomResourceDefinitions, and returns when they are served."""
     found = list(definitions().values())
     kubectl = Kubectl(program, access, "default")
     kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": found}))

@@ -1,4 +1,4 @@
-"""A way to an API server that counts who asks for what, and can be made a bad one."""
+"""A proxy to an API server that records requests and injects network faults."""
 
 import asyncio
 import random
@@ -14,13 +14,13 @@ from aiohttp import web
 from setpoint.clients.http import SocketFactory
 from tests.cluster.access import Access
 
-# What belongs to one connection, or is ours to say.
-_NOT_PASSED_ON: Final = {"host", "authorization", "connection", "transfer-encoding", "content-length", "keep-alive"}
+# Headers of one connection, and those that the proxy sets itself.
+_NOT_FORWARDED: Final = {"host", "authorization", "connection", "transfer-encoding", "content-length", "keep-alive"}
 
 
 @dataclass(slots=True)
-class Asked:
-    """A request, and the status it was answered with; 0 until its end, and for ever when it was cut off."""
+class ProxiedRequest:
+    """A request and the status of its response; 0 before the end of the response, and when it was cut off."""
 
     method: str
     path: str
@@ -29,22 +29,22 @@ class Asked:
     status: int = 0
 
     @property
-    def is_about_leases(self) -> bool:
-        """Whether it only renews a lease."""
+    def is_for_lease(self) -> bool:
+        """Whether it reads or writes leases."""
         return "/leases" in self.path
 
     @property
     def is_watch(self) -> bool:
-        """Whether its answer goes on for ever."""
+        """Whether it is a watch."""
         return "watch=true" in self.query
 
 
-# What becomes of a request instead of being passed on; None to pass it on.
+# The response to a request instead of forwarding it; None to forward it.
 NetworkFault: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse | None]]
 
 
 async def no_fault(_: web.BaseRequest) -> web.StreamResponse | None:
-    """Everything is passed on."""
+    """Every request is forwarded."""
     return None
 
 
@@ -53,26 +53,29 @@ def _never(_: web.BaseRequest) -> bool:
 
 
 class Proxy:
-    """Speaks plain HTTP on one side, and to the API server as its administrator on the other."""
+    """Serves plain HTTP, and forwards requests to the API server as the administrator."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self.asked: list[Asked] = []
+        # All requests but those for leases.
+        self.requests: list[ProxiedRequest] = []
         self.fault: NetworkFault = no_fault
-        # Whether a request is carried out, and its response is lost.
-        self.loses_answer: Callable[[web.BaseRequest], bool] = _never
+        # Whether a request is forwarded, and its response is lost.
+        self.loses_response: Callable[[web.BaseRequest], bool] = _never
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
         self._sockets = SocketFactory()
         self._open: dict[int, web.BaseRequest] = {}
+        # The watches whose events are delayed until it is set, by the last part of their path.
+        self._held_watches: dict[str, asyncio.Event] = {}
         self.url = ""
 
     async def start(self) -> None:
-        """Listens."""
+        """Starts to listen."""
         connector = aiohttp.TCPConnector(ssl=self._access.tls(), limit=0, socket_factory=self._sockets)
-        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=_NO_END)
+        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=_NO_TIMEOUT)
         self._runner = web.ServerRunner(
-            # Who does not wait for an answer any more is not to keep the API server waiting either.
+            # A client that disconnects cancels its request to the API server.
             web.Server(self._respond, handler_cancellation=True),
             shutdown_timeout=0.1,
         )
@@ -81,7 +84,7 @@ class Proxy:
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def stop(self) -> None:
-        """Ends every connection."""
+        """Closes every connection."""
         assert self._runner is not None
         assert self._session is not None
         self.cut()
@@ -101,8 +104,16 @@ class Proxy:
         file.write_text(yaml.safe_dump(content), encoding="utf-8")
         return file
 
+    def hold_watches(self, plural: str) -> None:
+        """Delays all events of watches of these objects."""
+        self._held_watches[plural] = asyncio.Event()
+
+    def release_watches(self, plural: str) -> None:
+        """Delivers the delayed events."""
+        self._held_watches.pop(plural).set()
+
     def cut(self) -> int:
-        """Cuts every connection that waits for an answer, or for the rest of one; how many."""
+        """Aborts every connection with an unfinished response; returns their number."""
         cut = tuple(self._open.values())
         for incoming in cut:
             if incoming.transport is not None:
@@ -111,61 +122,68 @@ class Proxy:
 
     async def _respond(self, incoming: web.BaseRequest) -> web.StreamResponse:
         url = incoming.rel_url
-        asked = Asked(incoming.method, url.raw_path, url.raw_query_string, incoming.headers.get("Accept", ""))
-        self.asked.append(asked)
+        request = ProxiedRequest(
+            incoming.method, url.raw_path, url.raw_query_string, incoming.headers.get("Accept", "")
+        )
+        # Leases are renewed all the time.
+        if not request.is_for_lease:
+            self.requests.append(request)
         self._open[id(incoming)] = incoming
         try:
             answer = await self.fault(incoming)
-            if answer is None and self.loses_answer(incoming):
-                await self._carried_out(incoming)
+            if answer is None and self.loses_response(incoming):
+                await self._execute(incoming)
                 answer = await cut_off(incoming)
-            answer = answer or await self._passed_on(incoming)
-            asked.status = answer.status
+            answer = answer or await self._forward(incoming)
+            request.status = answer.status
             return answer
         except (aiohttp.ClientError, OSError):
-            # As if the connection had been cut: the client has to find out.
+            # The client sees an aborted connection.
             if incoming.transport is not None:
                 incoming.transport.abort()
             return web.Response(status=502)
         finally:
             del self._open[id(incoming)]
 
-    async def _carried_out(self, incoming: web.BaseRequest) -> None:
+    async def _execute(self, incoming: web.BaseRequest) -> None:
         async with self._sent(incoming, await incoming.read()) as found:
             await found.read()
 
-    async def _passed_on(self, incoming: web.BaseRequest) -> web.StreamResponse:
+    async def _forward(self, incoming: web.BaseRequest) -> web.StreamResponse:
         async with self._sent(incoming, await incoming.read()) as found:
-            kept = {name: text for name, text in found.headers.items() if name.lower() not in _NOT_PASSED_ON}
+            kept = {name: text for name, text in found.headers.items() if name.lower() not in _NOT_FORWARDED}
             answer = web.StreamResponse(status=found.status, headers=kept)
             await answer.prepare(incoming)
+            plural = incoming.rel_url.raw_path.rpartition("/")[2]
             async for piece in found.content.iter_any():
+                if (held := self._held_watches.get(plural)) and "watch=true" in incoming.rel_url.raw_query_string:
+                    await held.wait()
                 await answer.write(piece)
             await answer.write_eof()
         return answer
 
     def _sent(self, incoming: web.BaseRequest, body: bytes) -> "aiohttp.client._RequestContextManager":
         assert self._session is not None
-        headers = {name: text for name, text in incoming.headers.items() if name.lower() not in _NOT_PASSED_ON}
+        headers = {name: text for name, text in incoming.headers.items() if name.lower() not in _NOT_FORWARDED}
         url = f"{self._access.url}{incoming.rel_url.raw_path_qs}"
         return self._session.request(incoming.method, url, headers=headers, data=body or None)
 
 
-_NO_END: Final = aiohttp.ClientTimeout(total=None)
+_NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
 
 
 # --- Network faults ---------------------------------------------------------------------------------------------------
 
 
 async def cut_off(incoming: web.BaseRequest) -> web.StreamResponse | None:
-    """No client gets a response."""
+    """Aborts the connection."""
     assert incoming.transport is not None
     incoming.transport.abort()
     return web.Response(status=502)
 
 
 def slow(seconds: float) -> NetworkFault:
-    """Everything takes so much longer."""
+    """Every request takes so much longer."""
 
     async def delay(_: web.BaseRequest) -> web.StreamResponse | None:
         await asyncio.sleep(seconds)
@@ -174,8 +192,8 @@ def slow(seconds: float) -> NetworkFault:
     return delay
 
 
-def too_many(retry_after: int) -> NetworkFault:
-    """429 to everything, as an API server says it that has too much to do."""
+def too_many_requests(retry_after: int) -> NetworkFault:
+    """429 for every request, like an overloaded API server."""
 
     async def refuse(_: web.BaseRequest) -> web.StreamResponse | None:
         answer = _status(429, "TooManyRequests", "too many requests, please try again later")
@@ -186,7 +204,7 @@ def too_many(retry_after: int) -> NetworkFault:
 
 
 async def no_events(incoming: web.BaseRequest) -> web.StreamResponse | None:
-    """403 to new Events, as an API server says it in a namespace that is being deleted."""
+    """403 for new Events, like an API server for a namespace that is being deleted."""
     if incoming.method == "POST" and incoming.rel_url.raw_path.endswith("/events"):
         return _status(403, "Forbidden", "unable to create new content in namespace because it is being terminated")
     return None
@@ -197,8 +215,8 @@ def _status(code: int, reason: str, message: str) -> web.Response:
     return web.json_response({**status, "reason": reason, "message": message}, status=code)
 
 
-def now_and_then(fault: NetworkFault, part: float) -> NetworkFault:
-    """Faults for that part of all requests, drawn."""
+def sometimes(fault: NetworkFault, part: float) -> NetworkFault:
+    """The fault for that share of all requests, at random."""
     draw = random.Random(1)
 
     async def change(incoming: web.BaseRequest) -> web.StreamResponse | None:
@@ -207,7 +225,7 @@ def now_and_then(fault: NetworkFault, part: float) -> NetworkFault:
     return change
 
 
-def lost_answers(part: float) -> Callable[[web.BaseRequest], bool]:
-    """That part of all writes is carried out, and their answers do not arrive."""
+def lost_responses(part: float) -> Callable[[web.BaseRequest], bool]:
+    """That share of all writes is forwarded, and their responses are lost."""
     draw = random.Random(1)
     return lambda incoming: incoming.method != "GET" and draw.random() < part

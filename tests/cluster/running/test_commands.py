@@ -1,116 +1,116 @@
-"""The commands of `setpoint` on resources in a cluster, with a running controller and without."""
+"""Commands on resources in a cluster, with and without a running controller."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from tests.cluster.access import ADMIN
+from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.manifests import bucket, bucket_path
-from tests.cluster.running.site import Site
 
 NO_CONTROLLER = "no controller is running for this cluster"
 
 
-def _written(site: Site, manifest: Any) -> str:
-    """The file that a manifest is in; in the namespace of the site."""
-    metadata = {**manifest["metadata"], "namespace": site.kubectl.namespace}
-    file = Path(site.folder, f"{metadata['name']}.json")
+def _written(harness: ControllerHarness, manifest: Any) -> str:
+    """The file of a manifest, with the namespace of the harness."""
+    metadata = {**manifest["metadata"], "namespace": harness.kubectl.namespace}
+    file = Path(harness.folder, f"{metadata['name']}.json")
     file.write_text(json.dumps({**manifest, "metadata": metadata}), encoding="utf-8")
     return str(file)
 
 
-def _said(site: Site, *arguments: str, user: str = ADMIN) -> tuple[int, str]:
-    """The exit code, and what was printed, without the name of the namespace."""
-    done = site.setpoint(*arguments, user=user)
-    return done.returncode, (done.stdout + done.stderr).replace(site.kubectl.namespace, "here")
+def _printed(harness: ControllerHarness, *arguments: str, user: str = ADMIN) -> tuple[int, str]:
+    """The exit code and the output, in which the namespace is called `here`."""
+    done = harness.setpoint(*arguments, user=user)
+    return done.returncode, (done.stdout + done.stderr).replace(harness.kubectl.namespace, "here")
 
 
-def test_a_life_by_commands_alone(busy_site: Site) -> None:
-    site, place = busy_site, ("-n", busy_site.kubectl.namespace)
-    file = _written(site, bucket("by-hand"))
+def test_a_resource_is_planned_applied_shown_and_deleted_by_commands(shared_harness: ControllerHarness) -> None:
+    harness, place = shared_harness, ("-n", shared_harness.kubectl.namespace)
+    file = _written(harness, bucket("by-hand"))
 
-    assert _said(site, "plan", "-f", file)[0] == 2
-    assert _said(site, "apply", "-f", file) == (0, "StorageBucket here/by-hand created\n")
-    assert _said(site, "plan", "-f", file)[0] == 0
-    assert _said(site, "plan", "StorageBucket/by-hand", *place)[0] == 0
-    assert "True    UpToDate" in _said(site, "get", "StorageBucket/by-hand", *place)[1]
-    assert "created with spec.location" in _said(site, "events", "StorageBucket/by-hand", *place)[1]
-    code, explained = _said(site, "explain", "StorageBucket/by-hand", *place)
+    assert _printed(harness, "plan", "-f", file)[0] == 2
+    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/by-hand created\n")
+    assert _printed(harness, "plan", "-f", file)[0] == 0
+    assert _printed(harness, "plan", "StorageBucket/by-hand", *place)[0] == 0
+    assert "True    UpToDate" in _printed(harness, "get", "StorageBucket/by-hand", *place)[1]
+    assert "created with spec.location" in _printed(harness, "events", "StorageBucket/by-hand", *place)[1]
+    code, explained = _printed(harness, "explain", "StorageBucket/by-hand", *place)
     assert code == 0
     assert '  wrote: create\n    spec.location: unset → "EU" (spec)\n' in explained
     assert "next look: by the running process, at the latest" in explained
-    assert _said(site, "delete", "-f", file) == (0, "StorageBucket here/by-hand deleted\n")
-    assert site.live(bucket_path("by-hand")) is None
+    assert _printed(harness, "delete", "-f", file) == (0, "StorageBucket here/by-hand deleted\n")
+    assert harness.live(bucket_path("by-hand")) is None
 
 
-def test_what_drifted_is_put_back_when_asked_for(busy_site: Site) -> None:
-    file = _written(busy_site, bucket("astray"))
-    _said(busy_site, "apply", "-f", file)
-    busy_site.in_cloud(lambda cloud: cloud.edit("/b/astray", {"website": {"mainPageSuffix": "index.html"}}))
-    planned = _said(busy_site, "plan", "-f", file)[0]
-    reconciled = _said(busy_site, "reconcile", "-f", file)
+def test_reconcile_reverts_drift(shared_harness: ControllerHarness) -> None:
+    file = _written(shared_harness, bucket("astray"))
+    _printed(shared_harness, "apply", "-f", file)
+    shared_harness.in_cloud(lambda cloud: cloud.edit("/b/astray", {"website": {"mainPageSuffix": "index.html"}}))
+    planned = _printed(shared_harness, "plan", "-f", file)[0]
+    reconciled = _printed(shared_harness, "reconcile", "-f", file)
 
     assert (planned, reconciled) == (2, (0, "StorageBucket here/astray updated\n"))
-    assert "website" not in busy_site.live(bucket_path("astray"))
+    assert "website" not in shared_harness.live(bucket_path("astray"))
 
 
-def test_an_apply_that_says_nothing_new_asks_for_a_look(busy_site: Site) -> None:
-    file = _written(busy_site, bucket("again"))
-    _said(busy_site, "apply", "-f", file)
-    unchanged = _said(busy_site, "apply", "-f", file)
-    busy_site.in_cloud(lambda cloud: cloud.edit("/b/again", {"website": {"mainPageSuffix": "index.html"}}))
+def test_an_unchanged_apply_requests_a_reconcile(shared_harness: ControllerHarness) -> None:
+    file = _written(shared_harness, bucket("again"))
+    _printed(shared_harness, "apply", "-f", file)
+    unchanged = _printed(shared_harness, "apply", "-f", file)
+    shared_harness.in_cloud(lambda cloud: cloud.edit("/b/again", {"website": {"mainPageSuffix": "index.html"}}))
 
     assert unchanged == (0, "StorageBucket here/again unchanged\n")
-    assert _said(busy_site, "apply", "-f", file) == (0, "StorageBucket here/again updated\n")
+    assert _printed(shared_harness, "apply", "-f", file) == (0, "StorageBucket here/again updated\n")
 
 
-def test_without_permission_for_leases_a_controller_is_assumed(busy_site: Site) -> None:
+def test_without_permission_for_leases_a_controller_is_assumed(shared_harness: ControllerHarness) -> None:
     kinds = "kbsconfigs,kubernetesobjects,sqldatabases,sqlinstances,sqlusers,storagebuckets,trusteeconfigs"
     verbs = "--verb=get,list,watch,create,patch,delete"
-    busy_site.kubectl("create", "role", "author", verbs, f"--resource={kinds}")
-    busy_site.kubectl("create", "rolebinding", "author", "--role=author", "--user=alice")
-    file = _written(busy_site, bucket("of-alice"))
+    shared_harness.kubectl("create", "role", "author", verbs, f"--resource={kinds}")
+    shared_harness.kubectl("create", "rolebinding", "author", "--role=author", "--user=alice")
+    file = _written(shared_harness, bucket("of-alice"))
 
-    assert _said(busy_site, "apply", "-f", file, user="alice") == (0, "StorageBucket here/of-alice created\n")
-    assert _said(busy_site, "delete", "-f", file, user="alice") == (0, "StorageBucket here/of-alice deleted\n")
+    assert _printed(shared_harness, "apply", "-f", file, user="alice") == (0, "StorageBucket here/of-alice created\n")
+    assert _printed(shared_harness, "delete", "-f", file, user="alice") == (0, "StorageBucket here/of-alice deleted\n")
 
 
-def test_what_belongs_to_another_namespace_than_the_store_is_refused(busy_site: Site) -> None:
-    file = Path(busy_site.folder, "nowhere.json")
+def test_a_resource_of_another_namespace_than_the_store_is_refused(shared_harness: ControllerHarness) -> None:
+    file = Path(shared_harness.folder, "nowhere.json")
     file.write_text(json.dumps(bucket("nowhere")), encoding="utf-8")
 
-    code, printed = _said(busy_site, "apply", "-f", str(file))
+    code, printed = _printed(shared_harness, "apply", "-f", str(file))
 
     assert code == 1
     assert "StorageBucket default/nowhere: this store is the namespace here alone" in printed
 
 
-def test_without_a_process_it_is_on_record_and_waits(site: Site) -> None:
-    file, place = _written(site, bucket("alone")), ("-n", site.kubectl.namespace)
+def test_without_a_controller_a_resource_is_stored_and_waits(harness: ControllerHarness) -> None:
+    file, place = _written(harness, bucket("alone")), ("-n", harness.kubectl.namespace)
 
     for command in (("apply", "-f", file), ("reconcile", "StorageBucket/alone", *place)):
-        code, printed = _said(site, *command)
+        code, printed = _printed(harness, *command)
         assert (code, printed.startswith(NO_CONTROLLER)) == (3, True)
         assert "run `setpoint --store kubernetes run`, or `setpoint install`" in printed
-    assert _said(site, "plan", "-f", file)[0] == 2
-    assert "Unknown   NotLookedAt" in _said(site, "get", *place)[1]
-    assert "no step has been taken yet" in _said(site, "explain", "StorageBucket/alone", *place)[1]
+    assert _printed(harness, "plan", "-f", file)[0] == 2
+    assert "Unknown   NotLookedAt" in _printed(harness, "get", *place)[1]
+    assert "no step has been taken yet" in _printed(harness, "explain", "StorageBucket/alone", *place)[1]
 
-    site.process()
-    site.kubectl.until_ready("storagebucket/alone")
-    assert _said(site, "apply", "-f", file) == (0, "StorageBucket here/alone unchanged\n")
+    harness.start_controller()
+    harness.kubectl.until_ready("storagebucket/alone")
+    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/alone unchanged\n")
 
 
-def test_a_deletion_without_a_process_hangs_until_there_is_one(site: Site) -> None:
-    file = _written(site, bucket("hanging"))
-    process = site.process()
-    _said(site, "apply", "-f", file)
+def test_a_deletion_without_a_controller_waits_for_one(harness: ControllerHarness) -> None:
+    file = _written(harness, bucket("hanging"))
+    process = harness.start_controller()
+    _printed(harness, "apply", "-f", file)
     process.stop()
 
-    code, printed = _said(site, "delete", "-f", file)
+    code, printed = _printed(harness, "delete", "-f", file)
     assert (code, printed.startswith(NO_CONTROLLER)) == (3, True)
-    assert site.kubectl.get("storagebucket/hanging")["metadata"]["deletionTimestamp"]
+    assert harness.kubectl.get("storagebucket/hanging")["metadata"]["deletionTimestamp"]
 
     process.start()
-    site.kubectl("wait", "storagebucket/hanging", "--for=delete", "--timeout=240s")
-    assert site.live(bucket_path("hanging")) is None
+    harness.kubectl("wait", "storagebucket/hanging", "--for=delete", "--timeout=240s")
+    assert harness.live(bucket_path("hanging")) is None

@@ -2,53 +2,33 @@
 
 from typing import Any
 
-from setpoint.engine.requeue import jittered_resync
-from setpoint.engine.resource import ResourceRef
 from tests.cluster.polling import until
+from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.gitops import GitOps
-from tests.cluster.running.manifests import bucket, bucket_path
-from tests.cluster.running.site import Site
+from tests.cluster.running.manifests import bucket, bucket_path, quickly_resynced
 
 COOKIE = "cnrm.cloud.google.com/last-changed-cookie"
 IN_ANNOTATIONS = ("--cookie-location", "annotation")
 ROUNDS = 20
 FEW_ROUNDS = 3
+# A resync takes half a second.
+ROUNDS_PER_RESYNC = 5
 
 
-def _begin(site: Site, before: tuple[str, ...] = ()) -> GitOps:
-    """A process that reconciles a bucket twice a second, which another field manager keeps applying."""
-    site.process(before=before)
-    manifest = bucket(_looked_at_often(site.kubectl.namespace), reconcile_interval_in_seconds="1")
-    tool = GitOps.of(site.kubectl.access, site.kubectl.namespace, manifest)
+def _start(harness: ControllerHarness, before: tuple[str, ...] = ()) -> GitOps:
+    """A controller that reconciles a bucket twice a second, and a GitOps tool that applies it."""
+    harness.start_controller(before=before)
+    manifest = bucket(quickly_resynced(harness.kubectl.namespace), reconcile_interval_in_seconds="1")
+    tool = GitOps.of(harness.kubectl.access, harness.kubectl.namespace, manifest)
     tool.apply()
-    site.kubectl.until_ready(tool.target)
-    _until_looked_at(site, tool)
+    harness.kubectl.until_ready(tool.target)
+    harness.until_observed(bucket_path(tool.name))
     return tool
 
 
-def _looked_at_often(namespace: str) -> str:
-    """The name of a bucket whose looks are as close together as they may be with an interval of a second."""
-
-    def pause(name: str) -> float:
-        return jittered_resync(ResourceRef("storage.cnrm.cloud.google.com", "StorageBucket", namespace, name), 1)
-
-    return min((f"watched-{number}" for number in range(100)), key=pause)
-
-
-def _until_looked_at(site: Site, tool: GitOps) -> None:
-    """Returns when the bucket has been looked at once more."""
-
-    def looks() -> int:
-        path = bucket_path(tool.name)
-        return site.in_cloud(lambda cloud: sum(one.path == path for one in cloud.journal.entries))
-
-    before = looks()
-    until(lambda: looks() > before)
-
-
-def _writes(site: Site, tool: GitOps) -> list[tuple[str, str]]:
-    """What processes asked the cluster to change."""
-    return [(one.method, one.path.rpartition(tool.name)[2]) for one in site.asked() if one.method != "GET"]
+def _writes(harness: ControllerHarness, tool: GitOps) -> list[tuple[str, str]]:
+    """The writes of controllers to the cluster."""
+    return [(one.method, one.path.rpartition(tool.name)[2]) for one in harness.requests() if one.method != "GET"]
 
 
 def _without_managers(tree: Any) -> Any:
@@ -56,48 +36,49 @@ def _without_managers(tree: Any) -> Any:
     return {**tree, "metadata": metadata}
 
 
-def test_a_tool_that_applies_and_prunes_again_and_again_changes_nothing(site: Site) -> None:
-    tool = _begin(site)
-    settled, asked = _without_managers(tool.prune()), len(site.asked())
-    written = site.in_cloud(lambda cloud: len(cloud.written))
+def test_a_tool_that_applies_and_prunes_repeatedly_changes_nothing(harness: ControllerHarness) -> None:
+    tool = _start(harness)
+    settled, requests = _without_managers(tool.prune()), len(harness.requests())
+    written = harness.in_cloud(lambda cloud: len(cloud.written))
 
     seen = []
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         tool.apply()
         seen.append(_without_managers(tool.prune()))
-        _until_looked_at(site, tool)
+        if number % ROUNDS_PER_RESYNC == 0:
+            harness.until_observed(bucket_path(tool.name))
 
     assert seen == [settled] * ROUNDS
     assert settled["status"]["lastModifiedCookie"]
     assert [condition["type"] for condition in settled["status"]["conditions"]] == ["Ready"]
-    assert site.asked()[asked:] == []
-    assert site.in_cloud(lambda cloud: len(cloud.written)) == written == 1
+    assert harness.requests()[requests:] == []
+    assert harness.in_cloud(lambda cloud: len(cloud.written)) == written == 1
 
 
-def test_a_cookie_in_an_annotation_outlives_a_tool_that_only_applies(site: Site) -> None:
-    tool = _begin(site, IN_ANNOTATIONS)
-    settled, written = _without_managers(tool.apply()), _writes(site, tool)
+def test_a_cookie_in_an_annotation_survives_a_tool_that_only_applies(harness: ControllerHarness) -> None:
+    tool = _start(harness, IN_ANNOTATIONS)
+    settled, written = _without_managers(tool.apply()), _writes(harness, tool)
 
     for _ in range(FEW_ROUNDS):
         assert _without_managers(tool.apply()) == settled
-        _until_looked_at(site, tool)
+        harness.until_observed(bucket_path(tool.name))
 
     assert settled["metadata"]["annotations"][COOKIE]
     assert "lastModifiedCookie" not in settled["status"]
-    assert _writes(site, tool) == written
+    assert _writes(harness, tool) == written
 
 
-def test_a_cookie_in_an_annotation_that_is_pruned_is_written_again_once_by_the_next_look(site: Site) -> None:
-    tool = _begin(site, IN_ANNOTATIONS)
-    settled, written = tool.apply(), _writes(site, tool)
+def test_a_pruned_cookie_annotation_is_written_again_once_by_the_next_step(harness: ControllerHarness) -> None:
+    tool = _start(harness, IN_ANNOTATIONS)
+    settled, written = tool.apply(), _writes(harness, tool)
 
     for _ in range(FEW_ROUNDS):
         assert COOKIE not in tool.prune()["metadata"]["annotations"]
-        until(lambda: COOKIE in site.kubectl.get(tool.target)["metadata"]["annotations"])
-        _until_looked_at(site, tool)
+        until(lambda: COOKIE in harness.kubectl.get(tool.target)["metadata"]["annotations"])
+        harness.until_observed(bucket_path(tool.name))
 
-    now = site.kubectl.get(tool.target)
+    now = harness.kubectl.get(tool.target)
     assert now["metadata"]["annotations"] == settled["metadata"]["annotations"]
     assert now["status"] == settled["status"]
-    assert _writes(site, tool)[len(written) :] == [("PATCH", "")] * FEW_ROUNDS
-    assert [one.method for one in site.in_cloud(lambda cloud: tuple(cloud.written))] == ["POST"]
+    assert _writes(harness, tool)[len(written) :] == [("PATCH", "")] * FEW_ROUNDS
+    assert [one.method for one in harness.in_cloud(lambda cloud: tuple(cloud.written))] == ["POST"]

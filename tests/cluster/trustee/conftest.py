@@ -1,4 +1,4 @@
-"""Where the stories of Trustee take place."""
+"""A cluster with a running controller for TrusteeConfig and KbsConfig."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,20 +16,20 @@ from tests.cluster.trustee.trustee_namespace import TrusteeNamespace
 def trustee_cluster(
     cluster_assets: Assets, kubectl_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TrusteeCluster]:
-    """A cluster of our own, all of it looked after: on one that is shared there would be others' resources."""
-    folder = tmp_path_factory.mktemp("estate")
+    """An API server of its own: the controller reconciles all namespaces, which the shared one cannot offer."""
+    folder = tmp_path_factory.mktemp("trustee")
     with Cluster(cluster_assets, folder, Settings(controllers=CONTROLLERS)) as cluster:
         install_kinds(cluster.access, kubectl_program)
         if cluster.controller_manager is not None:
-            # It looks for new kinds only now and then, and is to collect what ours leave behind from the start.
+            # It discovers new kinds only periodically: after a restart it collects garbage of ours from the start.
             cluster.controller_manager.stop()
             cluster.controller_manager.start()
         with TrusteeCluster(cluster.access, kubectl_program, folder) as trustee_cluster:
             yield trustee_cluster
-            assert trustee_cluster.moved() == []
+            assert trustee_cluster.written_after_settling() == []
 
 
 @pytest.fixture
 def trustee(trustee_cluster: TrusteeCluster) -> TrusteeNamespace:
-    """A namespace of the test's own, and a process that looks after it."""
+    """A namespace of the test's own."""
     return trustee_cluster.new_namespace()

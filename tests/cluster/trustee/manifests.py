@@ -1,4 +1,4 @@
-"""What people declare who run a Trustee."""
+"""Manifests of Trustee."""
 
 import base64
 from typing import Any, Final
@@ -7,7 +7,7 @@ API: Final = "confidentialcontainers.org/v1alpha1"
 
 
 def trustee_config(name: str = "tc", **spec: Any) -> dict[str, Any]:
-    """A TrusteeConfig; Permissive unless it says otherwise."""
+    """A TrusteeConfig; Permissive unless `spec` has another profile."""
     return {"apiVersion": API, "kind": "TrusteeConfig", "metadata": {"name": name}, "spec": _permissive(spec)}
 
 
@@ -29,7 +29,7 @@ def kbs_config(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def tls_secret(name: str, edition: str = "first") -> dict[str, Any]:
-    """A Secret with a key and a certificate, of which only the bytes matter."""
+    """A TLS Secret; key and certificate are arbitrary bytes."""
     data = {"tls.key": encoded(f"{edition} key of {name}"), "tls.crt": encoded(f"{edition} certificate of {name}")}
     return secret(name, "kubernetes.io/tls", **data)
 
@@ -45,7 +45,7 @@ def secret(name: str, type_: str = "Opaque", **data: str) -> dict[str, Any]:
 
 
 def volume(name: str) -> dict[str, Any]:
-    """The PersistentVolume that an administrator makes for IBM Secure Execution."""
+    """A PersistentVolume for IBM Secure Execution."""
     spec = {
         "capacity": {"storage": "100Mi"},
         "accessModes": ["ReadOnlyMany"],
@@ -56,10 +56,10 @@ def volume(name: str) -> dict[str, Any]:
 
 
 def encoded(text: str) -> str:
-    """In base64."""
+    """The text in base64."""
     return base64.b64encode(text.encode()).decode()
 
 
 def decoded(text: str) -> str:
-    """From base64."""
+    """The text from base64."""
     return base64.b64decode(text).decode()

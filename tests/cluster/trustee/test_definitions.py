@@ -1,13 +1,12 @@
-"""The printed definitions of both kinds in a real API server: what they take, fill in and refuse, as upstream's do."""
+"""The CustomResourceDefinitions of both kinds on a real API server accept and refuse what upstream's do."""
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
 import yaml
 
-from soak.fleet.process import SETPOINT
+from tests.cluster.crds.resources import printed_definitions
 from tests.cluster.trustee.manifests import kbs_config, trustee_config
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
 from tests.cluster.trustee.trustee_namespace import TrusteeNamespace
@@ -15,9 +14,8 @@ from tests.cluster.trustee.trustee_namespace import TrusteeNamespace
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    """What `setpoint crds TrusteeConfig KbsConfig` prints."""
-    command = [SETPOINT, "crds", "TrusteeConfig", "KbsConfig"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    """The output of `setpoint crds TrusteeConfig KbsConfig`."""
+    return printed_definitions("TrusteeConfig", "KbsConfig")
 
 
 def _spec(printed: str, kind: str) -> Any:
@@ -25,29 +23,29 @@ def _spec(printed: str, kind: str) -> Any:
     return found
 
 
-def test_they_are_what_the_cluster_has_and_change_nothing(
+def test_applying_them_again_changes_nothing(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace, printed: str
 ) -> None:
     def versions() -> list[Any]:
         names = ("trusteeconfigs.confidentialcontainers.org", "kbsconfigs.confidentialcontainers.org")
         found = [json.loads(trustee.kubectl("get", "crd", name, "-o", "json")) for name in names]
-        return [(one["metadata"]["resourceVersion"], _standing(one)) for one in found]
+        return [(one["metadata"]["resourceVersion"], _conditions(one)) for one in found]
 
     before = versions()
     trustee.kubectl("apply", "--server-side", "-f", "-", stdin=printed)
 
     assert versions() == before
-    assert [standing for _, standing in before] == [{"NamesAccepted": "True", "Established": "True"}] * 2
+    assert [conditions for _, conditions in before] == [{"NamesAccepted": "True", "Established": "True"}] * 2
     trustee.kubectl("apply", "--dry-run=server", "-f", "-", stdin=printed)
-    assert trustee_cluster.keeper.bugs() == []
+    assert trustee_cluster.controller.bugs() == []
 
 
-def _standing(definition: Any) -> dict[str, str]:
+def _conditions(definition: Any) -> dict[str, str]:
     return {one["type"]: one["status"] for one in definition["status"]["conditions"]}
 
 
 @pytest.mark.parametrize(("kind", "plural"), [("TrusteeConfig", "trusteeconfigs"), ("KbsConfig", "kbsconfigs")])
-def test_names_scope_and_status_are_upstreams(printed: str, kind: str, plural: str) -> None:
+def test_names_scope_and_status_are_those_of_upstream(printed: str, kind: str, plural: str) -> None:
     spec = _spec(printed, kind)
 
     assert (spec["group"], spec["names"]["plural"]) == ("confidentialcontainers.org", plural)
@@ -56,14 +54,14 @@ def test_names_scope_and_status_are_upstreams(printed: str, kind: str, plural: s
     assert (version["name"], version["subresources"]) == ("v1alpha1", {"status": {}})
 
 
-def test_the_status_of_a_kbs_config_has_to_say_whether_it_is_ready(printed: str) -> None:
+def test_the_status_of_a_kbs_config_requires_is_ready(printed: str) -> None:
     (version,) = _spec(printed, "KbsConfig")["versions"]
 
     status = version["schema"]["openAPIV3Schema"]["properties"]["status"]
     assert (status["required"], status["properties"]["isReady"]["type"]) == (["isReady"], "boolean")
 
 
-# --- What they take ---------------------------------------------------------------------------------------------------
+# --- Accepted specs ---------------------------------------------------------------------------------------------------
 
 EVERYTHING = kbs_config(
     "own",
@@ -89,14 +87,14 @@ EVERYTHING = kbs_config(
 )
 
 
-def _tried(trustee: TrusteeNamespace, document: Any) -> Any:
-    """What the API server would keep."""
+def _dry_run(trustee: TrusteeNamespace, document: Any) -> Any:
+    """The object that the API server would store."""
     return json.loads(
         trustee.kubectl("create", "--dry-run=server", "-f", "-", "-o", "json", stdin=json.dumps(document))
     )
 
 
-def test_every_field_of_upstream_is_taken(trustee: TrusteeNamespace) -> None:
+def test_every_field_of_upstream_is_accepted(trustee: TrusteeNamespace) -> None:
     custom = {"profile": "custom", "minVersion": "1.2", "maxVersion": "1.3", "ciphers": ["a"], "groups": ["x25519"]}
     whole = trustee_config(
         profileType="Anything",
@@ -107,11 +105,11 @@ def test_every_field_of_upstream_is_taken(trustee: TrusteeNamespace) -> None:
         tlsConfig=custom,
     )
 
-    assert _tried(trustee, whole)["spec"] == whole["spec"]
-    assert _tried(trustee, EVERYTHING)["spec"] == EVERYTHING["spec"]
+    assert _dry_run(trustee, whole)["spec"] == whole["spec"]
+    assert _dry_run(trustee, EVERYTHING)["spec"] == EVERYTHING["spec"]
 
 
-def test_upstreams_sample_is_taken(trustee: TrusteeNamespace) -> None:
+def test_the_sample_of_upstream_is_accepted(trustee: TrusteeNamespace) -> None:
     sample = trustee_config(httpsSpec=None, attestationTokenVerificationSpec={"certificate": "pruned"})
     done = trustee.kubectl.run(
         "create", "--dry-run=server", "--validate=false", "-f", "-", "-o", "json", stdin=json.dumps(sample)
@@ -121,11 +119,11 @@ def test_upstreams_sample_is_taken(trustee: TrusteeNamespace) -> None:
     assert json.loads(done.stdout)["spec"]["attestationTokenVerificationSpec"] == {}
 
 
-def test_a_spec_stays_as_its_author_wrote_it(trustee: TrusteeNamespace) -> None:
-    assert _tried(trustee, trustee_config(tlsConfig={}))["spec"] == trustee_config(tlsConfig={})["spec"]
+def test_no_defaults_are_added_to_a_spec(trustee: TrusteeNamespace) -> None:
+    assert _dry_run(trustee, trustee_config(tlsConfig={}))["spec"] == trustee_config(tlsConfig={})["spec"]
 
 
-# --- What they refuse -------------------------------------------------------------------------------------------------
+# --- Refused specs ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,7 +149,7 @@ def test_a_spec_stays_as_its_author_wrote_it(trustee: TrusteeNamespace) -> None:
         (kbs_config("own", KbsEnvVars={"A": 1}), "spec.KbsEnvVars.A"),
     ],
 )
-def test_what_no_trustee_can_be_is_refused_by_name(trustee: TrusteeNamespace, document: Any, message: str) -> None:
+def test_an_invalid_spec_is_refused_with_the_field(trustee: TrusteeNamespace, document: Any, message: str) -> None:
     done = trustee.kubectl.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(document))
 
     assert done.returncode == 1, done.stdout

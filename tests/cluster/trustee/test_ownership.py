@@ -4,35 +4,35 @@ from typing import Any
 
 from tests.cluster.trustee.manifests import encoded, kbs_config, secret, trustee_config
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
-from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, told
+from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, condition_of
 
 ALL = (TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 
 
 def _owner_uids(trustee: TrusteeNamespace, target: str) -> list[str]:
-    return [one["uid"] for one in trustee.see(target)["metadata"].get("ownerReferences", ())]
+    return [one["uid"] for one in trustee.get(target)["metadata"].get("ownerReferences", ())]
 
 
 def _uid(trustee: TrusteeNamespace, target: str) -> str:
-    return str(trustee.see(target)["metadata"]["uid"])
+    return str(trustee.get(target)["metadata"]["uid"])
 
 
-def test_a_kbs_config_that_was_there_is_adopted_with_its_list(
+def test_an_existing_kbs_config_is_adopted_with_its_secret_resources(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.apply(secret("mine", key=encoded("a key")), kbs_config("tc-kbs-config", kbsSecretResources=["mine"]))
-    trustee.until(KBS, lambda found: told(found, "Ready").status == "False")
+    trustee.until(KBS, lambda found: condition_of(found, "Ready").status == "False")
     uid = _uid(trustee, KBS)
 
     trustee.settle(trustee_config())
 
-    kbs = trustee.see(KBS)
+    kbs = trustee.get(KBS)
     assert (kbs["metadata"]["uid"], _owner_uids(trustee, KBS)) == (uid, [_uid(trustee, TRUSTEE)])
     assert kbs["spec"]["kbsSecretResources"] == ["mine"]
     assert kbs["spec"]["kbsConfigMapName"] == "tc-kbs-config"
     assert kbs["spec"]["KbsEnvVars"] == {"RUST_LOG": "debug"}
-    assert told(trustee.see(TRUSTEE), "Edited").reason == "EditsKept"
-    trustee_cluster.hold(trustee, *ALL)
+    assert condition_of(trustee.get(TRUSTEE), "Edited").reason == "EditsKept"
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
 def test_a_kbs_config_of_another_owner_is_left_alone_with_an_event(
@@ -45,18 +45,18 @@ def test_a_kbs_config_of_another_owner_is_left_alone_with_an_event(
     trustee.apply(theirs)
 
     trustee.apply(trustee_config())
-    said = trustee.until_told(TRUSTEE, "Ready", "DependencyInvalid")
+    condition = trustee.until_condition(TRUSTEE, "Ready", "DependencyInvalid")
 
-    assert said.message.replace(trustee.namespace, "here") == (
+    assert condition.message.replace(trustee.namespace, "here") == (
         "KbsConfig here/tc-kbs-config belongs to ConfigMap here/someone: delete it there, or give this one another name"
     )
-    assert trustee.see(KBS)["spec"] == {"kbsSecretResources": ["theirs"]}
+    assert trustee.get(KBS)["spec"] == {"kbsSecretResources": ["theirs"]}
     assert _owner_uids(trustee, KBS) == [owner["uid"]]
-    assert trustee.until_noted(TRUSTEE, "DependencyInvalid")["type"] == "Warning"
-    trustee_cluster.hold(trustee, TRUSTEE, KBS)
+    assert trustee.until_event(TRUSTEE, "DependencyInvalid")["type"] == "Warning"
+    trustee_cluster.expect_no_more_writes(trustee, TRUSTEE, KBS)
 
 
-def test_a_foreign_secret_with_our_name_is_not_changed(
+def test_an_existing_secret_of_the_same_name_is_not_changed(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.apply(secret("attestation-status", status=encoded("mine")))
@@ -65,28 +65,26 @@ def test_a_foreign_secret_with_our_name_is_not_changed(
     trustee.settle(trustee_config())
 
     assert trustee.version("secret/attestation-status") == before
-    trustee_cluster.hold(trustee, *ALL, "secret/attestation-status")
+    trustee_cluster.expect_no_more_writes(trustee, *ALL, "secret/attestation-status")
 
 
-def test_two_namespaces_have_nothing_to_do_with_each_other(
-    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
-) -> None:
+def test_namespaces_are_independent(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
     other = trustee_cluster.new_namespace()
     trustee.settle(trustee_config())
     other.settle(trustee_config())
 
     trustee.patch(KBS, spec={"KbsDeploymentSpec": {"replicas": 2}})
     trustee.until(DEPLOYMENT, lambda found: found["spec"]["replicas"] == 2)
-    other.bring_up()
+    other.report_replicas()
     other.until(TRUSTEE, lambda found: found["status"].get("isReady") is True)
 
-    assert other.see(DEPLOYMENT)["spec"]["replicas"] == 1
-    assert "isReady" not in trustee.see(TRUSTEE)["status"]
-    trustee_cluster.hold(trustee, *ALL)
-    trustee_cluster.hold(other, *ALL)
+    assert other.get(DEPLOYMENT)["spec"]["replicas"] == 1
+    assert "isReady" not in trustee.get(TRUSTEE)["status"]
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
+    trustee_cluster.expect_no_more_writes(other, *ALL)
 
 
-def test_a_second_one_in_a_namespace_is_told_whose_the_pods_are(
+def test_a_second_trustee_in_a_namespace_reports_the_owner_of_the_deployment(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config())
@@ -94,19 +92,19 @@ def test_a_second_one_in_a_namespace_is_told_whose_the_pods_are(
 
     trustee.apply(trustee_config("second"))
     second = "kbsconfig/second-kbs-config"
-    said = trustee.until_told(second, "Ready", "DependencyInvalid")
+    condition = trustee.until_condition(second, "Ready", "DependencyInvalid")
 
-    assert said.message.replace(trustee.namespace, "here") == (
+    assert condition.message.replace(trustee.namespace, "here") == (
         "Deployment here/trustee-deployment belongs to KbsConfig here/tc-kbs-config: "
         "delete it there, or give this one another name"
     )
-    trustee.until("trusteeconfig/second", lambda found: said.message in told(found, "Ready").message)
-    assert trustee.see(second)["status"]["isReady"] is False
+    trustee.until("trusteeconfig/second", lambda found: condition.message in condition_of(found, "Ready").message)
+    assert trustee.get(second)["status"]["isReady"] is False
     assert _specs(trustee) == before
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL, second, "trusteeconfig/second", "secret/attestation-status")
+    trustee_cluster.expect_no_more_writes(trustee, *ALL, second, "trusteeconfig/second", "secret/attestation-status")
 
 
 def _specs(trustee: TrusteeNamespace) -> Any:
-    children = {target: trustee.see(target) for target in (KBS, DEPLOYMENT, SERVICE, "secret/attestation-status")}
+    children = {target: trustee.get(target) for target in (KBS, DEPLOYMENT, SERVICE, "secret/attestation-status")}
     return {target: (found["metadata"]["uid"], found.get("spec")) for target, found in children.items()}

@@ -1,4 +1,4 @@
-"""What a new implementation of an owner does to what an old one made in a real cluster, which fills in some of it."""
+"""Upgrades of owners on children that an old implementation created in a real cluster, which adds defaults."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.engine.owners.settings import Scenario
 from tests.engine.owners.upgrading import CLAIMS, Claim, Upgrade, otherwise, play_upgrade, with_another
 from tests.scenarios.served_kinds import empty, serve_kinds
 
-# Those that the application has: the others are no kinds that a cluster could serve.
+# The owners of the application: a cluster cannot serve those of tests.
 OURS = {(one.group, one.name) for one in owners()}
 ON_A_CLUSTER = [one for one in FIXTURES if (one.owner.group, one.owner.name) in OURS]
 every_owner = pytest.mark.parametrize("fixture", ON_A_CLUSTER, ids=str)
@@ -32,20 +32,20 @@ DEFAULTS = (
 
 @pytest.fixture(scope="module")
 def cluster(api_server: Access) -> Access:
-    """A cluster that serves our kinds, with no controller but the tests."""
+    """The shared API server, which serves our kinds."""
     serve_kinds(api_server)
     return api_server
 
 
 @pytest.fixture
 def emptied(cluster: Access, namespace: str) -> Iterator[str]:
-    """A namespace in which nothing of ours is left in the end."""
+    """A namespace that is emptied after the test."""
     yield namespace
     empty(cluster, namespace)
 
 
 def play(scenario: Scenario, fixture: OwnerFixture, cluster: Access, namespace: str) -> None:
-    """Plays it in a world that is kept in the cluster."""
+    """Runs a scenario with the store in the cluster."""
 
     async def main() -> None:
         settings = AppSettings(f"kubernetes?namespace={namespace}", environment={"KUBECONFIG": str(cluster.kubeconfig)})

@@ -1,7 +1,7 @@
-"""A cluster with the real `setpoint run` looking after all of it, by way of a proxy that counts what it asks."""
+"""`setpoint run` for all namespaces of a cluster, by a proxy that records its requests."""
 
 import os
-import time
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -13,110 +13,160 @@ from aiohttp import web
 
 from soak.fleet.process import RunProcess, surroundings
 from tests.cluster.access import Access
+from tests.cluster.leases import shorten_leases
+from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
-from tests.cluster.running.proxy import Asked, NetworkFault, Proxy, no_fault
+from tests.cluster.running.proxy import NetworkFault, ProxiedRequest, Proxy, no_fault
+from tests.cluster.trustee.manifests import trustee_config
 from tests.cluster.trustee.trustee_namespace import TrusteeNamespace, Version
 
-# No step of these stories goes to a cloud.
-_NOWHERE: Final = "http://127.0.0.1:9"
+# No resource of these tests is in a cloud.
+_UNREACHABLE: Final = "http://127.0.0.1:9"
 _LEASES: Final = "default"
-# As long as upstream looks on.
-STILL_SECONDS: Final = 20.0
-_SETTLE_SECONDS: Final = 2.0
+_KINDS: Final = ("TrusteeConfig", "KbsConfig")
+_RECONCILES: Final = re.compile(
+    r'^controller_runtime_reconcile_total\{controller="(\w+)",result="\w+"\} (\d+)', re.MULTILINE
+)
+_BUSY: Final = re.compile(r"^(?:workqueue_depth|setpoint_workqueue_in_work)\{.*\} (\d+)", re.MULTILINE)
 
 
-class Held(NamedTuple):
-    """Objects that have to stay as they are once a test is done with them."""
+class SettledObjects(NamedTuple):
+    """Objects of a test that must not be written to any more."""
 
     test: str
     trustee: TrusteeNamespace
     targets: tuple[str, ...]
 
     def versions(self) -> list[Version]:
-        """The states that they are in."""
+        """Their present resource versions."""
         return [self.trustee.version(target) for target in self.targets]
 
 
 @dataclass(slots=True)
 class TrusteeCluster:
-    """Enter it to open it: then the process is at work."""
+    """Enter it to start proxy and controller."""
 
     access: Access
     program: Path
     folder: Path
     proxy: Proxy = field(init=False)
-    keeper: RunProcess = field(init=False)
-    held: list[Held] = field(default_factory=list)
-    _backstage: BackgroundLoop = field(default_factory=BackgroundLoop)
+    controller: RunProcess = field(init=False)
+    settled: list[SettledObjects] = field(default_factory=list)
+    _background: BackgroundLoop = field(default_factory=BackgroundLoop)
     _running: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
         self.proxy = Proxy(self.access)
-        self._running.enter_context(self._backstage)
-        self._backstage.run(self.proxy.start())
-        self._running.callback(lambda: self._backstage.run(self.proxy.stop()))
+        self._running.enter_context(self._background)
+        self._background.run(self.proxy.start())
+        self._running.callback(lambda: self._background.run(self.proxy.stop()))
         self.proxy.write_kubeconfig(self.folder / "proxied.kubeconfig")
-        found = surroundings(self.folder / "proxied.kubeconfig", _LEASES, _NOWHERE, self.folder)
+        found = surroundings(self.folder / "proxied.kubeconfig", _LEASES, _UNREACHABLE, self.folder)
         environment = {**found, "SETPOINT_STORE": "kubernetes", "OPERATOR_IMAGE_NAME": "operator:1"}
-        self.keeper = RunProcess("keeper", self.folder, environment, ("--kinds", "TrusteeConfig,KbsConfig"))
+        self.controller = RunProcess("controller", self.folder, environment, ("--kinds", ",".join(_KINDS)))
         self._running.callback(self._end)
-        self.keeper.start()
+        self.controller.start()
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, config_versions: TracebackType | None
     ) -> None:
         self._running.close()
 
     def _end(self) -> None:
-        bugs = self.keeper.bugs()
-        code = self.keeper.stop()
-        assert (bugs, code) == ([], 0), self.keeper.child.tail()
+        bugs = self.controller.bugs()
+        code = self.controller.stop()
+        assert (bugs, code) == ([], 0), self.controller.child.tail()
 
     def new_namespace(self) -> TrusteeNamespace:
-        """A namespace in which nothing is yet."""
+        """A new namespace."""
         return TrusteeNamespace(Kubectl(self.program, self.access, self.access.new_namespace()))
 
-    # --- What the process asks ----------------------------------------------------------------------------------------
+    # --- Requests -----------------------------------------------------------------------------------------------------
 
-    def asked(self) -> list[Asked]:
-        """All that it asked of the API server so far, leases apart."""
-        return self._backstage.call(lambda: [one for one in self.proxy.asked if not one.is_about_leases])
+    def requests(self, since: int = 0) -> list[ProxiedRequest]:
+        """All requests of the controller after the first `since`, without those for leases."""
+        return self._background.call(lambda: self.proxy.requests[since:])
 
     def writes(self, since: int = 0, part: str = "") -> list[str]:
-        """`VERB PATH` of its writes since so many requests, by the part that their paths have in common."""
-        return [f"{one.method} {one.path}" for one in self.asked()[since:] if one.method != "GET" and part in one.path]
+        """`VERB PATH` of its writes after the first `since` requests, with `part` in their path."""
+        return [f"{one.method} {one.path}" for one in self.requests(since) if one.method != "GET" and part in one.path]
 
     @contextmanager
-    def fault(self, fault: NetworkFault, loses_answer: Callable[[web.BaseRequest], bool]) -> Iterator[None]:
-        """What becomes of requests meanwhile, see `Proxy`; in the end waiting clients are cut off."""
-        self._backstage.call(lambda: self._set_weather(fault, loses_answer))
+    def fault(self, fault: NetworkFault, loses_response: Callable[[web.BaseRequest], bool]) -> Iterator[None]:
+        """Injects faults into the proxy during the block; then aborts open requests."""
+        self._background.call(lambda: self._set_faults(fault, loses_response))
         try:
             yield
         finally:
-            self._backstage.call(lambda: self._set_weather(no_fault, lambda _: False))
-            self._backstage.call(self.proxy.cut)
+            self._background.call(lambda: self._set_faults(no_fault, lambda _: False))
+            self._background.call(self.proxy.cut)
 
-    def _set_weather(self, fault: NetworkFault, loses_answer: Callable[[web.BaseRequest], bool]) -> None:
-        self.proxy.fault, self.proxy.loses_answer = fault, loses_answer
+    def _set_faults(self, fault: NetworkFault, loses_response: Callable[[web.BaseRequest], bool]) -> None:
+        self.proxy.fault, self.proxy.loses_response = fault, loses_response
 
-    # --- What has to stay as it is ------------------------------------------------------------------------------------
+    @contextmanager
+    def held_watches(self, plural: str) -> Iterator[None]:
+        """During the block the controller receives no event of these objects; afterwards it receives them."""
+        self._background.call(lambda: self.proxy.hold_watches(plural))
+        try:
+            yield
+        finally:
+            self._background.call(lambda: self.proxy.release_watches(plural))
 
-    def hold(self, trustee: TrusteeNamespace, *targets: str) -> None:
-        """Nothing may be written to these any more, once the test is over: see `moved`."""
-        self.held.append(Held(os.environ["PYTEST_CURRENT_TEST"], trustee, targets))
+    # --- Reconciles ---------------------------------------------------------------------------------------------------
 
-    def moved(self) -> list[str]:
-        """What was written to although it had to stay as it was: all tests share one look of `STILL_SECONDS`."""
-        if self.held:
-            # What the last test began is done by then.
-            time.sleep(_SETTLE_SECONDS)
-        before = [one.versions() for one in self.held]
-        time.sleep(STILL_SECONDS if self.held else 0)
-        after = [one.versions() for one in self.held]
+    def reconciles(self, kind: str) -> int:
+        """The number of reconciles of that kind since the controller was started."""
+        return sum(
+            int(number)
+            for name, number in _RECONCILES.findall(self.controller.metrics())
+            if name.lower() == kind.lower()
+        )
+
+    def kill_controller(self) -> None:
+        """kill -9. Its leases expire soon, so that the next one need not wait."""
+        self.controller.kill()
+        shorten_leases(self.access, _LEASES, lambda holder: holder.startswith(f"{self.controller.name}-"))
+
+    def restart_controller(self) -> None:
+        """Restarts it; returns when it has reconciled every resource, and is idle."""
+        assert self.controller.stop() == 0
+        numbers = {kind: self._number_of(kind) for kind in _KINDS}
+        self.controller.start()
+        until(lambda: all(self.reconciles(kind) >= number for kind, number in numbers.items()))
+        self._until_idle()
+
+    def _number_of(self, kind: str) -> int:
+        listed = self.access.call("GET", f"/apis/confidentialcontainers.org/v1alpha1/{kind.lower()}s").body["items"]
+        return len(listed)
+
+    def drain(self) -> None:
+        """Returns when the controller has received all events so far, and is idle."""
+        # Events of a kind arrive in order: those of another TrusteeConfig come after all others.
+        self.new_namespace().settle(trustee_config())
+        self._until_idle()
+
+    def _until_idle(self) -> None:
+        until(lambda: not any(map(int, _BUSY.findall(self.controller.metrics()))))
+
+    # --- No write without a change ------------------------------------------------------------------------------------
+
+    def expect_no_more_writes(self, trustee: TrusteeNamespace, *targets: str) -> None:
+        """These objects must not be written to after the test: see `written_after_settling`."""
+        self.settled.append(SettledObjects(os.environ["PYTEST_CURRENT_TEST"], trustee, targets))
+
+    def written_after_settling(self) -> list[str]:
+        """The settled objects that a restarted controller writes to: it reconciles all resources of all tests once."""
+        if not self.settled:
+            return []
+        self.drain()
+        before = [one.versions() for one in self.settled]
+        self.restart_controller()
+        after = [one.versions() for one in self.settled]
         return [
             f"{one.test}: {old}, then {new}"
-            for one, old, new in zip(self.held, before, after, strict=True)
+            for one, old, new in zip(self.settled, before, after, strict=True)
             if old != new
         ]

@@ -1,4 +1,4 @@
-"""One namespace of a cluster: kubectl as a person's hand, and an eye on what becomes of it."""
+"""Objects of Trustee in one namespace: changes by kubectl, and waits for the results."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from tests.cluster.polling import until
 from tests.cluster.running.kubectl import Kubectl
 
-# Where the objects of a kind are: the address of its version, and their plural.
-_PLACES: Final[Mapping[str, tuple[str, str]]] = {
+# By kind: the path of its API version, and its plural.
+_ENDPOINTS: Final[Mapping[str, tuple[str, str]]] = {
     "configmap": ("/api/v1", "configmaps"),
     "secret": ("/api/v1", "secrets"),
     "service": ("/api/v1", "services"),
@@ -22,18 +22,18 @@ TRUSTEE: Final = "trusteeconfig/tc"
 KBS: Final = "kbsconfig/tc-kbs-config"
 DEPLOYMENT: Final = "deployment/trustee-deployment"
 SERVICE: Final = "service/kbs-service"
-ROLLED_BY: Final = "kbs.confidentialcontainers.org/configmap-versions"
+VERSIONS_ANNOTATION: Final = "kbs.confidentialcontainers.org/configmap-versions"
 
 
 class Version(NamedTuple):
-    """One state of one object."""
+    """Identity and resource version of an object; `-` when there is none."""
 
     target: str
     uid: str
     version: str
 
 
-class Told(NamedTuple):
+class Condition(NamedTuple):
     """One condition."""
 
     status: str
@@ -43,7 +43,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrusteeNamespace:
-    """Objects are named as kubectl names them: `kind/name`."""
+    """A namespace. Objects are named as in kubectl: `kind/name`."""
 
     kubectl: Kubectl
 
@@ -52,7 +52,7 @@ class TrusteeNamespace:
         """Its name."""
         return self.kubectl.namespace
 
-    # --- A person's hand ----------------------------------------------------------------------------------------------
+    # --- Changes ------------------------------------------------------------------------------------------------------
 
     def apply(self, *manifests: Any) -> None:
         """`kubectl apply`."""
@@ -71,43 +71,43 @@ class TrusteeNamespace:
         """`kubectl delete`, which does not wait."""
         self.kubectl("delete", target, "--wait=false")
 
-    def report(self, target: str, **status: Any) -> None:
-        """Members of the status, as the controller of the object writes them."""
+    def patch_status(self, target: str, **status: Any) -> None:
+        """Patches members of the status."""
         self.kubectl("patch", target, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 
-    def bring_up(self, up: int | None = None) -> None:
-        """What the controller of Deployments says when `up` of the wanted pods run; all of them when not said."""
-        found = self.see(DEPLOYMENT)
+    def report_replicas(self, up: int | None = None) -> None:
+        """Reports `up` ready replicas in the status of the Deployment; by default, all of them."""
+        found = self.get(DEPLOYMENT)
         wanted = found["spec"]["replicas"]
         ready = wanted if up is None else up
         counts = {"replicas": wanted, "updatedReplicas": wanted, "readyReplicas": ready, "availableReplicas": ready}
-        self.report(DEPLOYMENT, **counts, observedGeneration=found["metadata"]["generation"])
+        self.patch_status(DEPLOYMENT, **counts, observedGeneration=found["metadata"]["generation"])
 
-    # --- What there is to see -----------------------------------------------------------------------------------------
+    # --- Observed state -----------------------------------------------------------------------------------------------
 
-    def see(self, target: str) -> Any:
-        """The object as it is; None when it is not there."""
+    def get(self, target: str) -> Any:
+        """The object; None when there is none."""
         answer = self.kubectl.access.call("GET", self.path(target))
         assert answer.status in (200, 404), answer
         return answer.body if answer.status == 200 else None
 
     def path(self, target: str) -> str:
-        """Where the API server has it."""
+        """The API path of an object."""
         kind, name = target.split("/")
-        version, plural = _PLACES[kind]
+        version, plural = _ENDPOINTS[kind]
         return f"{version}/namespaces/{self.namespace}/{plural}/{name}"
 
     def version(self, target: str) -> Version:
-        """The state that it is in."""
-        found = self.see(target)
+        """The present version of an object."""
+        found = self.get(target)
         return Version(target, *((found["metadata"][name] for name in ("uid", "resourceVersion")) if found else "--"))
 
     def until(self, target: str, holds: Callable[[Any], bool]) -> Any:
-        """The object as soon as it is there and `holds`; AssertionError with the object when that takes too long."""
+        """The object, once it exists and `holds`; AssertionError with the object after the deadline."""
         seen: list[Any] = [None]
 
         def does() -> bool:
-            seen[0] = self.see(target)
+            seen[0] = self.get(target)
             return seen[0] is not None and holds(seen[0])
 
         try:
@@ -116,16 +116,16 @@ class TrusteeNamespace:
             raise AssertionError(json.dumps(seen[0], indent=1)) from error
         return seen[0]
 
-    def until_made_anew(self, before: Version) -> Any:
-        """The object that is there in the place of another."""
+    def until_recreated(self, before: Version) -> Any:
+        """The object that was created in place of this one."""
         return self.until(before.target, lambda found: found["metadata"]["uid"] != before.uid)
 
-    def until_told(self, target: str, type_: str, reason: str) -> Told:
-        """The condition, as soon as that is its reason."""
-        return told(self.until(target, lambda found: told(found, type_).reason == reason), type_)
+    def until_condition(self, target: str, type_: str, reason: str) -> Condition:
+        """The condition, once it has this reason."""
+        return condition_of(self.until(target, lambda found: condition_of(found, type_).reason == reason), type_)
 
-    def until_noted(self, target: str, reason: str) -> Any:
-        """The Event about the object, as soon as there is one for that reason."""
+    def until_event(self, target: str, reason: str) -> Any:
+        """The Event about the object with this reason, once there is one."""
         kind, name = target.split("/")
         found: list[Any] = []
 
@@ -142,38 +142,38 @@ class TrusteeNamespace:
         about = ((one["involvedObject"]["kind"].lower(), one["involvedObject"]["name"], one) for one in items)
         return [one for its_kind, its_name, one in about if (its_kind, its_name) == (kind, name)]
 
-    # --- Where most stories begin -------------------------------------------------------------------------------------
+    # --- Settled state ------------------------------------------------------------------------------------------------
 
     def settle(self, *manifests: Any) -> None:
-        """Declares them, among them the TrusteeConfig `tc`; returns when there is nothing to do but wait for pods."""
+        """Applies the manifests, with the TrusteeConfig `tc`, and waits until only the pods are missing."""
         self.apply(*manifests)
         self.until_rolling_out()
 
     def until_rolling_out(self) -> None:
-        """Returns when both statuses speak of the newest specs, and in the same words of a Deployment that is there."""
-        kbs = self.until(KBS, lambda found: told(found, "Ready").reason == "RollingOut" and is_current(found))
-        message = told(kbs, "Ready").message
-        self.until(TRUSTEE, lambda found: message in told(found, "Ready").message and is_current(found))
+        """Returns when both statuses are current and report the same progress of the rollout."""
+        kbs = self.until(KBS, lambda found: condition_of(found, "Ready").reason == "RollingOut" and is_current(found))
+        message = condition_of(kbs, "Ready").message
+        self.until(TRUSTEE, lambda found: message in condition_of(found, "Ready").message and is_current(found))
 
     def env(self) -> dict[str, str]:
-        """The environment of the container."""
-        (container,) = self.see(DEPLOYMENT)["spec"]["template"]["spec"]["containers"]
+        """The environment variables of the container."""
+        (container,) = self.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"]
         return {one["name"]: one["value"] for one in container.get("env", ())}
 
-    def trace(self) -> str:
-        """What another one of makes other pods."""
-        annotations = self.see(DEPLOYMENT)["spec"]["template"]["metadata"]["annotations"]
-        return str(annotations[ROLLED_BY])
+    def config_versions(self) -> str:
+        """The annotation of the pod template that changes with every configuration."""
+        annotations = self.get(DEPLOYMENT)["spec"]["template"]["metadata"]["annotations"]
+        return str(annotations[VERSIONS_ANNOTATION])
 
 
-def told(object_: Any, type_: str) -> Told:
+def condition_of(object_: Any, type_: str) -> Condition:
     """The condition of that type; empty when there is none."""
     for one in object_.get("status", {}).get("conditions", ()):
         if one["type"] == type_:
-            return Told(one["status"], one["reason"], one["message"])
-    return Told("", "", "")
+            return Condition(one["status"], one["reason"], one["message"])
+    return Condition("", "", "")
 
 
 def is_current(object_: Any) -> bool:
-    """Whether its status speaks of its newest spec."""
+    """Whether its status is about its newest generation."""
     return bool(object_["status"].get("observedGeneration") == object_["metadata"]["generation"])

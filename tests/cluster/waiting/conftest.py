@@ -1,4 +1,4 @@
-"""Where the stories of waits take place."""
+"""A namespace with fake controllers and a CustomResourceDefinition of a DNS service."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +16,13 @@ _GROUP = "names.example.com"
 
 @pytest.fixture(scope="session")
 def dns(api_server: Access) -> Access:
-    """The shared API server once it serves DNSRecord."""
+    """The shared API server, which serves DNSRecord."""
     serve_records(api_server)
     return api_server
 
 
 def serve_records(access: Access) -> None:
-    """DNSRecord is served when this returns."""
+    """Defines DNSRecord, and returns when it is served."""
     made = access.call("POST", _DEFINITIONS, definition(_GROUP))
     assert made.status in (201, 409), made
     until(lambda: access.call("GET", f"/apis/{_GROUP}/v1/dnsrecords").status == 200)
@@ -30,14 +30,14 @@ def serve_records(access: Access) -> None:
 
 @pytest.fixture
 def harness(dns: Access, namespace: str, tmp_path: Path) -> Iterator[WaitHarness]:
-    """A place of the test's own, with resources in a file."""
+    """A namespace of the test's own, and a SQLite store."""
     with WaitHarness(dns, namespace, tmp_path) as harness:
         yield harness
 
 
 @pytest.fixture(scope="module")
 def common(dns: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WaitHarness]:
-    """A place that the tests of a module share."""
+    """A namespace and a store that the tests of a module share."""
     namespace = dns.new_namespace()
     with WaitHarness(dns, namespace, tmp_path_factory.mktemp("common")) as harness:
         yield harness

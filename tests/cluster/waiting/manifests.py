@@ -1,4 +1,4 @@
-"""Manifests of KubernetesObjects, and of what they stand for."""
+"""Manifests of KubernetesObjects and of their objects."""
 
 from typing import Any, Final
 
@@ -10,8 +10,8 @@ _POD: Final[dict[str, Any]] = {
 _SELECTED: Final = {"selector": {"matchLabels": {"app": "web"}}, "template": _POD}
 
 
-def kept(tree: Any, *, after: str = "", **spec: Any) -> dict[str, Any]:
-    """The KubernetesObject of the object's own name; `after` is what it depends on, and `spec` what else it says."""
+def kubernetes_object(tree: Any, *, after: str = "", **spec: Any) -> dict[str, Any]:
+    """A KubernetesObject with the name of its object; `after` are its dependencies, `spec` further fields."""
     metadata: dict[str, Any] = {"name": tree["metadata"]["name"]}
     if after:
         metadata["annotations"] = {"setpoint.dev/depends-on": after}
@@ -20,7 +20,7 @@ def kept(tree: Any, *, after: str = "", **spec: Any) -> dict[str, Any]:
 
 
 def service(name: str) -> dict[str, Any]:
-    """A Service that a load balancer is to be made for."""
+    """A Service of type LoadBalancer."""
     spec = {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": 80}]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
 
@@ -42,7 +42,7 @@ def deployment(name: str, replicas: int = 3) -> dict[str, Any]:
 
 
 def stateful_set(name: str, replicas: int, **strategy: Any) -> dict[str, Any]:
-    """A StatefulSet that is updated in that way."""
+    """A StatefulSet with this update strategy."""
     spec = {"serviceName": "web", "replicas": replicas, "updateStrategy": strategy, **_SELECTED}
     return _workload("apps/v1", "StatefulSet", name, spec)
 
@@ -63,7 +63,7 @@ def _workload(api_version: str, kind: str, name: str, spec: Any) -> dict[str, An
 
 
 def value_of(name: str, path: str = ADDRESS) -> dict[str, Any]:
-    """What stands in a manifest for a value of another KubernetesObject."""
+    """A reference to a value of another KubernetesObject."""
     return {"$ref": {"kind": "KubernetesObject", "name": name, "path": path}}
 
 

@@ -1,4 +1,4 @@
-"""A load balancer gets an address, and a DNS record follows it: blocked before, never rewritten with nothing."""
+"""A DNS record follows the address of a load balancer: it is blocked without one, and never emptied."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.access import Access
 from tests.cluster.polling import until
 from tests.cluster.running.kubectl import install_kinds
-from tests.cluster.waiting.manifests import ADDRESS, kept, record, service, value_of
+from tests.cluster.waiting.manifests import ADDRESS, kubernetes_object, record, service, value_of
 from tests.cluster.waiting.wait_harness import WaitHarness
 
 FIRST, SECOND, THIRD = "203.0.113.1", "203.0.113.2", "203.0.113.3"
@@ -19,17 +19,17 @@ WAITS_FOR = f"waiting for {ADDRESS} of KubernetesObject here/web"
 
 def _manifests() -> tuple[Any, Any]:
     return (
-        kept(record("home", value_of("web"))),
-        kept(service("web"), waitFor={"field": ADDRESS, "timeout": "2s"}),
+        kubernetes_object(record("home", value_of("web"))),
+        kubernetes_object(service("web"), waitFor={"field": ADDRESS, "timeout": "2s"}),
     )
 
 
 def _target(harness: WaitHarness) -> str | None:
-    found = harness.controllers.see("DNSRecord/home")
+    found = harness.controllers.get("DNSRecord/home")
     return None if found is None else found["spec"]["target"]
 
 
-def test_a_record_is_blocked_until_there_is_an_address_and_follows_it_from_apply_to_apply(harness: WaitHarness) -> None:
+def test_a_record_is_blocked_until_the_address_is_known_and_follows_it_with_each_apply(harness: WaitHarness) -> None:
     controllers = harness.controllers
 
     code, text = harness.apply(*_manifests())
@@ -37,36 +37,36 @@ def test_a_record_is_blocked_until_there_is_an_address_and_follows_it_from_apply
     assert f"KubernetesObject here/web timed out: not within 2 s: {ADDRESS} is not there yet" in text
     assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
     assert _target(harness) is None
-    service_uid = controllers.see("Service/web")["metadata"]["uid"]
+    service_uid = controllers.get("Service/web")["metadata"]["uid"]
 
     _is_shown_as_blocked(harness)
 
-    controllers.give_address("Service/web", FIRST)
+    controllers.report_address("Service/web", FIRST)
     assert harness.apply(*_manifests()).code == 0
     assert _target(harness) == FIRST
     assert "home ready" in harness.setpoint("graph", "-n", harness.namespace).text
 
-    controllers.give_address("Service/web", SECOND)
+    controllers.report_address("Service/web", SECOND)
     assert harness.apply(*_manifests()).code == 0
     assert _target(harness) == SECOND
 
-    controllers.give_address("Service/web", None)
+    controllers.report_address("Service/web", None)
     code, text = harness.apply(*_manifests())
     assert code == 3, text
     assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
     assert _target(harness) == SECOND
 
-    controllers.give_address("Service/web", THIRD)
+    controllers.report_address("Service/web", THIRD)
     assert harness.apply(*_manifests()).code == 0
     assert _target(harness) == THIRD
     assert harness.apply(*_manifests()).text == (
         "KubernetesObject here/web unchanged\nKubernetesObject here/home unchanged\n"
     )
 
-    # It is made, and then follows two changes of the address; the Service is written once.
+    # One create, and two updates for changes of the address; the Service is written once.
     assert harness.writes("DNSRecord/home") == ["PATCH", "PATCH", "PATCH"]
     assert harness.writes("Service/web") == ["PATCH"]
-    assert controllers.see("Service/web")["metadata"]["uid"] == service_uid
+    assert controllers.get("Service/web")["metadata"]["uid"] == service_uid
 
 
 def _is_shown_as_blocked(harness: WaitHarness) -> None:
@@ -78,60 +78,62 @@ def _is_shown_as_blocked(harness: WaitHarness) -> None:
     assert f" ← {ADDRESS}" in " ".join(drawn.split())
 
 
-def test_an_apply_that_waits_makes_the_record_as_soon_as_there_is_an_address(harness: WaitHarness) -> None:
+def test_a_waiting_apply_creates_the_record_once_the_address_is_known(harness: WaitHarness) -> None:
     dependant, needed = _manifests()
     needed["spec"]["waitFor"]["timeout"] = "240s"
-    applying = harness.begin_apply(dependant, needed)
-    applying.until_said(
+    running = harness.start_apply(dependant, needed)
+    running.until_printed(
         f"KubernetesObject here/web waiting: {ADDRESS} is not there yet\n", f"here/home blocked: {WAITS_FOR}"
     )
-    harness.controllers.give_address("Service/web", FIRST)
-    code, text = applying.ended()
+    harness.controllers.report_address("Service/web", FIRST)
+    code, text = running.result()
 
     assert code == 0
     assert text.endswith("KubernetesObject here/web created\nKubernetesObject here/home created\n")
     assert _target(harness) == FIRST
 
 
-# --- With a process that goes on for ever -----------------------------------------------------------------------------
+# --- With a running controller ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["file", "cluster"])
-def kept_stage(request: pytest.FixtureRequest, dns: Access, namespace: str, tmp_path: Path) -> Iterator[WaitHarness]:
-    """A stage with `setpoint run` at work: resources are in a file, or in the cluster itself."""
+def with_controller(
+    request: pytest.FixtureRequest, dns: Access, namespace: str, tmp_path: Path
+) -> Iterator[WaitHarness]:
+    """A harness with a running controller: resources are in a SQLite store, or in the cluster."""
     is_in_cluster = request.param == "cluster"
     if is_in_cluster:
         install_kinds(dns, request.getfixturevalue("kubectl_program"))
     store = f"kubernetes?namespace={namespace}" if is_in_cluster else ""
     with WaitHarness(dns, namespace, tmp_path, store) as harness:
-        harness.keep()
+        harness.run_controller()
         yield harness
-        # No controller would handle them later, and the namespace could not be deleted.
+        # The controller has to remove its finalizers before it stops.
         harness.setpoint("delete", "KubernetesObject/home", "KubernetesObject/web", "-n", namespace)
 
 
-def test_a_record_follows_its_address_while_a_process_looks_after_it(kept_stage: WaitHarness) -> None:
-    harness, controllers = kept_stage, kept_stage.controllers
+def test_a_running_controller_updates_the_record_with_the_address(with_controller: WaitHarness) -> None:
+    harness, controllers = with_controller, with_controller.controllers
 
     code, text = harness.apply(*_manifests())
     assert code == 3, text
     assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
     assert _target(harness) is None
 
-    with _at_rest(harness):
-        controllers.give_address("Service/web", FIRST)
+    with _until_ready_after(harness):
+        controllers.report_address("Service/web", FIRST)
         until(lambda: _target(harness) == FIRST)
-    with _at_rest(harness):
-        controllers.give_address("Service/web", SECOND)
+    with _until_ready_after(harness):
+        controllers.report_address("Service/web", SECOND)
         until(lambda: _target(harness) == SECOND)
 
-    controllers.give_address("Service/web", None)
+    controllers.report_address("Service/web", None)
     until(lambda: harness.ready("home")[0] == "Blocked")
     until(lambda: harness.ready("web")[0] == "WaitTimedOut")
     assert (harness.output("web")["state"], _target(harness)) == ("unknown", SECOND)
 
-    with _at_rest(harness):
-        controllers.give_address("Service/web", THIRD)
+    with _until_ready_after(harness):
+        controllers.report_address("Service/web", THIRD)
         until(lambda: _target(harness) == THIRD)
 
     assert harness.writes("DNSRecord/home") == ["PATCH", "PATCH", "PATCH"]
@@ -139,7 +141,7 @@ def test_a_record_follows_its_address_while_a_process_looks_after_it(kept_stage:
 
 
 @contextmanager
-def _at_rest(harness: WaitHarness) -> Iterator[None]:
-    """Both are ready when the block is left."""
+def _until_ready_after(harness: WaitHarness) -> Iterator[None]:
+    """Returns from the block when both are ready."""
     yield
     until(lambda: {harness.ready("web")[0], harness.ready("home")[0]} == {"UpToDate"})

@@ -1,4 +1,4 @@
-"""A namespace of a cluster, fake controllers, and the real `setpoint`, which uses a proxy."""
+"""Commands of `setpoint` as processes, which reach a namespace of a cluster by a proxy; and fake controllers."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,17 +13,17 @@ from tests.cluster.access import Access
 from tests.cluster.children import Child
 from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
-from tests.cluster.running.proxy import Asked, NetworkFault, Proxy
+from tests.cluster.running.proxy import NetworkFault, ProxiedRequest, Proxy
 from tests.cluster.waiting.fake_controllers import FakeControllers
 from tests.forking.processes import Start, run
 
-# No command of these stories goes to a cloud.
-_NOWHERE: Final = "http://127.0.0.1:9"
-_PATIENCE: Final = 240.0
+# No resource of these tests is in a cloud.
+_UNREACHABLE: Final = "http://127.0.0.1:9"
+_TIMEOUT_SECONDS: Final = 240.0
 
 
-class Said(NamedTuple):
-    """How a command ended, and what it printed, in which the namespace is called `here`."""
+class CommandResult(NamedTuple):
+    """The exit code and the output of a command, in which the namespace is called `here`."""
 
     code: int
     text: str
@@ -31,7 +31,7 @@ class Said(NamedTuple):
 
 @dataclass(slots=True)
 class WaitHarness:
-    """Enter it to open it. `store` is the URL of the store; empty, it is a file in `folder`."""
+    """Enter it to start the proxy. `store` is the URL of the store; by default, a SQLite file in `folder`."""
 
     access: Access
     namespace: str
@@ -39,16 +39,15 @@ class WaitHarness:
     store: str = ""
     controllers: FakeControllers = field(init=False)
     proxy: Proxy = field(init=False)
-    _backstage: BackgroundLoop = field(default_factory=BackgroundLoop)
+    _background: BackgroundLoop = field(default_factory=BackgroundLoop)
     _running: ExitStack = field(default_factory=ExitStack)
     _count: int = 0
 
     def __enter__(self) -> Self:
         self.controllers, self.proxy = FakeControllers(self.access, self.namespace), Proxy(self.access)
-        self._running.callback(self.controllers.close)
-        self._running.enter_context(self._backstage)
-        self._backstage.run(self.proxy.start())
-        self._running.callback(lambda: self._backstage.run(self.proxy.stop()))
+        self._running.enter_context(self._background)
+        self._background.run(self.proxy.start())
+        self._running.callback(lambda: self._background.run(self.proxy.stop()))
         self.proxy.write_kubeconfig(self.folder / "proxied.kubeconfig")
         return self
 
@@ -59,31 +58,31 @@ class WaitHarness:
 
     # --- Commands -----------------------------------------------------------------------------------------------------
 
-    def apply(self, *manifests: Any, timeout: str = "240s") -> Said:
-        """`setpoint apply`, to its end."""
+    def apply(self, *manifests: Any, timeout: str = "240s") -> CommandResult:
+        """The result of `setpoint apply`."""
         return self.setpoint("apply", "-f", self._written(manifests), "--timeout", timeout)
 
-    def begin_apply(self, *manifests: Any) -> "Applying":
-        """`setpoint apply`, which goes on."""
+    def start_apply(self, *manifests: Any) -> "RunningApply":
+        """Starts `setpoint apply`."""
         self._count += 1
         command = (SETPOINT, "apply", "-f", self._written(manifests), "--timeout", "240s")
         child = Child(command, self.folder / f"apply-{self._count}.log", self.folder, self._environment)
         self._running.callback(child.kill)
         child.start()
-        return Applying(child, self.namespace)
+        return RunningApply(child, self.namespace)
 
-    def plan(self, *manifests: Any) -> Said:
-        """`setpoint plan`."""
+    def plan(self, *manifests: Any) -> CommandResult:
+        """The result of `setpoint plan`."""
         return self.setpoint("plan", "-f", self._written(manifests))
 
-    def setpoint(self, *arguments: str) -> Said:
-        """Any command, to its end."""
-        done = run(Start((SETPOINT, *arguments), self.folder, self._environment), _PATIENCE)
-        return Said(done.returncode, (done.stdout + done.stderr).replace(self.namespace, "here"))
+    def setpoint(self, *arguments: str) -> CommandResult:
+        """The result of any command."""
+        done = run(Start((SETPOINT, *arguments), self.folder, self._environment), _TIMEOUT_SECONDS)
+        return CommandResult(done.returncode, (done.stdout + done.stderr).replace(self.namespace, "here"))
 
-    def keep(self) -> RunProcess:
-        """`setpoint run`, at work; in the end it is asked to stop, and nothing may have gone wrong with it."""
-        process = RunProcess("keeper", self.folder, self._environment)
+    def run_controller(self) -> RunProcess:
+        """A running `setpoint run`. It is stopped in the end, and must not have logged a bug."""
+        process = RunProcess("controller", self.folder, self._environment)
         self._running.callback(_end, process)
         process.start()
         return process
@@ -95,7 +94,7 @@ class WaitHarness:
         return json.loads(text)["status"]
 
     def output(self, name: str) -> Any:
-        """What it offers to others."""
+        """The output of the KubernetesObject."""
         return self.status(name)["output"]
 
     def ready(self, name: str) -> tuple[str, str]:
@@ -105,11 +104,11 @@ class WaitHarness:
 
     @property
     def _environment(self) -> dict[str, str]:
-        found = surroundings(self.folder / "proxied.kubeconfig", self.namespace, _NOWHERE, self.folder)
+        found = surroundings(self.folder / "proxied.kubeconfig", self.namespace, _UNREACHABLE, self.folder)
         return {**found, "SETPOINT_STORE": self.store or f"sqlite:///{self.folder}/state.db", "COLUMNS": "500"}
 
     def _written(self, manifests: Sequence[Any]) -> str:
-        """The file that the manifests are in, in the namespace of the stage."""
+        """The file of the manifests, with the namespace of the harness."""
         self._count += 1
         here = {"namespace": self.namespace}
         placed = [{**one, "metadata": {**one["metadata"], **here}} for one in manifests]
@@ -117,34 +116,34 @@ class WaitHarness:
         file.write_text("\n---\n".join(map(json.dumps, placed)), encoding="utf-8")
         return str(file)
 
-    # --- The way to the cluster ---------------------------------------------------------------------------------------
+    # --- Requests to the cluster --------------------------------------------------------------------------------------
 
-    def asked(self) -> list[Asked]:
-        """All that `setpoint` asked of the API server so far, leases apart."""
-        return self._backstage.call(lambda: [one for one in self.proxy.asked if not one.is_about_leases])
+    def requests(self, since: int = 0) -> list[ProxiedRequest]:
+        """All requests of `setpoint` after the first `since`, without those for leases."""
+        return self._background.call(lambda: self.proxy.requests[since:])
 
     def writes(self, target: str = "") -> list[str]:
-        """The verbs of all writes, rehearsals apart: to all objects, or to `KIND/NAME`."""
+        """The methods of all writes, without dry runs: to all objects, or to `KIND/NAME`."""
         path = self.controllers.path(target) if target else ""
-        asked = (one for one in self.asked() if one.method != "GET" and "dryRun" not in one.query)
-        return [one.method for one in asked if one.path == path or not path]
+        requests = (one for one in self.requests() if one.method != "GET" and "dryRun" not in one.query)
+        return [one.method for one in requests if one.path == path or not path]
 
-    def looks_at(self, target: str) -> int:
+    def reads_of(self, target: str) -> int:
         """How often the object `KIND/NAME` was read."""
         path = self.controllers.path(target)
-        return sum(one.method == "GET" and one.path == path for one in self.asked())
+        return sum(one.method == "GET" and one.path == path for one in self.requests())
 
     def watches(self) -> int:
-        """How many watches were begun."""
-        return sum(one.is_watch for one in self.asked())
+        """The number of started watches."""
+        return sum(one.is_watch for one in self.requests())
 
     def set_fault(self, fault: NetworkFault) -> None:
-        """What becomes of requests from now on."""
-        self._backstage.call(lambda: setattr(self.proxy, "fault", fault))
+        """Sets the fault for new requests."""
+        self._background.call(lambda: setattr(self.proxy, "fault", fault))
 
     def cut(self) -> int:
-        """Cuts the connections that wait for something; how many."""
-        return self._backstage.call(self.proxy.cut)
+        """Aborts every unfinished request; returns their number."""
+        return self._background.call(self.proxy.cut)
 
 
 def _end(process: RunProcess) -> None:
@@ -154,19 +153,19 @@ def _end(process: RunProcess) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Applying:
-    """An apply that goes on."""
+class RunningApply:
+    """A running `setpoint apply`."""
 
     child: Child
     namespace: str
 
     @property
     def text(self) -> str:
-        """What it has printed so far."""
+        """Its output so far."""
         return self.child.log.read_text(encoding="utf-8").replace(self.namespace, "here")
 
-    def until_said(self, *parts: str) -> None:
-        """Returns when it has printed all of them; AssertionError when it ends before that."""
+    def until_printed(self, *parts: str) -> None:
+        """Returns when its output has all of them; AssertionError when it ends before."""
         self._until(lambda: all(part in self.text for part in parts))
 
     def _until(self, condition: Callable[[], bool]) -> None:
@@ -176,8 +175,8 @@ class Applying:
         until(holds_or_ended)
         assert condition(), self.text
 
-    def ended(self) -> Said:
-        """How it ended."""
+    def result(self) -> CommandResult:
+        """Its exit code and output, once it has ended."""
         until(lambda: self.child.pid is None)
         assert self.child.code is not None
-        return Said(self.child.code, self.text)
+        return CommandResult(self.child.code, self.text)

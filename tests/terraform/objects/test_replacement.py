@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cluster.server import Cluster
+from tests.cluster.access import Access
 from tests.terraform.objects.workspace import A, Workspace, config_map, declared
 
 SETTINGS = declared("a", config_map("settings", colour="blue"))
@@ -103,10 +103,10 @@ def test_a_replacement_of_the_same_name_cannot_be_created_before_the_destroy(wor
 
 
 def test_another_cluster_replaces_the_object_and_another_connection_to_the_same_one_does_not(
-    workspace: Workspace, own_api_server: Cluster
+    workspace: Workspace, other_api_server: Access
 ) -> None:
     workspace.applied(SETTINGS)
-    uid, elsewhere = workspace.uid("configmaps", "settings"), own_api_server.access
+    uid, elsewhere = workspace.uid("configmaps", "settings"), other_api_server
     workspace.applied(declared("a", config_map("settings", colour="blue"), 'cluster = { config_path = "KUBECONFIG" }'))
     assert workspace.uid("configmaps", "settings") == uid
 

@@ -1,4 +1,4 @@
-"""A store that is a cluster keeps objects of the same cluster, over the same client."""
+"""KubernetesObjects in a Kubernetes store, whose client also reaches their objects."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
 from tests.cluster.access import Access
-from tests.cluster.objects.site import config_map, environment
+from tests.cluster.objects.object_harness import config_map, environment
 from tests.cluster.polling import until
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -21,7 +21,7 @@ PLURAL = "kubernetesobjects"
 
 @pytest.fixture
 def served(api_server: Access) -> Access:
-    """A cluster that knows KubernetesObjects, as `setpoint crds` tells of them."""
+    """The shared API server, which serves KubernetesObjects."""
     made = api_server.call("POST", DEFINITIONS, definitions()[GROUP, NAME])
     assert made.status in (201, 409), made
     path = f"/apis/{GROUP}/v1alpha1/namespaces/default/{PLURAL}"
@@ -29,7 +29,7 @@ def served(api_server: Access) -> Access:
     return api_server
 
 
-def test_an_object_is_kept_by_a_custom_resource(served: Access, namespace: str) -> None:
+def test_a_custom_resource_creates_and_deletes_its_object(served: Access, namespace: str) -> None:
     resource: Any = {
         "apiVersion": f"{GROUP}/v1alpha1",
         "kind": NAME,
@@ -44,7 +44,7 @@ def test_an_object_is_kept_by_a_custom_resource(served: Access, namespace: str) 
         settings = AppSettings("kubernetes", environment=environment(served.kubeconfig))
         async with open_app(settings, Need.WRITE) as opened:
             assert isinstance(await step(ref, opened.engine), Settled)
-            # One for Google, one for the store and its objects.
+            # One client for Google, one for the store and its objects.
             assert len(opened.requests) == 2
             assert (await preview(ref, opened.engine)).is_empty
             status = served.call("GET", f"{path}/one").body["status"]
@@ -60,7 +60,7 @@ def test_an_object_is_kept_by_a_custom_resource(served: Access, namespace: str) 
 
 
 @pytest.mark.parametrize("manifest", [config_map(a="1"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n"])
-def test_a_manifest_is_kept_as_it_is_written(manifest: Any, served: Access, namespace: str) -> None:
+def test_a_manifest_is_stored_as_written(manifest: Any, served: Access, namespace: str) -> None:
     head = {"apiVersion": f"{GROUP}/v1alpha1", "kind": NAME, "metadata": {"name": "one"}}
     path = f"/apis/{GROUP}/v1alpha1/namespaces/{namespace}/{PLURAL}?fieldValidation=Strict"
 
@@ -80,7 +80,7 @@ def test_a_manifest_is_kept_as_it_is_written(manifest: Any, served: Access, name
         {"manifest": {}, "ignoreFields": "spec.replicas"},
     ],
 )
-def test_the_cluster_refuses_what_no_spec_can_be(spec: Any, served: Access, namespace: str) -> None:
+def test_the_api_server_refuses_an_invalid_spec(spec: Any, served: Access, namespace: str) -> None:
     head = {"apiVersion": f"{GROUP}/v1alpha1", "kind": NAME, "metadata": {"name": "one"}}
     path = f"/apis/{GROUP}/v1alpha1/namespaces/{namespace}/{PLURAL}?fieldValidation=Strict"
 

@@ -1,4 +1,4 @@
-"""KubernetesObjects on a real API server, one step at a time: a world in memory, and a cluster that is not."""
+"""Runs steps of KubernetesObjects in this process: resources are in memory, objects on a real API server."""
 
 import asyncio
 import uuid
@@ -14,6 +14,7 @@ from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.plan import Plan
 from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped, SystemClock
 from setpoint.engine.intent import check_manifest
+from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning, SetpointError
@@ -22,16 +23,15 @@ from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
 from setpoint.stores.memory import MemoryStore
 from tests.cluster.access import Access
+from tests.cluster.polling import until
 
 T = TypeVar("T")
 Tree = dict[str, Any]
-# More looks than anything here takes.
-ENOUGH = 200
 
 
 @dataclass(slots=True)
-class Site:
-    """One namespace of the cluster, and the resources of one process. `close` ends both."""
+class ObjectHarness:
+    """A memory store and the kind, for one namespace of a cluster. Close it after use."""
 
     access: Access
     namespace: str
@@ -47,7 +47,7 @@ class Site:
         self.clusters = self._new_clusters()
 
     def restart(self) -> None:
-        """The process starts anew: what the store and the cluster keep is all there is."""
+        """New clients, as after a restart of the process: only the store and the cluster keep their state."""
         self.run(self.clusters.close())
         self.clusters = self._new_clusters()
 
@@ -56,20 +56,20 @@ class Site:
 
     @property
     def kind(self) -> KubernetesObjectKind:
-        """The kind."""
+        """KubernetesObject, with these clusters and this clock."""
         return KubernetesObjectKind(self.clusters, self.clock)
 
     @property
     def engine(self) -> EngineContext:
-        """The world of this process."""
+        """The engine context of the steps."""
         return EngineContext(self.store, self.clock, {(GROUP, NAME): self.kind})
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What `work` comes to."""
+        """The result of `work`."""
         return self.runner.run(work)
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes clients and store."""
         self.run(self.clusters.close())
         self.run(self.store.close())
         self.runner.close()
@@ -83,7 +83,7 @@ class Site:
     def declare(
         self, manifest: Tree | str, name: str = "one", *, annotations: Tree | None = None, **spec: Any
     ) -> Resource:
-        """Hands in a KubernetesObject; what is wrong with it is raised."""
+        """Applies a KubernetesObject to the store; an invalid one raises."""
         metadata = {"name": name, "namespace": self.namespace, "annotations": annotations or {}}
         document: Tree = {
             "apiVersion": f"{GROUP}/v1alpha1",
@@ -95,20 +95,20 @@ class Site:
         return self.run(self.store.apply(document))
 
     def settle(self, manifest: Tree | str, name: str = "one", **spec: Any) -> Settled:
-        """Hands it in, and steps until nothing is left to do."""
+        """Applies a KubernetesObject, and steps until it is settled and ready."""
         self.declare(manifest, name, **spec)
-        outcome = self.go_on(name)
+        outcome = self.step_until_done(name)
         assert isinstance(outcome, Settled), outcome
         assert outcome.ready.status == "True", outcome
         return outcome
 
     def remove(self, name: str = "one") -> StepOutcome:
-        """Asks for the deletion, and takes a step."""
+        """Marks the resource for deletion, and takes a step."""
         self.run(self.store.delete(self.ref(name)))
         return self.step(name)
 
     def put_secret(self, name: str, **data: str) -> None:
-        """Hands in a Secret."""
+        """Applies a Secret to the store."""
         metadata = {"name": name, "namespace": self.namespace}
         document: Tree = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
         self.run(self.store.apply(document))
@@ -120,31 +120,35 @@ class Site:
         return self.run(step(self.ref(name), self.engine))
 
     def step_with(self, kind: KubernetesObjectKind, name: str = "one") -> StepOutcome:
-        """One step of a process whose kind is this one."""
+        """One step with this kind."""
         return self.run(step(self.ref(name), EngineContext(self.store, self.clock, {(GROUP, NAME): kind})))
 
-    def go_on(self, name: str = "one") -> StepOutcome:
-        """Steps until there is nothing to wait for."""
-        outcome = self.step(name)
-        for _ in range(ENOUGH):
-            if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
-                return outcome
-            self.run(asyncio.sleep(0.05))
-            outcome = self.step(name)
-        raise AssertionError(f"still waiting after {ENOUGH} steps: {outcome}")
+    def step_until_done(self, name: str = "one") -> StepOutcome:
+        """Steps until the outcome is anything but a running operation."""
+        outcomes: list[StepOutcome] = []
 
-    def stop(self, name: str = "one") -> SetpointError:
-        """Why one step ends early."""
+        def is_done() -> bool:
+            outcomes[:] = [self.step(name)]
+            return not (isinstance(outcomes[0], Stopped) and isinstance(outcomes[0].error, OperationRunning))
+
+        try:
+            until(is_done)
+        except TimeoutError as error:
+            raise AssertionError(f"still waiting: {outcomes[0]}") from error
+        return outcomes[0]
+
+    def stop_reason(self, name: str = "one") -> SetpointError:
+        """The error that stops one step."""
         outcome = self.step(name)
         assert isinstance(outcome, Stopped), outcome
         return outcome.error
 
     def is_gone(self, name: str = "one") -> bool:
-        """Whether steps end with nothing left of the resource."""
-        return isinstance(self.go_on(name), Gone) and self.run(self.store.get(self.ref(name))) is None
+        """Whether further steps remove the resource."""
+        return isinstance(self.step_until_done(name), Gone) and self.run(self.store.get(self.ref(name))) is None
 
     def plan(self, name: str = "one") -> Plan:
-        """What the next step would do."""
+        """The plan of the next step."""
         return self.run(preview(self.ref(name), self.engine))
 
     def changes(self, name: str = "one") -> Tree:
@@ -152,36 +156,36 @@ class Site:
         return {str(one.path): (one.before, one.after) for one in self.plan(name).changes}
 
     def status(self, name: str = "one") -> Tree:
-        """What the resource says of itself."""
+        """The status of the resource."""
         found = self.run(self.store.get(self.ref(name)))
         assert found is not None
         return dict(found.status)
 
     def ready(self, name: str = "one") -> tuple[str, str]:
-        """Status and reason of its condition."""
+        """Status and reason of the condition Ready."""
         (condition,) = (one for one in self.status(name)["conditions"] if one["type"] == "Ready")
         return condition["status"], condition["reason"]
 
-    # --- The cluster, and others in it --------------------------------------------------------------------------------
+    # --- The cluster, and other writers -------------------------------------------------------------------------------
 
     def path(self, plural: str, name: str = "", api: str = "api/v1") -> str:
-        """The path of an object in the namespace, or of all of them."""
+        """The path of an object in the namespace, or of the collection."""
         return f"/{api}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
 
     def live(self, plural: str, name: str, api: str = "api/v1") -> Tree | None:
-        """The object, as the administrator sees it."""
+        """The object in the cluster; None when there is none."""
         answer = self.access.call("GET", self.path(plural, name, api))
         return None if answer.status == 404 else answer.body
 
     def edit(self, path: str, patch: Tree) -> Tree:
-        """A person changes an object."""
+        """Another writer patches an object."""
         answer = self.access.call("PATCH", path, patch)
         assert answer.status == 200, answer
         body: Tree = answer.body
         return body
 
     def apply_as(self, manager: str, endpoint: Endpoint, body: Tree, *, force: bool = False) -> None:
-        """Another applier declares something."""
+        """Another field manager applies a body."""
 
         async def apply() -> None:
             client = KubernetesClient(connection_from_files([self.access.kubeconfig]))
@@ -192,18 +196,28 @@ class Site:
 
         self.run(apply())
 
+    def location(self, name: str = "one") -> Location:
+        """The location of the object of a resource."""
+        resource = self.run(self.store.get(self.ref(name)))
+        assert resource is not None
+        return self.kind.locate(resource, ResolvedReferences())
+
+    def requests(self) -> int:
+        """The number of requests."""
+        return sum(one.total() for one in self.counts)
+
     def writes(self) -> int:
-        """How many requests there were that may change something, rehearsals among them."""
+        """The number of requests other than GET, server-side dry runs included."""
         return sum(count for one in self.counts for (method, *_), count in one.items() if method != "GET")
 
 
 def config_map(name: str = "map", **data: str) -> Tree:
-    """The simplest of objects."""
+    """A ConfigMap."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
 def deployment(name: str = "web", *, image: str = "nginx:1", **spec: Any) -> Tree:
-    """A workload."""
+    """A Deployment."""
     labels = {"app": name}
     pod = {"containers": [{"name": "main", "image": image}]}
     return {
@@ -219,5 +233,5 @@ def deployment(name: str = "web", *, image: str = "nginx:1", **spec: Any) -> Tre
 
 
 def environment(kubeconfig: Path) -> dict[str, str]:
-    """What a process is told by which this file is the kubeconfig."""
+    """The environment of a process with this kubeconfig."""
     return {"KUBECONFIG": str(kubeconfig)}

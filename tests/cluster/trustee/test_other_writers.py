@@ -1,18 +1,18 @@
-"""What people and other programs do to what is generated without meaning any harm."""
+"""Changes by other writers to children and to their dependencies."""
 
 import json
 from typing import Any
 
 from tests.cluster.trustee.manifests import encoded, restricted, secret, tls_secrets, trustee_config
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
-from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, told
+from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, condition_of
 
 ALL = (TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 MANAGED_BY = "app.kubernetes.io/managed-by"
 
 
 def _template(trustee: TrusteeNamespace) -> Any:
-    return trustee.see(DEPLOYMENT)["spec"]["template"]
+    return trustee.get(DEPLOYMENT)["spec"]["template"]
 
 
 def test_a_requested_restart_is_not_reverted(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
@@ -24,7 +24,7 @@ def test_a_requested_restart_is_not_reverted(trustee_cluster: TrusteeCluster, tr
 
     assert "kubectl.kubernetes.io/restartedAt" in _template(trustee)["metadata"]["annotations"]
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL)
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
 def test_a_container_that_another_writer_adds_is_removed(
@@ -39,14 +39,14 @@ def test_a_container_that_another_writer_adds_is_removed(
 
     assert [one["name"] for one in _template(trustee)["spec"]["containers"]] == ["kbs"]
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL)
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
-def test_a_label_that_is_taken_off_a_secret_comes_back_and_its_values_stay(
+def test_a_removed_label_of_a_secret_is_restored_and_its_data_stays(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config())
-    before = trustee.see("secret/tc-auth-secret")
+    before = trustee.get("secret/tc-auth-secret")
 
     trustee.kubectl("label", "secret/tc-auth-secret", f"{MANAGED_BY}-", "mine=1")
     after = trustee.until("secret/tc-auth-secret", lambda found: MANAGED_BY in found["metadata"]["labels"])
@@ -54,15 +54,15 @@ def test_a_label_that_is_taken_off_a_secret_comes_back_and_its_values_stay(
     assert after["data"] == before["data"]
     assert after["metadata"]["labels"] == {**before["metadata"]["labels"], "mine": "1"}
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL, "secret/tc-auth-secret")
+    trustee_cluster.expect_no_more_writes(trustee, *ALL, "secret/tc-auth-secret")
 
 
-def test_a_text_that_is_removed_comes_back_and_what_is_beside_it_stays(
+def test_a_removed_key_of_a_config_map_is_restored_and_other_keys_stay(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config())
     target = "configmap/tc-resource-policy"
-    before = trustee.see(target)["data"]
+    before = trustee.get(target)["data"]
 
     trustee.patch(target, data={"resource-policy.rego": None, "mine": "1"})
 
@@ -71,79 +71,79 @@ def test_a_text_that_is_removed_comes_back_and_what_is_beside_it_stays(
         "mine": "1",
     }
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL, target)
+    trustee_cluster.expect_no_more_writes(trustee, *ALL, target)
 
 
-def test_a_child_without_an_owner_is_owned_again(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
+def test_a_removed_owner_reference_is_restored(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
     trustee.settle(trustee_config())
-    uid = trustee.see(TRUSTEE)["metadata"]["uid"]
+    uid = trustee.get(TRUSTEE)["metadata"]["uid"]
 
     trustee.edit("configmap/tc-resource-policy", "remove", "/metadata/ownerReferences")
     found = trustee.until("configmap/tc-resource-policy", lambda found: "ownerReferences" in found["metadata"])
 
     assert [one["uid"] for one in found["metadata"]["ownerReferences"]] == [uid]
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL, "configmap/tc-resource-policy")
+    trustee_cluster.expect_no_more_writes(trustee, *ALL, "configmap/tc-resource-policy")
 
 
-def test_another_tls_profile_reaches_edited_settings(
+def test_a_changed_tls_profile_is_merged_into_edited_settings(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(*tls_secrets(), restricted())
     target = "configmap/tc-kbs-config"
-    text = trustee.see(target)["data"]["kbs-config.toml"].replace("worker_count = 4", "worker_count = 8  # mine")
+    text = trustee.get(target)["data"]["kbs-config.toml"].replace("worker_count = 4", "worker_count = 8  # mine")
     trustee.patch(target, data={"kbs-config.toml": text})
-    trustee.until_told(TRUSTEE, "Edited", "EditsKept")
-    before = trustee.trace()
+    trustee.until_condition(TRUSTEE, "Edited", "EditsKept")
+    before = trustee.config_versions()
 
     trustee.patch(TRUSTEE, spec={"tlsConfig": {"profile": "modern"}})
     trustee.until(target, lambda found: 'tls_profile = "modern"' in found["data"]["kbs-config.toml"])
 
     changed = text.replace("intermediate", "modern")
-    assert trustee.see(target)["data"]["kbs-config.toml"] == changed
-    trustee.until(DEPLOYMENT, lambda _: trustee.trace() != before)
+    assert trustee.get(target)["data"]["kbs-config.toml"] == changed
+    trustee.until(DEPLOYMENT, lambda _: trustee.config_versions() != before)
     trustee.until_rolling_out()
-    assert told(trustee.see(TRUSTEE), "Edited").reason == "EditsKept"
-    trustee_cluster.hold(trustee, *ALL, target)
+    assert condition_of(trustee.get(TRUSTEE), "Edited").reason == "EditsKept"
+    trustee_cluster.expect_no_more_writes(trustee, *ALL, target)
 
 
-def test_another_type_of_service_is_followed_there_and_back(
+def test_the_service_type_is_changed_and_changed_back(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config(kbsServiceType="LoadBalancer"))
-    port = trustee.see(SERVICE)["spec"]["ports"][0]["nodePort"]
+    port = trustee.get(SERVICE)["spec"]["ports"][0]["nodePort"]
 
     trustee.patch(TRUSTEE, spec={"kbsServiceType": "NodePort"})
     trustee.until(SERVICE, lambda found: found["spec"]["type"] == "NodePort")
-    kept = trustee.see(SERVICE)["spec"]["ports"][0]["nodePort"]
+    kept = trustee.get(SERVICE)["spec"]["ports"][0]["nodePort"]
     trustee.patch(TRUSTEE, spec={"kbsServiceType": None})
     trustee.until(SERVICE, lambda found: found["spec"]["type"] == "ClusterIP")
 
     assert kept == port
-    assert "nodePort" not in trustee.see(SERVICE)["spec"]["ports"][0]
+    assert "nodePort" not in trustee.get(SERVICE)["spec"]["ports"][0]
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL)
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
-def test_a_served_secret_that_is_not_there_yet_is_waited_for_and_the_pods_stay(
+def test_a_missing_secret_resource_is_waited_for_and_the_pods_stay(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config())
     before = trustee.version(DEPLOYMENT)
 
     trustee.edit(KBS, "add", "/spec/kbsSecretResources/-", "later")
-    said = trustee.until_told(KBS, "Ready", "DependencyNotFound")
-    assert said.message == "not found: Secret later: create them in the same namespace"
+    condition = trustee.until_condition(KBS, "Ready", "DependencyNotFound")
+    assert condition.message == "not found: Secret later: create them in the same namespace"
     assert trustee.version(DEPLOYMENT) == before
 
     trustee.apply(secret("later", key=encoded("a key")))
     trustee.until_rolling_out()
     volumes = [one["name"] for one in _template(trustee)["spec"]["volumes"]]
     assert volumes[-4:] == ["attestation-status", "later", "rvps-dir", "reference-values"]
-    trustee_cluster.hold(trustee, *ALL)
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
-def test_a_secret_whose_name_no_volume_can_have_is_served_all_the_same(
+def test_a_secret_resource_with_a_dot_in_its_name_is_mounted(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(secret("my.keys", key=encoded("a key")), trustee_config())
@@ -154,48 +154,50 @@ def test_a_secret_whose_name_no_volume_can_have_is_served_all_the_same(
     (converter,) = _template(trustee)["spec"]["initContainers"]
     assert [one["mountPath"] for one in converter["volumeMounts"]][-1].endswith("/my.keys")
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL)
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
-def test_what_the_cluster_refuses_is_told_and_mended(
+def test_a_refused_child_is_reported_until_it_is_corrected(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config())
     before = trustee.version(DEPLOYMENT)
 
     trustee.patch(KBS, spec={"KbsEnvVars": {"A=B": "no variable can be called that"}})
-    said = trustee.until(KBS, lambda found: "A=B" in told(found, "Ready").message)
-    assert told(said, "Ready").reason == "UpdateFailed"
-    assert trustee.until_noted(KBS, "DeploymentUpdateFailed")["type"] == "Warning"
+    condition = trustee.until(KBS, lambda found: "A=B" in condition_of(found, "Ready").message)
+    assert condition_of(condition, "Ready").reason == "UpdateFailed"
+    assert trustee.until_event(KBS, "DeploymentUpdateFailed")["type"] == "Warning"
     assert trustee.version(DEPLOYMENT) == before
 
     trustee.patch(KBS, spec={"KbsEnvVars": {"A=B": None}})
     trustee.until_rolling_out()
-    assert told(trustee.see(TRUSTEE), "Edited").status == "False"
-    trustee_cluster.hold(trustee, *ALL)
+    assert condition_of(trustee.get(TRUSTEE), "Edited").status == "False"
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
-def test_a_name_that_is_too_long_for_a_label_is_told(
+def test_a_name_that_is_too_long_for_a_label_is_reported(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     name = "a" * 70
     trustee.apply(trustee_config(name))
 
-    said = trustee.until(f"trusteeconfig/{name}", lambda found: "63 " in told(found, "Ready").message)
-    assert told(said, "Ready").status == "False"
-    trustee_cluster.hold(trustee, f"configmap/{name}-kbs-config")
+    condition = trustee.until(f"trusteeconfig/{name}", lambda found: "63 " in condition_of(found, "Ready").message)
+    assert condition_of(condition, "Ready").status == "False"
+    trustee_cluster.expect_no_more_writes(trustee, f"configmap/{name}-kbs-config")
 
 
-def test_a_trustee_that_is_paused_is_left_to_people(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
+def test_edits_of_a_paused_trustee_are_kept_until_it_is_resumed(
+    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
+) -> None:
     trustee.settle(trustee_config())
     trustee.kubectl("annotate", TRUSTEE, "setpoint.dev/management=paused")
-    trustee.until_told(TRUSTEE, "Ready", "Paused")
+    trustee.until_condition(TRUSTEE, "Ready", "Paused")
 
     trustee.patch(KBS, spec={"kbsAuthSecretName": "attestation-status"})
-    trustee.until(DEPLOYMENT, lambda _: "attestation-status" in str(trustee.trace()).split(":")[5])
-    assert trustee.see(KBS)["spec"]["kbsAuthSecretName"] == "attestation-status"
+    trustee.until(DEPLOYMENT, lambda _: "attestation-status" in str(trustee.config_versions()).split(":")[5])
+    assert trustee.get(KBS)["spec"]["kbsAuthSecretName"] == "attestation-status"
 
     trustee.kubectl("annotate", TRUSTEE, "setpoint.dev/management-")
     trustee.until(KBS, lambda found: found["spec"]["kbsAuthSecretName"] == "tc-auth-secret")
     trustee.until_rolling_out()
-    trustee_cluster.hold(trustee, *ALL)
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)

@@ -1,4 +1,4 @@
-"""A namespace of a cluster, a cloud, and the real `setpoint` at work between them."""
+"""`setpoint run` as a process, between a namespace of a real API server and a local cloud."""
 
 import subprocess
 from collections.abc import Callable
@@ -11,18 +11,19 @@ from typing import Any, Final, Self, TypeVar
 from soak.fleet.cloud import MultiEndpointCloud, Written
 from soak.fleet.process import SETPOINT, RunProcess, surroundings
 from tests.cluster.access import ADMIN
+from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
-from tests.cluster.running.proxy import Asked, Proxy
+from tests.cluster.running.proxy import ProxiedRequest, Proxy
 from tests.forking.processes import Start, run
 
-_PATIENCE: Final = 240.0
+_TIMEOUT_SECONDS: Final = 240.0
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Site:
-    """Enter it to open it. Processes come by a proxy, and kubectl directly."""
+class ControllerHarness:
+    """Enter it to start local cloud and proxy. Controllers use the proxy, kubectl does not."""
 
     kubectl: Kubectl
     folder: Path
@@ -47,45 +48,54 @@ class Site:
     ) -> None:
         self._running.close()
 
-    # --- Who works here ----------------------------------------------------------------------------------------------
+    # --- Processes ----------------------------------------------------------------------------------------------------
 
-    def process(self, *options: str, name: str = "keeper", before: tuple[str, ...] = ()) -> RunProcess:
-        """`setpoint run`, at work; in the end it is asked to stop, and nothing may have gone wrong with it."""
-        door = self.background.run(self.cloud.open_endpoint(name))
-        process = RunProcess(name, self.folder, self.environment(door), options, before)
+    def start_controller(self, *options: str, name: str = "controller", before: tuple[str, ...] = ()) -> RunProcess:
+        """A running `setpoint run`. It is stopped in the end, and must not have logged a bug."""
+        endpoint = self.background.run(self.cloud.open_endpoint(name))
+        process = RunProcess(name, self.folder, self.environment(endpoint), options, before)
         self.processes.append(process)
         self._running.callback(_end, process)
         process.start()
         return process
 
     def setpoint(self, *arguments: str, user: str = ADMIN) -> "subprocess.CompletedProcess[str]":
-        """Another command of `setpoint`, when it is done."""
+        """The result of another command of `setpoint`."""
         kubeconfig = str(self.kubectl.access.kubeconfig_of(user))
         environment = self.environment(self.cloud.url) | {"KUBECONFIG": kubeconfig}
-        return run(Start((SETPOINT, *arguments), self.folder, environment), _PATIENCE)
+        return run(Start((SETPOINT, *arguments), self.folder, environment), _TIMEOUT_SECONDS)
 
     def environment(self, cloud: str) -> dict[str, str]:
-        """For commands."""
+        """The environment of commands."""
         return surroundings(self.folder / "proxied.kubeconfig", self.kubectl.namespace, cloud, self.folder)
 
-    # --- What there is to see ----------------------------------------------------------------------------------------
+    # --- Observed state -----------------------------------------------------------------------------------------------
 
     def in_cloud(self, verb: Callable[[MultiEndpointCloud], T]) -> T:
-        """What `verb` makes of the cloud."""
+        """The result of `verb` on the local cloud."""
         return self.background.call(lambda: verb(self.cloud))
 
     def live(self, path: str) -> Any:
-        """The object at that path of the cloud's API; None when there is none."""
+        """The live object at that path of the local cloud; None when there is none."""
         answer = self.in_cloud(lambda cloud: cloud.call("GET", path))
         return answer.body if answer.status == 200 else None
 
     def writes_to(self, path: str) -> list[Written]:
-        """What was done to the object at that path."""
+        """The writes to the object at that path."""
         return self.in_cloud(lambda cloud: cloud.writes_to(path))
 
-    def asked(self) -> list[Asked]:
-        """All that processes asked of the API server so far, leases apart."""
-        return self.background.call(lambda: [one for one in self.proxy.asked if not one.is_about_leases])
+    def until_observed(self, path: str, times: int = 1) -> None:
+        """Returns when the object at that path of the local cloud has been read so many times more."""
+
+        def reads() -> int:
+            return self.in_cloud(lambda cloud: sum(one.path == path for one in cloud.journal.entries))
+
+        wanted = reads() + times
+        until(lambda: reads() >= wanted)
+
+    def requests(self, since: int = 0) -> list[ProxiedRequest]:
+        """All requests of controllers to the API server after the first `since`, without those for leases."""
+        return self.background.call(lambda: self.proxy.requests[since:])
 
 
 def _end(process: RunProcess) -> None:

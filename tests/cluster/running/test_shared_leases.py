@@ -1,4 +1,4 @@
-"""A lease that many hold in common, as processes do that agree on the number of shards."""
+"""The layout lease, which all replicas hold together."""
 
 import asyncio
 import itertools
@@ -15,8 +15,8 @@ MANY = 6
 ROUNDS = 3
 
 
-class OwnClock(SystemClock):
-    """No two of them ever say the same: a renewal that says nothing new would change nothing, and cross no other."""
+class CountingClock(SystemClock):
+    """Another time for every call: a renewal with the same time would change nothing, and cause no conflict."""
 
     _seconds = itertools.count()
 
@@ -27,12 +27,13 @@ class OwnClock(SystemClock):
         )
 
 
-def test_all_who_hold_it_can_renew_it_at_the_same_moment(api_server: Access, namespace: str) -> None:
+def test_all_holders_can_renew_a_shared_lease_concurrently(api_server: Access, namespace: str) -> None:
     connection, place = connection_from_files([api_server.kubeconfig]), ClusterAddress(namespace=namespace)
 
     async def main() -> list[Lease | None]:
         stores = [
-            open_kubernetes(place, KubernetesClient(connection), (), OwnClock(), long_running=True) for _ in range(MANY)
+            open_kubernetes(place, KubernetesClient(connection), (), CountingClock(), long_running=True)
+            for _ in range(MANY)
         ]
         found: list[Lease | None] = []
         for _ in range(ROUNDS):

@@ -1,8 +1,8 @@
-"""A Go that builds nothing: a script for tests of what is done with its outcome."""
+"""A fake `go` command: a shell script with a scripted result."""
 
 from pathlib import Path
 
-# What `go mod edit -json` says of a Kubernetes with two modules in its staging area.
+# Output of `go mod edit -json` for a Kubernetes with two staging modules.
 GO_MOD = """
 {
   "Go": "1.26.0",
@@ -36,7 +36,7 @@ exit 1
 
 
 def write_go(folder: Path, build: str, download: str = """echo '{"GoMod": "theirs.mod"}'""") -> Path:
-    """A program `go` in `folder` that runs the shell scripts `download` and `build` when asked to do so."""
+    """A program `go` in `folder`: shell script `download` is `go mod download`, and `build` is `go build`."""
     folder.mkdir(parents=True, exist_ok=True)
     go = folder / "go"
     go.write_text(

@@ -1,8 +1,8 @@
-"""The client on a real API server that is restarted, frozen, and has forgotten what was before."""
+"""The client on a real API server that is restarted, frozen and compacted."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import pytest
@@ -12,27 +12,16 @@ from setpoint.clients.kubernetes.requests import Endpoint, PageRequest
 from setpoint.clients.kubernetes.watch import WatchEventType, WatchTimeouts, watch
 from setpoint.errors import RemoteExpired, RemoteUnavailable
 from tests.clients.api_server_client import TIMEOUT, config_map, config_maps, names, summary, tree, with_client
-from tests.cluster.assets import Assets
-from tests.cluster.server import Cluster, Settings
-
-
-@pytest.fixture(scope="module")
-def cluster(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One for all these tests: each leaves it running."""
-    with Cluster(cluster_assets, tmp_path_factory.mktemp("cluster"), Settings()) as running:
-        yield running
+from tests.cluster.server import Cluster
 
 
 @pytest.fixture
-def namespace(cluster: Cluster) -> str:
-    # A test that failed may have left it ended or frozen.
-    cluster.api_server.thaw()
-    cluster.start()
-    return cluster.access.new_namespace()
+def namespace(outage_server: Cluster) -> str:
+    return outage_server.access.new_namespace()
 
 
 async def _listed(client: KubernetesClient, maps: Endpoint) -> ObjectPage:
-    """The list, as soon as there is a server to ask: it may be killed before the first question."""
+    """The list, as soon as a server answers: it may be killed before the first request."""
     while True:
         with contextlib.suppress(RemoteUnavailable):
             return await client.list(maps)
@@ -40,7 +29,7 @@ async def _listed(client: KubernetesClient, maps: Endpoint) -> ObjectPage:
 
 
 async def _names_over_time(client: KubernetesClient, maps: Endpoint) -> AsyncGenerator[str, None]:
-    """The names that a list has, then those that change; a new list when the server no longer knows what was before."""
+    """The names of a list, then those of watch events; a new list after the watch has expired."""
     while True:
         page = await _listed(client, maps)
         for name in names(page.items):
@@ -52,59 +41,60 @@ async def _names_over_time(client: KubernetesClient, maps: Endpoint) -> AsyncGen
                         yield summary(event)[1]
 
 
-def test_misses_nothing_while_the_api_server_is_killed_and_started_again(cluster: Cluster, namespace: str) -> None:
+def test_misses_nothing_while_the_api_server_is_killed_and_started_again(
+    outage_server: Cluster, namespace: str
+) -> None:
     maps = config_maps(namespace)
 
-    async def live(client: KubernetesClient) -> None:
+    async def change(client: KubernetesClient) -> None:
         await client.create(maps, config_map("before"))
-        await asyncio.to_thread(cluster.api_server.kill)
+        await asyncio.to_thread(outage_server.api_server.kill)
         with pytest.raises(RemoteUnavailable):
             await client.get(maps.named("before"))
-        await asyncio.to_thread(cluster.start)
+        await asyncio.to_thread(outage_server.start)
         await client.create(maps, config_map("after"))
 
     async def use(client: KubernetesClient) -> set[str]:
         seen: set[str] = set()
         async with asyncio.timeout(TIMEOUT), aclosing(_names_over_time(client, maps)) as followed:
-            living = asyncio.ensure_future(live(client))
+            changing = asyncio.ensure_future(change(client))
             async for name in followed:
                 seen.add(name)
                 if name == "after":
                     break
-            await living
+            await changing
         return seen
 
-    assert with_client(cluster.access.kubeconfig, use) == {"before", "after"}
+    assert with_client(outage_server.access.kubeconfig, use) == {"before", "after"}
 
 
-def test_notices_that_the_api_server_has_frozen_and_goes_on_when_it_has_thawed(
-    cluster: Cluster, namespace: str
-) -> None:
+def test_a_watch_of_a_frozen_api_server_is_resumed_once_it_answers(outage_server: Cluster, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def use(client: KubernetesClient) -> tuple[list[tuple[str, str]], int]:
         since = (await client.list(maps)).resource_version
-        waiting = watch(client, maps, since, timeouts=WatchTimeouts(idle_timeout=1.0))
+        waiting = watch(client, maps, since, timeouts=WatchTimeouts(idle_timeout=0.3))
         async with asyncio.timeout(TIMEOUT), aclosing(waiting) as events:
             await client.create(maps, config_map("before"))
-            heard = [summary(await anext(events))]
-            cluster.api_server.freeze()
+            events_seen = [summary(await anext(events))]
+            outage_server.api_server.freeze()
             next_one = asyncio.ensure_future(anext(events))
-            await asyncio.sleep(2.0)
-            cluster.api_server.thaw()
+            # A later timer of the same loop: by then the idle timeout has passed.
+            await asyncio.sleep(0.6)
+            outage_server.api_server.thaw()
             await client.create(maps, config_map("after"))
-            heard.append(summary(await next_one))
+            events_seen.append(summary(await next_one))
         (host,) = {host for _, host, _ in client.http.counts}
-        return heard, client.http.counts["GET", host, "200"]
+        return events_seen, client.http.counts["GET", host, "200"]
 
-    heard, answers = with_client(cluster.access.kubeconfig, use)
+    events_seen, answers = with_client(outage_server.access.kubeconfig, use)
 
-    assert heard == [("ADDED", "before"), ("ADDED", "after")]
-    # The list, the watch, and the watch that took its place.
+    assert events_seen == [("ADDED", "before"), ("ADDED", "after")]
+    # The list, the watch, and the resumed watch.
     assert answers >= 3
 
 
-def test_what_is_from_before_a_compaction_is_told_so(cluster: Cluster, namespace: str) -> None:
+def test_lists_and_watches_from_before_a_compaction_expire(outage_server: Cluster, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def use(client: KubernetesClient) -> list[tuple[list[str], bool]]:
@@ -113,9 +103,9 @@ def test_what_is_from_before_a_compaction_is_told_so(cluster: Cluster, namespace
         pages = client.pages(maps, size=1)
         seen = [await anext(pages)]
         await client.create(maps, config_map("zero"))
-        await asyncio.to_thread(cluster.compact)
-        # What etcd has forgotten, the API server may remember until then.
-        await asyncio.to_thread(cluster.restart_api_server)
+        await asyncio.to_thread(outage_server.compact)
+        # Until then the watch cache may still have what etcd has compacted.
+        await asyncio.to_thread(outage_server.restart_api_server)
         with pytest.raises(RemoteExpired):
             await client.list(maps, paging=PageRequest(1, first.token))
         async with (
@@ -127,7 +117,7 @@ def test_what_is_from_before_a_compaction_is_told_so(cluster: Cluster, namespace
         seen += [page async for page in pages]
         return [(names(page.items), page.is_first) for page in seen]
 
-    assert with_client(cluster.access.kubeconfig, use) == [
+    assert with_client(outage_server.access.kubeconfig, use) == [
         (["one"], True),
         (["one", "three", "two", "zero"], True),
     ]

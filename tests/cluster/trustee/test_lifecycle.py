@@ -1,10 +1,7 @@
-"""A TrusteeConfig's life, with kubectl as its author's hand: what is made, and what is said of it."""
+"""Children, statuses and events of a TrusteeConfig."""
 
-import time
 import tomllib
-from collections.abc import Callable
 from functools import partial
-from statistics import median
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,10 +13,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from tests.cluster.trustee.manifests import decoded, restricted, tls_secrets, trustee_config
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
-from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, told
+from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, condition_of
 
-# A process that polls every ten seconds has just polled when something changes: it would take nearly ten, each time.
-HALF_A_POLL = 5.0
 PERMISSIVE_SPEC = {
     "kbsDeploymentType": "AllInOneDeployment",
     "KbsDeploymentSpec": {"replicas": 1},
@@ -41,9 +36,9 @@ CONFIG_MAPS = {
 }
 
 
-def _owned(trustee: TrusteeNamespace, owner: str, *targets: str) -> None:
-    """All of them go with `owner`, and not before it is gone."""
-    found = trustee.see(owner)
+def _assert_owned(trustee: TrusteeNamespace, owner: str, *targets: str) -> None:
+    """Asserts that `owner` is the controlling owner of all of them."""
+    found = trustee.get(owner)
     expected = {
         "apiVersion": "confidentialcontainers.org/v1alpha1",
         "kind": found["kind"],
@@ -53,7 +48,7 @@ def _owned(trustee: TrusteeNamespace, owner: str, *targets: str) -> None:
         "blockOwnerDeletion": True,
     }
     for target in targets:
-        assert trustee.see(target)["metadata"]["ownerReferences"] == [expected], target
+        assert trustee.get(target)["metadata"]["ownerReferences"] == [expected], target
 
 
 def _labels(component: str) -> dict[str, str]:
@@ -65,47 +60,47 @@ def _labels(component: str) -> dict[str, str]:
     }
 
 
-def test_one_object_makes_all_that_a_trustee_needs(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
+def test_a_trustee_config_creates_all_children(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
     trustee.settle(trustee_config())
 
-    kbs = trustee.see(KBS)
+    kbs = trustee.get(KBS)
     assert kbs["spec"] == PERMISSIVE_SPEC
     assert "labels" not in kbs["metadata"]
-    config_maps = {name: trustee.see(f"configmap/{name}") for name in CONFIG_MAPS}
+    config_maps = {name: trustee.get(f"configmap/{name}") for name in CONFIG_MAPS}
     assert {name: [*found["data"]] for name, found in config_maps.items()} == {
         name: [key] for name, key in CONFIG_MAPS.items()
     }
     assert config_maps["tc-rvps-reference-values"]["data"]["reference_value"] == "{\n}"
     assert [name for name, found in config_maps.items() if "labels" in found["metadata"]] == []
-    _owned(trustee, TRUSTEE, KBS, *(f"configmap/{name}" for name in CONFIG_MAPS))
-    _owned(trustee, TRUSTEE, "secret/tc-auth-secret", "secret/attestation-status")
-    trustee_cluster.hold(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
+    _assert_owned(trustee, TRUSTEE, KBS, *(f"configmap/{name}" for name in CONFIG_MAPS))
+    _assert_owned(trustee, TRUSTEE, "secret/tc-auth-secret", "secret/attestation-status")
+    trustee_cluster.expect_no_more_writes(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 
 
-def test_the_permissive_settings_serve_plain_http(trustee: TrusteeNamespace) -> None:
+def test_the_permissive_profile_serves_plain_http(trustee: TrusteeNamespace) -> None:
     trustee.settle(trustee_config(profileType="Whatever", tlsConfig={"profile": "old"}))
 
-    settings = tomllib.loads(trustee.see("configmap/tc-kbs-config")["data"]["kbs-config.toml"])
+    settings = tomllib.loads(trustee.get("configmap/tc-kbs-config")["data"]["kbs-config.toml"])
     assert settings["http_server"] == {"sockets": ["0.0.0.0:8080"], "insecure_http": True, "worker_count": 4}
     assert settings["admin"] == {"authorization_mode": "DenyAll"}
     assert settings["attestation_token"] == {"insecure_header_jwk": True}
 
 
-def test_the_administrator_gets_a_key_pair_of_their_own(trustee: TrusteeNamespace) -> None:
+def test_an_ed25519_key_pair_is_generated(trustee: TrusteeNamespace) -> None:
     trustee.settle(trustee_config())
 
-    auth = trustee.see("secret/tc-auth-secret")
+    auth = trustee.get("secret/tc-auth-secret")
     assert (auth["type"], auth["metadata"]["labels"]) == ("Opaque", _labels("auth"))
     private = load_pem_private_key(decoded(auth["data"]["privateKey"]).encode(), None)
     assert isinstance(private, Ed25519PrivateKey)
     public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     assert decoded(auth["data"]["publicKey"]).encode() == public
-    sample = trustee.see("secret/attestation-status")
+    sample = trustee.get("secret/attestation-status")
     assert (sample["type"], sample["metadata"]["labels"]) == ("Opaque", _labels("sample"))
     assert {key: decoded(value) for key, value in sample["data"].items()} == {"status": "success"}
 
 
-def test_a_restricted_one_passes_its_certificates_on(
+def test_the_restricted_profile_copies_its_certificates(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(*tls_secrets(), restricted(kbsServiceType="NodePort"))
@@ -117,12 +112,12 @@ def test_a_restricted_one_passes_its_certificates_on(
         "tc-attestation-cert-secret": ("attestation", {"token.crt": "first certificate of token-tls"}),
     }
     for name, (component, data) in copies.items():
-        found = trustee.see(f"secret/{name}")
+        found = trustee.get(f"secret/{name}")
         assert (found["type"], found["metadata"]["labels"]) == ("Opaque", _labels(component))
         assert {key: decoded(value) for key, value in found["data"].items()} == data
-    _owned(trustee, TRUSTEE, *(f"secret/{name}" for name in copies))
+    _assert_owned(trustee, TRUSTEE, *(f"secret/{name}" for name in copies))
     spec = {name: value for name, value in PERMISSIVE_SPEC.items() if name != "KbsEnvVars"}
-    assert trustee.see(KBS)["spec"] == {
+    assert trustee.get(KBS)["spec"] == {
         **spec,
         "kbsServiceType": "NodePort",
         "kbsHttpsKeySecretName": "tc-https-key-secret",
@@ -130,21 +125,21 @@ def test_a_restricted_one_passes_its_certificates_on(
         "kbsAttestationKeySecretName": "tc-attestation-key-secret",
         "kbsAttestationCertSecretName": "tc-attestation-cert-secret",
     }
-    settings = tomllib.loads(trustee.see("configmap/tc-kbs-config")["data"]["kbs-config.toml"])
+    settings = tomllib.loads(trustee.get("configmap/tc-kbs-config")["data"]["kbs-config.toml"])
     assert settings["http_server"]["insecure_http"] is False
     assert settings["http_server"]["tls_profile"] == "intermediate"
-    assert trustee.see(SERVICE)["spec"]["type"] == "NodePort"
-    (container,) = trustee.see(DEPLOYMENT)["spec"]["template"]["spec"]["containers"]
+    assert trustee.get(SERVICE)["spec"]["type"] == "NodePort"
+    (container,) = trustee.get(DEPLOYMENT)["spec"]["template"]["spec"]["containers"]
     assert container["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
-    trustee_cluster.hold(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE, "configmap/tc-kbs-config")
+    trustee_cluster.expect_no_more_writes(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE, "configmap/tc-kbs-config")
 
 
-def test_the_kbs_config_makes_pods_and_a_way_to_them(trustee: TrusteeNamespace) -> None:
+def test_a_kbs_config_creates_deployment_and_service(trustee: TrusteeNamespace) -> None:
     trustee.settle(trustee_config())
 
-    _owned(trustee, KBS, DEPLOYMENT, SERVICE)
-    assert trustee.see(KBS)["metadata"]["finalizers"] == ["kbsconfig.confidentialcontainers.org/finalizer"]
-    deployment = trustee.see(DEPLOYMENT)
+    _assert_owned(trustee, KBS, DEPLOYMENT, SERVICE)
+    assert trustee.get(KBS)["metadata"]["finalizers"] == ["kbsconfig.confidentialcontainers.org/finalizer"]
+    deployment = trustee.get(DEPLOYMENT)
     assert deployment["metadata"]["labels"] == {"app": "kbs"}
     assert deployment["spec"]["selector"] == {"matchLabels": {"app": "kbs"}}
     assert (deployment["spec"]["replicas"], trustee.env()) == (1, {"RUST_LOG": "debug"})
@@ -165,7 +160,7 @@ def test_the_kbs_config_makes_pods_and_a_way_to_them(trustee: TrusteeNamespace) 
         "rvps-dir",
         "reference-values",
     ]
-    service = trustee.see(SERVICE)["spec"]
+    service = trustee.get(SERVICE)["spec"]
     assert (service["type"], service["selector"]) == ("ClusterIP", {"app": "kbs"})
     assert service["ports"] == [{"name": "kbs-port", "port": 8080, "targetPort": 8080, "protocol": "TCP"}]
 
@@ -174,26 +169,30 @@ def _named(entries: Any) -> list[str]:
     return [one["name"] for one in entries]
 
 
-def test_both_statuses_follow_the_pods_at_once_and_both_ways(
+def test_both_statuses_follow_the_deployment_by_its_watch_events(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config())
-    assert trustee.see(KBS)["status"]["isReady"] is False
-    assert "isReady" not in trustee.see(TRUSTEE)["status"]
+    assert trustee.get(KBS)["status"]["isReady"] is False
+    assert "isReady" not in trustee.get(TRUSTEE)["status"]
 
-    waits = []
-    for _ in range(3):
-        trustee.bring_up()
-        waits.append(_seconds_until(trustee, lambda found: found["status"].get("isReady") is True))
-        trustee.bring_up(0)
-        waits.append(_seconds_until(trustee, lambda found: "isReady" not in found["status"]))
+    trustee_cluster.drain()
+    with trustee_cluster.held_watches("deployments"):
+        requests = len(trustee_cluster.requests())
+        trustee.report_replicas()
+        # Meanwhile the controller creates another Trustee, and reads nothing of this one: it does not poll.
+        trustee_cluster.new_namespace().settle(trustee_config())
+        assert [one for one in trustee_cluster.requests()[requests:] if trustee.namespace in one.path] == []
+        assert "isReady" not in trustee.get(TRUSTEE)["status"]
+    trustee.until(TRUSTEE, _is_ready)
 
-    assert median(waits) < HALF_A_POLL
-    assert trustee.see(KBS)["status"]["isReady"] is False
-    trustee.bring_up()
+    trustee.report_replicas(0)
+    trustee.until(TRUSTEE, lambda found: not _is_ready(found))
+    assert trustee.get(KBS)["status"]["isReady"] is False
+    trustee.report_replicas()
     trustee.kubectl.until_ready(TRUSTEE, KBS)
-    assert told(trustee.see(KBS), "Ready") == ("True", "Ready", "Trustee deployment is ready")
-    status = trustee.see(TRUSTEE)["status"]
+    assert condition_of(trustee.get(KBS), "Ready") == ("True", "Ready", "Trustee deployment is ready")
+    status = trustee.get(TRUSTEE)["status"]
     assert status["kbsConfigRef"] == {
         "apiVersion": "confidentialcontainers.org/v1alpha1",
         "kind": "KbsConfig",
@@ -201,37 +200,39 @@ def test_both_statuses_follow_the_pods_at_once_and_both_ways(
         "namespace": trustee.namespace,
     }
     assert status["statusDescription"] == "TrusteeConfig is ready and KbsConfig is deployed successfully"
-    assert (status["observedGeneration"], trustee.see(KBS)["status"]["observedGeneration"]) == (1, 1)
-    trustee_cluster.hold(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
+    assert (status["observedGeneration"], trustee.get(KBS)["status"]["observedGeneration"]) == (1, 1)
+    trustee_cluster.expect_no_more_writes(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 
 
-def test_how_far_the_pods_are_is_told_by_both_at_once(trustee: TrusteeNamespace) -> None:
+def test_each_report_of_the_deployment_is_one_status_update_of_both(
+    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
+) -> None:
     trustee.settle(trustee_config())
     trustee.patch(KBS, spec={"KbsDeploymentSpec": {"replicas": 9}})
     trustee.until(DEPLOYMENT, lambda found: found["spec"]["replicas"] == 9)
+    trustee.report_replicas(1)
+    trustee.until(TRUSTEE, partial(_has_message, "1 of 9 replicas available"))
+    requests = len(trustee_cluster.requests())
 
-    waits = []
-    for up in range(1, 9):
-        trustee.bring_up(up)
-        waits.append(_seconds_until(trustee, partial(_tells, f"{up} of 9 replicas available")))
+    for up in range(2, 9):
+        trustee.report_replicas(up)
+        trustee.until(TRUSTEE, partial(_has_message, f"{up} of 9 replicas available"))
 
-    assert median(waits) < HALF_A_POLL
-
-
-def _seconds_until(trustee: TrusteeNamespace, holds: Callable[[Any], bool]) -> float:
-    """How long it takes until that holds for the TrusteeConfig."""
-    begun = time.monotonic()
-    trustee.until(TRUSTEE, holds)
-    return time.monotonic() - begun
+    writes = [one for one in trustee_cluster.writes(requests, trustee.namespace) if "/events" not in one]
+    assert writes == [f"PATCH {trustee.path(KBS)}/status", f"PATCH {trustee.path(TRUSTEE)}/status"] * 7
 
 
-def _tells(words: str, found: Any) -> bool:
-    return words in told(found, "Ready").message
+def _is_ready(found: Any) -> bool:
+    return found["status"].get("isReady") is True
 
 
-def test_what_was_made_is_told_by_events(trustee: TrusteeNamespace) -> None:
+def _has_message(words: str, found: Any) -> bool:
+    return words in condition_of(found, "Ready").message
+
+
+def test_creations_are_reported_by_events(trustee: TrusteeNamespace) -> None:
     trustee.settle(trustee_config())
-    trustee.bring_up()
+    trustee.report_replicas()
 
     for target, reason in (
         (TRUSTEE, "ConfigMapCreated"),
@@ -242,15 +243,15 @@ def test_what_was_made_is_told_by_events(trustee: TrusteeNamespace) -> None:
         (KBS, "ServiceCreated"),
         (KBS, "Ready"),
     ):
-        assert trustee.until_noted(target, reason)["type"] == "Normal"
+        assert trustee.until_event(target, reason)["type"] == "Normal"
 
 
-def test_pods_that_are_lost_are_told_by_an_event(trustee: TrusteeNamespace) -> None:
+def test_lost_pods_are_reported_by_an_event(trustee: TrusteeNamespace) -> None:
     trustee.settle(trustee_config())
-    trustee.bring_up()
-    trustee.until_noted(KBS, "Ready")
+    trustee.report_replicas()
+    trustee.until_event(KBS, "Ready")
 
-    trustee.bring_up(0)
-    lost = trustee.until_noted(KBS, "NotReady")
+    trustee.report_replicas(0)
+    lost = trustee.until_event(KBS, "NotReady")
 
     assert (lost["type"], lost["message"]) == ("Warning", "Trustee deployment is no longer ready")
