@@ -1,4 +1,4 @@
-"""An API server that writes down who asked it for what."""
+"""The audit log of an API server."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ POLICY: Final = {
 
 
 class AuditedRequest(NamedTuple):
-    """A request: for what, and whether it was refused for want of a right. Nothing is between core and its kinds."""
+    """A request, and whether it was forbidden. The core group is empty text."""
 
     group: str
     resource: str
@@ -23,14 +23,14 @@ class AuditedRequest(NamedTuple):
 
 
 def arguments(folder: Path) -> tuple[str, ...]:
-    """What makes an API server do so, in `folder`."""
+    """The arguments of an API server that writes an audit log into `folder`."""
     policy = folder / "policy.json"
     policy.write_text(json.dumps(POLICY), encoding="utf-8")
     return f"--audit-policy-file={policy}", f"--audit-log-path={folder / 'audit.log'}"
 
 
 def requests_of(user: str, folder: Path) -> set[AuditedRequest]:
-    """All that `user` asked for so far, apart from what says which kinds there are."""
+    """The requests of `user` so far, without discovery."""
     return {_asked(one) for one in _entries(folder) if one["user"]["username"] == user and "objectRef" in one}
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.deployment.deploy_files import CHART
 from tests.deployment.installed_objects import Key, in_stream
 
-# What Helm adds for itself.
+# Labels that Helm adds.
 HELMS_OWN: Final = frozenset({"app.kubernetes.io/managed-by", "helm.sh/chart"})
 
 
@@ -25,12 +25,12 @@ def helm() -> str:
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Runs helm; with no cluster anywhere near."""
+    """Runs helm."""
     return subprocess.run([helm(), *arguments], capture_output=True, text=True, check=False)
 
 
 def rendered(*settings: str, release: str = "setpoint", namespace: str = "setpoint-system") -> dict[Key, Any]:
-    """The objects of a release, each value set as on a command line; without what Helm adds for itself."""
+    """The objects of a release, each value set as on a command line; without the labels that Helm adds."""
     return {
         key: without(one, HELMS_OWN)
         for key, one in in_stream(stream(*settings, release=release, namespace=namespace)).items()
@@ -38,7 +38,7 @@ def rendered(*settings: str, release: str = "setpoint", namespace: str = "setpoi
 
 
 def stream(*settings: str, release: str = "setpoint", namespace: str = "setpoint-system") -> str:
-    """The same as text, and whole."""
+    """The same as YAML, with all labels."""
     values = [word for setting in settings for word in ("--set", setting)]
     done = run("template", release, str(CHART), "--namespace", namespace, *values)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""What tests of the deployment share: kubectl, and a cluster in which it is installed."""
+"""Fixtures of the deployment tests: kubectl, without a cluster and for the shared one."""
 
 import json
 import subprocess
@@ -13,40 +13,40 @@ from tests.cluster.access import Access
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """The program, and the cluster that it speaks to, if it needs any."""
+    """The program, and its cluster, if it needs one."""
 
     program: Path
     access: Access | None = None
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> str:
-        """What it prints; AssertionError with what it complains about."""
+        """The output; AssertionError with its messages if it fails."""
         done = self.run(*arguments, stdin=stdin)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def run(self, *arguments: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
-        """How it ended."""
+        """The exit code and output."""
         cluster = () if self.access is None else (f"--kubeconfig={self.access.kubeconfig}",)
         return subprocess.run(
             [str(self.program), *cluster, *arguments], input=stdin, capture_output=True, text=True, check=False
         )
 
     def apply(self, text: str, *options: str) -> str:
-        """Applies objects as YAML, or JSON, as we tell people to: the server checks every field."""
+        """Applies objects from YAML or JSON, by server-side apply."""
         return self("apply", "--server-side", "--force-conflicts", *options, "-f", "-", stdin=text)
 
     def get(self, *arguments: str) -> Any:
-        """An object, or a list of them."""
+        """An object, or a list of objects."""
         return json.loads(self("get", *arguments, "-o", "json"))
 
 
 @pytest.fixture(scope="session")
 def kubectl_alone(kubectl_program: Path) -> Kubectl:
-    """For what needs no cluster."""
+    """kubectl without a cluster."""
     return Kubectl(kubectl_program)
 
 
 @pytest.fixture(scope="session")
 def kubectl(kubectl_alone: Kubectl, api_server: Access) -> Kubectl:
-    """For the cluster that all tests share, as its administrator."""
+    """kubectl for the shared cluster, as its administrator."""
     return Kubectl(kubectl_alone.program, api_server)

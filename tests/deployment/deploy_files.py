@@ -1,7 +1,7 @@
-"""What is written into `deploy/` from the one source of it.
+"""The generated files in `deploy/`.
 
-`make manifests` writes the files anew. The rest is written by hand: what joins them in kustomize, and the templates of
-Helm.
+`make manifests` writes the files anew. The rest is written by hand: the overlays of
+kustomize, and the templates of Helm.
 """
 
 import re
@@ -30,7 +30,7 @@ from setpoint.deployment.rbac import (
 KUSTOMIZE: Final = Path("deploy/kustomize")
 CHART: Final = Path("deploy/helm/setpoint")
 HEAD: Final = "# Written by `make manifests`: edit src/setpoint/deployment, or the type of the kind, instead.\n"
-# With a kind its resources go, and with them what they stand for: no `helm uninstall` may do that.
+# Deleting a CRD deletes its resources, and their live objects: `helm uninstall` must not do that.
 KEEP: Final = {"helm.sh/resource-policy": "keep"}
 # The namespace that the overlay watches until the operator writes another name into it.
 WATCHED: Final = "default"
@@ -38,7 +38,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def files(definitions: Sequence[JsonObject]) -> dict[Path, str]:
-    """Every file that is written, and what stands in it."""
+    """Every generated file with its content."""
     written = {**_for_kustomize(definitions), **_for_helm(definitions)}
     return {path: HEAD + as_yaml(content) for path, content in written.items()}
 
@@ -84,7 +84,7 @@ def _kept(definition: JsonObject) -> JsonObject:
 
 
 def _with_list(folder: Path, objects: Sequence[JsonObject]) -> dict[Path, Json]:
-    """The files of the objects, and the one that makes them a base of kustomize."""
+    """The files of the objects, and the kustomization that lists them."""
     files = _one_by_one(folder, objects)
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -108,7 +108,7 @@ def _file_name(tree: JsonObject) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes out what stands in several places, and indents lists."""
+    """Writes no aliases, and indents lists."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -126,7 +126,7 @@ def as_yaml(content: Json) -> str:
 
 
 def write(definitions: Sequence[JsonObject]) -> None:
-    """Writes every file, and removes what was written for something that is gone."""
+    """Writes every file, and removes stale ones."""
     written = files(definitions)
     for path in stale(written):
         path.unlink()
@@ -136,7 +136,7 @@ def write(definitions: Sequence[JsonObject]) -> None:
 
 
 def stale(written: Mapping[Path, str]) -> list[Path]:
-    """Files that were written once, and would not be any more."""
+    """Generated files that are no longer generated."""
     there = [path for path in Path("deploy").rglob("*.yaml") if path.read_text(encoding="utf-8").startswith(HEAD)]
     return [path for path in there if path not in written]
 

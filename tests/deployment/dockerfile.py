@@ -1,4 +1,4 @@
-"""A Dockerfile as its instructions, and what they come to without an engine: run in a folder of our own."""
+"""A Dockerfile as its instructions, which can be run in a folder, without a container engine."""
 
 import os
 import re
@@ -6,14 +6,19 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from shutil import copy2, copytree, ignore_patterns
+from shutil import copy2, copytree, ignore_patterns, rmtree
+from tempfile import mkdtemp
 from typing import Final
 
 import pytest
 
-# The folders that the commands name, each made below a folder of our own.
+from tests.cluster.assets import cache_folder
+
+# The folders that the commands name: made below the root of the build.
 _FOLDERS: Final = ("/src", "/build", "/dist", "/opt")
 _UNREACHABLE: Final = re.compile(
     r"NewConnectionError|ConnectTimeout|ReadTimeout|name resolution|Network is unreachable"
@@ -22,20 +27,20 @@ _UNREACHABLE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`RUN`, and what comes after it on the same line."""
+    """A keyword such as `RUN`, and the rest of its line."""
 
     name: str
     text: str
 
     @property
     def words(self) -> list[str]:
-        """The text as a shell parts it."""
+        """The text, split as a shell does."""
         return shlex.split(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """From one FROM to the next."""
+    """A build stage: from one FROM to the next."""
 
     image: str
     instructions: Sequence[Instruction]
@@ -46,13 +51,13 @@ class Stage:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What ENV sets, nothing filled in."""
+        """The variables of ENV, without substitution."""
         pairs = (word.partition("=") for one in self.all("ENV") for word in one.words)
         return {name: value for name, _, value in pairs}
 
 
 def stages(text: str) -> list[Stage]:
-    """The stages of a Dockerfile; what stands before the first is none."""
+    """The stages of a Dockerfile."""
     found: list[tuple[str, list[Instruction]]] = []
     for one in instructions(text):
         if one.name == "FROM":
@@ -71,13 +76,12 @@ def instructions(text: str) -> Iterator[Instruction]:
             yield Instruction(name, rest.strip())
 
 
-# --- Without an engine ------------------------------------------------------------------------------------------------
+# --- Building ---------------------------------------------------------------------------------------------------------
 
 
 def build(stage: Stage, root: Path) -> None:
-    """Does below `root` what the stage does below `/`, with this Python. Without packages the test is skipped."""
-    # Kept between builds: only this one has to start from nothing.
-    environment = {name: value for name, value in stage.environment.items() if name != "PIP_NO_CACHE_DIR"}
+    """Runs the stage with `root` instead of `/`, and with this Python. Skips the test if packages cannot be fetched."""
+    environment = {**stage.environment, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(_wheels(stage))}
     folder = root / stage.all("WORKDIR")[0].text.lstrip("/")
     folder.mkdir(parents=True)
     for one in stage.instructions:
@@ -89,6 +93,27 @@ def build(stage: Stage, root: Path) -> None:
                 _run([_below(root, word) for word in one.words], folder, environment)
             case name:
                 assert name in ("WORKDIR", "ENV"), f"what {name} does is not known here"
+
+
+def _wheels(stage: Stage) -> Path:
+    """The folder with the wheels of all requirements, fetched once and kept: a hash decides which are installed.
+
+    To search the index takes pip most of the time of a build.
+    """
+    files = sorted({word for one in stage.all("COPY") for word in one.words[:-1] if word.startswith("requirements/")})
+    digest = sha256(b"".join(Path(file).read_bytes() for file in files) + sys.version.encode()).hexdigest()
+    kept = cache_folder(os.environ).parent / "wheels" / digest
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        fetched = Path(mkdtemp(prefix=digest, dir=kept.parent))
+        for file in files:
+            download = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "-r", file]
+            _run([*download, "--dest", str(fetched)], Path(), stage.environment)
+        # Another process may have been faster.
+        with suppress(OSError):
+            fetched.rename(kept)
+        rmtree(fetched, ignore_errors=True)
+    return kept
 
 
 def _copy(sources: Sequence[str], target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Waiting for a cluster, which takes moments to see what it was told."""
+"""Waiting for a cluster to catch up."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,8 +9,8 @@ from tests.cluster.polling import until
 T = TypeVar("T")
 
 
-def once(look: Callable[[], T], wanted: T) -> T:
-    """What `look` sees, as soon as it is what is wanted; else what it saw at last, which a test can show."""
+def once(read: Callable[[], T], wanted: T) -> T:
+    """The result of `read`, as soon as it is `wanted`; else the last one, for the message of the assertion."""
     with suppress(TimeoutError):
-        until(lambda: look() == wanted)
-    return look()
+        until(lambda: read() == wanted)
+    return read()

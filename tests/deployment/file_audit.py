@@ -1,4 +1,4 @@
-"""The command, watched: whatever file it opens to write is told on standard error."""
+"""The command with an audit hook: every file that it opens for writing is printed on standard error."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from typing import Final
 WATCHED: Final = """
 import os, sys
 
-def hear(event, arguments):
+def report(event, arguments):
     if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
         print("written:", arguments[0], file=sys.stderr)
 
-sys.addaudithook(hear)
+sys.addaudithook(report)
 from setpoint.cli.entry import main
 sys.argv[0] = "setpoint"
 main()

@@ -1,4 +1,4 @@
-"""Objects side by side, whatever wrote them."""
+"""Objects of an installation by key, to compare those of install, kustomize and Helm."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -24,12 +24,12 @@ def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
 
 
 def types() -> dict[Key, JsonObject]:
-    """What a cluster has once for all."""
+    """The CRDs and user roles: once in a cluster."""
     return by_key(type_manifests(TYPES))
 
 
 def process(installation: Installation) -> dict[Key, JsonObject]:
-    """What runs."""
+    """The controller and its permissions."""
     is_any = not installation.kinds or {owner.name for owner in owners()} & set(installation.kinds)
     handled = owners() if is_any else ()
     return by_key(controller_manifests(installation, KINDS, access_of_owners(handled, TYPES)))

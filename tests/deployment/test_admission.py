@@ -1,4 +1,4 @@
-"""A real API server takes all of it, field by field, and lets the pods into its strictest namespaces."""
+"""A real API server accepts every field of the manifests, and admits the pods to restricted namespaces."""
 
 import json
 from typing import Any
@@ -22,20 +22,20 @@ ALL = len(types()) + len(process(Installation()))
 
 @pytest.fixture(scope="session")
 def ready(kubectl: Kubectl) -> Kubectl:
-    """The cluster with the namespace: a dry run does not make it."""
+    """The cluster with the namespace, which a dry run does not create."""
     kubectl.apply(json.dumps(home(Installation())[0]))
     return kubectl
 
 
 def _tried(kubectl: Kubectl, text: str) -> list[str]:
-    """Applies without keeping anything; a line for each object. A field that is not known would be refused."""
+    """The output of a dry run, a line for each object. Unknown fields are refused."""
     return kubectl.apply(text, "--dry-run=server", "--validate=strict").splitlines()
 
 
 @pytest.mark.parametrize(
     "folder", ["crds", "base", "overlays/namespaced", "overlays/workload-identity", "overlays/service-account-key"]
 )
-def test_the_server_takes_what_kustomize_builds(ready: Kubectl, folder: str) -> None:
+def test_the_server_accepts_every_kustomize_overlay(ready: Kubectl, folder: str) -> None:
     built = ready("kustomize", str(KUSTOMIZE / folder))
 
     assert len(_tried(ready, built)) == len(types() if folder == "crds" else process(Installation()))
@@ -45,7 +45,7 @@ def test_the_server_takes_what_kustomize_builds(ready: Kubectl, folder: str) -> 
 @pytest.mark.parametrize(
     "options", [[], ["--watch-namespace", "default"], ["--namespace", "default", "--replicas", "3"]]
 )
-def test_the_server_takes_what_the_command_prints(ready: Kubectl, options: list[str], form: str) -> None:
+def test_the_server_accepts_the_manifests_that_install_prints(ready: Kubectl, options: list[str], form: str) -> None:
     printed = CliRunner().invoke(main, ["install", "--dry-run", "-o", form, *options]).output
 
     assert len(_tried(ready, printed)) >= ALL - 1
@@ -60,11 +60,11 @@ def test_the_server_takes_what_the_command_prints(ready: Kubectl, options: list[
     ],
     ids=str,
 )
-def test_the_server_takes_what_helm_renders(ready: Kubectl, settings: list[str]) -> None:
+def test_the_server_accepts_the_rendered_chart(ready: Kubectl, settings: list[str]) -> None:
     assert len(_tried(ready, stream(*settings))) == ALL - 1
 
 
-def test_the_notes_of_the_chart_say_how_to_go_on(api_server: Access, namespace: str) -> None:
+def test_the_notes_of_the_chart_name_the_next_commands(api_server: Access, namespace: str) -> None:
     cluster = ("--kubeconfig", str(api_server.kubeconfig), "--namespace", namespace)
     done = run("install", "blue", str(CHART), *cluster, "--dry-run=server", "--set", "crds.install=false")
 
@@ -77,7 +77,7 @@ def test_the_notes_of_the_chart_say_how_to_go_on(api_server: Access, namespace: 
 
 @pytest.fixture
 def strict(kubectl: Kubectl, namespace: str) -> str:
-    """A namespace that lets in none but pods that can do no harm."""
+    """A namespace with the pod security level `restricted`."""
     kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
     return namespace
 
@@ -87,7 +87,7 @@ def _pod(spec: Any) -> str:
 
 
 @pytest.mark.parametrize("settings", [[], ["google.keySecret=keeper"]], ids=str)
-def test_the_strictest_namespaces_let_the_pods_in(kubectl: Kubectl, strict: str, settings: list[str]) -> None:
+def test_a_restricted_namespace_admits_the_pods(kubectl: Kubectl, strict: str, settings: list[str]) -> None:
     deployed = rendered(*settings)["Deployment", "setpoint-system", "setpoint"]["spec"]["template"]["spec"]
 
     for spec in (deployed, pod_spec(Installation())):
@@ -104,7 +104,7 @@ def test_a_restricted_namespace_rejects_other_pods(kubectl: Kubectl, strict: str
     assert 'violates PodSecurity "restricted' in done.stderr
 
 
-# --- People -----------------------------------------------------------------------------------------------------------
+# --- Users ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_restricted_namespace_rejects_other_pods(kubectl: Kubectl, strict: str
     ],
 )
 @pytest.mark.usefixtures("controllers")
-def test_the_roles_that_people_have_reach_our_kinds(
+def test_the_default_user_roles_include_our_kinds(
     kubectl: Kubectl, api_server: Access, role: str, verbs: set[str]
 ) -> None:
     kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(types().values())[-2:]}))

@@ -21,7 +21,7 @@ DEPLOYMENT = ("Deployment", "setpoint-system", "setpoint")
 
 
 def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Helm makes it, with `--create-namespace`."""
+    """Helm creates it with `--create-namespace`."""
     return {key: one for key, one in objects.items() if key[0] != "Namespace"}
 
 
@@ -46,38 +46,38 @@ def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
     ],
     ids=lambda value: ",".join(value) if isinstance(value, list) else "",
 )
-def test_a_release_is_what_would_be_installed_otherwise(settings: list[str], installation: Installation) -> None:
+def test_a_release_has_the_objects_of_setpoint_install(settings: list[str], installation: Installation) -> None:
     assert rendered("crds.install=false", *settings) == _without_namespace(process(installation))
 
 
-def test_a_release_may_be_anywhere() -> None:
+def test_a_release_may_be_in_any_namespace() -> None:
     assert rendered("crds.install=false", namespace="elsewhere") == _without_namespace(
         process(Installation(namespace="elsewhere"))
     )
 
 
-def test_the_kinds_come_along_and_stay_when_the_release_goes() -> None:
+def test_the_crds_are_installed_and_kept_on_uninstall() -> None:
     kinds = {key: one for key, one in rendered().items() if key in types()}
 
     assert {key for key, one in kinds.items() if one["metadata"]["annotations"] != KEEP} == set()
     assert without(kinds, frozenset({"annotations"})) == without(types(), frozenset({"annotations"}))
 
 
-def test_a_service_monitor_is_made_when_it_is_asked_for() -> None:
+def test_a_service_monitor_is_rendered_when_enabled() -> None:
     ((key, monitor),) = by_key([service_monitor(Installation())]).items()
 
     assert key not in rendered()
     assert rendered("serviceMonitor.enabled=true")[key] == monitor
 
 
-def test_a_release_of_another_name_stands_beside_the_first() -> None:
+def test_two_releases_share_no_object() -> None:
     first, second = rendered("crds.install=false"), rendered("crds.install=false", release="blue")
 
     assert set(first) & set(second) == set()
     assert {name for _, _, name in second} == {"blue-setpoint", "blue-setpoint-leases", "blue-setpoint-metrics"}
 
 
-# --- Choices ----------------------------------------------------------------------------------------------------------
+# --- Values -----------------------------------------------------------------------------------------------------------
 
 
 def test_pods_act_as_a_google_service_account_without_a_key() -> None:
@@ -96,13 +96,13 @@ def test_pods_act_with_a_key_that_they_can_read() -> None:
     container = pod["containers"][0]
 
     assert pod["volumes"] == [{"name": "google-key", "secret": {"secretName": "keeper", "defaultMode": 0o440}}]
-    # A file that a group may read is of use to who is in it.
+    # The file is readable by its group: the pod has to be in it.
     assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
     assert {"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/run/secrets/google/key.json"} in container["env"]
     assert container["volumeMounts"][0]["mountPath"] == "/var/run/secrets/google"
 
 
-def test_what_the_scheduler_is_told_gets_there() -> None:
+def test_scheduling_values_are_in_the_pod_template() -> None:
     pod = rendered(
         "priorityClassName=high", "nodeSelector.disk=fast", "tolerations[0].operator=Exists", "podLabels.team=sre"
     )[DEPLOYMENT]["spec"]["template"]
@@ -115,7 +115,7 @@ def test_what_the_scheduler_is_told_gets_there() -> None:
     ]
 
 
-def test_the_program_is_told_what_was_chosen() -> None:
+def test_values_become_arguments_and_environment_variables() -> None:
     pod = rendered(
         "kinds={SQLUser,SQLInstance}", "logLevel=debug", "graceSeconds=50", "env[0].name=A", "env[0].value=b"
     )
@@ -127,7 +127,7 @@ def test_the_program_is_told_what_was_chosen() -> None:
     assert {"name": "A", "value": "b"} in spec["containers"][0]["env"]
 
 
-def test_who_reads_metrics_can_be_narrowed_down() -> None:
+def test_access_to_metrics_can_be_restricted() -> None:
     policy = rendered("networkPolicy.from[0].podSelector.matchLabels.app=prometheus")
     ingress = policy["NetworkPolicy", "setpoint-system", "setpoint"]["spec"]["ingress"]
 
@@ -137,7 +137,7 @@ def test_who_reads_metrics_can_be_narrowed_down() -> None:
 # --- The chart itself -------------------------------------------------------------------------------------------------
 
 
-def test_helm_finds_nothing_wrong() -> None:
+def test_helm_lint_passes() -> None:
     done = run("lint", "--strict", str(CHART))
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -149,7 +149,7 @@ def test_the_chart_has_the_version_of_the_program() -> None:
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
 
 
-def test_every_value_says_what_it_is_for() -> None:
+def test_every_value_has_a_comment() -> None:
     lines = VALUES.splitlines()
     values = [number for number, line in enumerate(lines) if re.match(r"(?:  )?[a-zA-Z]+: \S", line)]
 
@@ -157,7 +157,7 @@ def test_every_value_says_what_it_is_for() -> None:
     assert [lines[number] for number in values if not lines[number - 1].lstrip().startswith("#")] == []
 
 
-def test_the_schema_knows_every_value_and_no_other() -> None:
+def test_the_schema_has_exactly_the_values() -> None:
     def names(values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
         known = schema["properties"]
         below = [
@@ -187,7 +187,7 @@ def test_the_schema_knows_every_value_and_no_other() -> None:
         "image.name=setpoint",
     ],
 )
-def test_a_value_that_cannot_be_is_refused(setting: str) -> None:
+def test_an_invalid_value_is_refused(setting: str) -> None:
     done = run("template", "setpoint", str(CHART), "--set", setting)
 
     assert done.returncode != 0

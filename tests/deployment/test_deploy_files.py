@@ -1,4 +1,4 @@
-"""What `deploy/` holds is what the one source of it says now."""
+"""The files in `deploy/` are as generated."""
 
 from pathlib import Path
 
@@ -16,15 +16,15 @@ def test_a_file_is_up_to_date(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == WRITTEN[path], "stale: run make manifests"
 
 
-def test_no_file_is_left_of_something_that_is_gone() -> None:
+def test_no_generated_file_is_stale() -> None:
     assert stale(WRITTEN) == [], "run make manifests"
 
 
-def test_a_file_that_would_not_be_written_any_more_is_found() -> None:
+def test_a_file_that_is_no_longer_generated_is_stale() -> None:
     gone = Path("deploy/kustomize/base/deployment.yaml")
 
     assert stale({path: text for path, text in WRITTEN.items() if path != gone}) == [gone]
 
 
-def test_every_file_says_where_to_edit_it() -> None:
+def test_every_generated_file_names_its_source() -> None:
     assert all(text.startswith(HEAD) for text in WRITTEN.values())

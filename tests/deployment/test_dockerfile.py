@@ -1,4 +1,4 @@
-"""The image: what can be said of it without an engine to build it."""
+"""The image, without a container engine: its instructions, and a build in a folder."""
 
 import json
 import os
@@ -26,20 +26,20 @@ def _ids(one: Instruction) -> str:
     return one.text
 
 
-# --- What it says -----------------------------------------------------------------------------------------------------
+# --- Instructions -----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_made_in_one_stage_runs_in_the_other() -> None:
+def test_the_last_stage_only_copies_the_environment_of_the_build_stage() -> None:
     assert (BUILD.image, LAST.image) == ("${PYTHON_IMAGE}", "${PYTHON_IMAGE}")
     assert [one.text for one in LAST.all("COPY")] == ["--from=build /opt/setpoint /opt/setpoint"]
     assert LAST.all("RUN") == []
 
 
-def test_it_is_not_root_and_a_cluster_can_tell() -> None:
+def test_the_user_is_a_number_other_than_root() -> None:
     assert [one.text for one in LAST.all("USER")] == [f"{USER_ID}:{USER_ID}"]
 
 
-def test_it_needs_no_shell() -> None:
+def test_the_entrypoint_needs_no_shell() -> None:
     (entry,) = LAST.all("ENTRYPOINT")
 
     assert json.loads(entry.text) == ["/opt/setpoint/bin/setpoint"]
@@ -52,7 +52,7 @@ def test_only_packages_with_a_checked_hash_are_installed(one: Instruction) -> No
 
 
 @pytest.mark.parametrize("one", BUILD.all("COPY"), ids=_ids)
-def test_what_is_copied_is_there_and_not_left_out(one: Instruction) -> None:
+def test_copied_files_exist_and_are_in_the_build_context(one: Instruction) -> None:
     for source in one.words[:-1]:
         assert Path(source).exists()
         assert not _is_left_out(source)
@@ -66,14 +66,14 @@ def test_the_build_context_excludes_private_files(name: str) -> None:
 
 
 def _is_left_out(name: str) -> bool:
-    """As .dockerignore says it: the last line that fits counts."""
-    verdict = False
+    """Whether .dockerignore excludes it: the last matching line decides."""
+    excluded = False
     for line in Path(".dockerignore").read_text(encoding="utf-8").splitlines():
         pattern = line.removeprefix("!").rstrip("/")
         parts = [name, *map(str, Path(name).parents)]
         if line and not line.startswith("#") and any(_fits(part, pattern) for part in parts):
-            verdict = not line.startswith("!")
-    return verdict
+            excluded = not line.startswith("!")
+    return excluded
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -81,27 +81,27 @@ def _fits(name: str, pattern: str) -> bool:
     return fnmatch(Path(name).name, deep) if deep != pattern else fnmatch(name, pattern) and "/" not in name
 
 
-def test_no_secret_is_asked_for() -> None:
+def test_no_build_argument_or_variable_is_a_secret() -> None:
     names = [word.partition("=")[0] for one in instructions(TEXT) if one.name in ("ARG", "ENV") for word in one.words]
 
     assert [name for name in names if any(word in name for word in ("TOKEN", "PASSWORD", "SECRET", "KEY"))] == []
 
 
-def test_it_says_which_version_it_is() -> None:
+def test_the_image_is_labelled_with_the_version() -> None:
     assert [one.text for one in LAST.all("ARG")] == [f"VERSION={__version__}"]
     assert 'org.opencontainers.image.version="${VERSION}"' in LAST.all("LABEL")[0].text
 
 
-# --- What it comes to -------------------------------------------------------------------------------------------------
+# --- Build ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_image_runs_as_a_user_without_write_access(root: Path) -> None:
-    """One test, for it takes a while to make what it is about."""
+    """One test: the build is slow."""
     build(BUILD, root)
     (packages,) = (root / "opt/setpoint/lib").glob("python*/site-packages")
 
     assert _as_image_user([str(root / "opt/setpoint/bin/setpoint"), "version"]) == f"setpoint {__version__}\n"
-    # Nothing is written, not even by those who may; all is compiled, and what only builds is not there.
+    # No file is written, everything is compiled, and no build tool is in the image.
     python = str(root / "opt/setpoint/bin/python")
     assert _as_image_user([python, "-c", WATCHED, "--help"]).startswith("Usage: setpoint")
     assert _as_image_user([python, "-c", WATCHED, "install", "--dry-run"]).startswith(
@@ -121,7 +121,7 @@ def root() -> Iterator[Path]:
 
 
 def _as_image_user(command: Sequence[str]) -> str:
-    """The output as the user of the image, who may read, and write nothing."""
+    """The output as the user of the image, with read access only."""
     prefix: list[str] = []
     if os.geteuid() == 0:
         setpriv = which("setpriv")

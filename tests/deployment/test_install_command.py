@@ -1,4 +1,4 @@
-"""`setpoint install` on real API servers, and what it says."""
+"""`setpoint install`: the manifests that it prints, and its errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,32 +11,7 @@ from click.testing import CliRunner, Result
 from setpoint.cli.main import main
 from setpoint.deployment.installation import Installation
 from tests.cluster.access import Access
-from tests.cluster.fixtures import NewApiServer
-from tests.cluster.server import Settings
-from tests.deployment.conftest import Kubectl
 from tests.deployment.installed_objects import by_key, in_stream, process, types
-
-CREATED = [
-    "CustomResourceDefinition kbsconfigs.confidentialcontainers.org created",
-    "CustomResourceDefinition trusteeconfigs.confidentialcontainers.org created",
-    "CustomResourceDefinition kubernetesobjects.setpoint.dev created",
-    "CustomResourceDefinition sqldatabases.sql.cnrm.cloud.google.com created",
-    "CustomResourceDefinition sqlinstances.sql.cnrm.cloud.google.com created",
-    "CustomResourceDefinition sqlusers.sql.cnrm.cloud.google.com created",
-    "CustomResourceDefinition storagebuckets.storage.cnrm.cloud.google.com created",
-    "ClusterRole setpoint-view created",
-    "ClusterRole setpoint-edit created",
-    "Namespace setpoint-system created",
-    "ServiceAccount setpoint-system/setpoint created",
-    "ClusterRole setpoint created",
-    "ClusterRoleBinding setpoint created",
-    "Role setpoint-system/setpoint-leases created",
-    "RoleBinding setpoint-system/setpoint-leases created",
-    "Service setpoint-system/setpoint-metrics created",
-    "NetworkPolicy setpoint-system/setpoint created",
-    "PodDisruptionBudget setpoint-system/setpoint created",
-    "Deployment setpoint-system/setpoint created",
-]
 
 
 def _install(kubeconfig: Path | str, *options: str) -> Result:
@@ -66,13 +41,13 @@ def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str
     assert by_key(as_json["items"]) == wanted
 
 
-def test_without_the_kinds_nothing_is_printed_that_takes_resources_along() -> None:
+def test_without_crds_no_crd_is_printed() -> None:
     printed = in_stream(_install("/nowhere", "--dry-run", "--no-crds").output)
 
     assert printed == process(Installation())
 
 
-def test_who_handles_no_owner_has_no_right_on_what_owners_make() -> None:
+def test_without_owners_there_are_no_permissions_on_children() -> None:
     printed = in_stream(_install("/nowhere", "--dry-run", "--kinds", "SQLInstance").output)
 
     rules = printed["ClusterRole", "", "setpoint"]["rules"]
@@ -83,13 +58,13 @@ def test_who_handles_no_owner_has_no_right_on_what_owners_make() -> None:
     assert not [rule for rule in rules if {"create", "update", "delete"} & {*rule["verbs"]} - {"create"}]
 
 
-def test_a_kind_that_is_none_is_told() -> None:
+def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:
     result = _install("/nowhere", "--dry-run", "--kinds", "SQLInstant")
 
     assert (result.exit_code, "did you mean SQLInstance?" in result.output) == (1, True)
 
 
-def test_what_cannot_be_is_told_before_any_cluster_is_asked() -> None:
+def test_an_invalid_option_is_refused_before_any_request() -> None:
     result = _install("/nowhere", "--namespace", "Team_A")
 
     assert (result.exit_code, result.output.strip()) == (
@@ -107,38 +82,7 @@ def test_a_variable_has_a_name_and_a_value(variable: str) -> None:
     assert "names no variable: write NAME=VALUE, such as KBS_IMAGE_NAME=kbs:1" in result.output
 
 
-# --- Applied ----------------------------------------------------------------------------------------------------------
-
-
-def test_it_is_installed_upgraded_and_left_alone(new_api_server: NewApiServer, kubectl_alone: Kubectl) -> None:
-    access = new_api_server(Settings()).access
-    kubectl = Kubectl(kubectl_alone.program, access)
-
-    first = _install(access.kubeconfig)
-    again = _install(access.kubeconfig)
-    upgraded = _install(access.kubeconfig, "--image", "setpoint:next", "--no-crds")
-
-    assert (first.exit_code, first.output.splitlines()) == (0, CREATED)
-    assert again.output.splitlines() == [line.replace("created", "unchanged") for line in CREATED]
-    assert [line for line in upgraded.output.splitlines() if not line.endswith("unchanged")] == [
-        "Deployment setpoint-system/setpoint updated"
-    ]
-    # The kinds are served from the moment that it says so.
-    assert kubectl("get", "setpoint", "--all-namespaces") == ""
-
-    # A field of another manager is reported, and not overwritten.
-    kubectl("scale", "-n", "setpoint-system", "deployment/setpoint", "--replicas=5")
-    refused = _install(access.kubeconfig)
-
-    assert refused.exit_code == 1
-    assert "spec.replicas is held by kubectl" in refused.output
-    assert _replicas(kubectl) == 5
-    assert _install(access.kubeconfig, "--force").exit_code == 0
-    assert _replicas(kubectl) == 2
-
-
-def _replicas(kubectl: Kubectl) -> object:
-    return kubectl.get("-n", "setpoint-system", "deployment", "setpoint")["spec"]["replicas"]
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_user_without_permission_is_told_which_one_is_missing(api_server: Access) -> None:
@@ -148,7 +92,7 @@ def test_a_user_without_permission_is_told_which_one_is_missing(api_server: Acce
     assert "Give this user a role with the verb get on customresourcedefinitions.apiextensions.k8s.io" in result.output
 
 
-def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
     result = _install(tmp_path / "kubeconfig")
 
     assert result.exit_code == 1

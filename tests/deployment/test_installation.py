@@ -1,4 +1,4 @@
-"""What is installed: who may do what, how the pods are started, and what they are asked."""
+"""The manifests of an installation: permissions, pods, probes, options."""
 
 import asyncio
 from collections.abc import Sequence
@@ -43,12 +43,12 @@ def _list(value: Any) -> list[Any]:
 
 
 def _parsed(command: str, options: list[str]) -> dict[str, Any]:
-    """What the command takes from its options, below the main one: a command remembers its help option for good."""
+    """The parameters of the command, parsed below `main`: a command caches its help option."""
     above = click.Context(main, **main.context_settings)
     return main.commands[command].make_context(command, options, parent=above).params
 
 
-# --- Rights -----------------------------------------------------------------------------------------------------------
+# --- Permissions ------------------------------------------------------------------------------------------------------
 
 
 def _rules(role: Any) -> list[tuple[str, str, str]]:
@@ -56,7 +56,7 @@ def _rules(role: Any) -> list[tuple[str, str, str]]:
     return [(*rule["apiGroups"], " ".join(rule["resources"]), " ".join(rule["verbs"])) for rule in role["rules"]]
 
 
-def test_the_controller_may_do_what_it_does_and_no_more() -> None:
+def test_the_controller_has_least_privilege() -> None:
     role, _, leases, _ = controller_rbac(Installation(), LAMPS)
 
     assert (role["kind"], _rules(role)) == (
@@ -73,7 +73,7 @@ def test_the_controller_may_do_what_it_does_and_no_more() -> None:
     assert (leases["kind"], _rules(leases)) == ("Role", [("coordination.k8s.io", "leases", "get list create update")])
 
 
-def test_the_controller_writes_what_owners_make_and_reads_what_they_read() -> None:
+def test_the_controller_may_write_children_and_read_sources() -> None:
     role, *_ = controller_rbac(Installation(), LAMPS[:1], SWITCHES)
 
     assert _rules(role) == [
@@ -89,13 +89,13 @@ def test_the_controller_writes_what_owners_make_and_reads_what_they_read() -> No
     ]
 
 
-def test_in_one_namespace_nothing_is_read_that_is_in_none() -> None:
+def test_with_one_namespace_no_cluster_scoped_kind_is_read() -> None:
     role, *_ = controller_rbac(Installation(watch_namespace="team"), LAMPS, SWITCHES)
 
     assert "nodes" not in str(role)
 
 
-def test_with_one_namespace_no_right_reaches_beyond_it() -> None:
+def test_with_one_namespace_there_are_no_cluster_roles() -> None:
     objects = controller_rbac(Installation(watch_namespace="team"), LAMPS, SWITCHES)
 
     assert [(one["kind"], _metadata(one)["namespace"]) for one in objects] == [
@@ -110,7 +110,7 @@ def _metadata(tree: Any) -> Any:
     return tree["metadata"]
 
 
-def test_people_get_what_the_roles_of_the_cluster_promise() -> None:
+def test_user_roles_aggregate_to_view_and_edit() -> None:
     view, edit = user_rbac(LAMPS[:1])
 
     assert _rules(view) == [
@@ -122,14 +122,14 @@ def test_people_get_what_the_roles_of_the_cluster_promise() -> None:
     assert _metadata(edit)["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
 
 
-def test_every_kind_is_served_under_the_name_of_its_definition() -> None:
+def test_plural_and_group_are_the_name_of_the_crd() -> None:
     assert {f"{kind.plural}.{kind.group}" for kind in resources_of(TYPES)} == {_metadata(one)["name"] for one in TYPES}
 
 
 # --- Pods -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_line_of_a_pod_is_one_that_there_is() -> None:
+def test_the_arguments_of_a_pod_are_valid() -> None:
     command, *options = container_arguments(Installation(shards=3))
 
     parsed = _parsed(str(command), [str(option) for option in options])
@@ -138,11 +138,11 @@ def test_the_command_line_of_a_pod_is_one_that_there_is() -> None:
 
 
 @pytest.mark.parametrize("watched", [None, "team"])
-def test_a_pod_looks_where_it_was_told_to(watched: str | None) -> None:
+def test_the_store_of_a_pod_has_the_watched_namespace(watched: str | None) -> None:
     assert parse_cluster_address(store_url(Installation(watch_namespace=watched))) == ClusterAddress(namespace=watched)
 
 
-def test_leases_are_where_there_are_rights_to_them() -> None:
+def test_leases_are_in_the_namespace_of_the_pod() -> None:
     assert (
         Installation().namespace,
         *(one["name"] for one in _container(Installation())["env"] if one["name"].endswith("_NAMESPACE")),
@@ -160,7 +160,7 @@ class _NoMetrics:
         return b"", "text/plain"
 
 
-def test_a_pod_is_asked_what_the_program_answers() -> None:
+def test_the_probes_of_a_pod_are_served() -> None:
     container = _container(Installation())
     probes = [container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")]
 
@@ -178,7 +178,7 @@ async def _statuses(paths: Sequence[str]) -> list[int]:
         await server.close()
 
 
-def test_a_pod_has_more_time_to_end_than_its_steps() -> None:
+def test_the_termination_grace_period_exceeds_the_grace_of_steps() -> None:
     (grace,) = (text for text in _container(Installation())["args"] if text.startswith("--grace="))
     seconds: Any = pod_spec(Installation())["terminationGracePeriodSeconds"]
 
@@ -196,7 +196,7 @@ def test_a_selector_never_changes() -> None:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_one_pod_at_a_time_may_go_and_the_node_of_a_single_one_can_be_drained(replicas: int) -> None:
+def test_one_pod_may_be_evicted_at_a_time(replicas: int) -> None:
     budget: Any = process(Installation(replicas=replicas))["PodDisruptionBudget", "setpoint-system", "setpoint"]
 
     assert budget["spec"]["maxUnavailable"] == 1
@@ -209,7 +209,7 @@ def test_a_namespace_with_other_workloads_is_left_as_it_is(installation: Install
     assert [kind for kind, _, _ in process(installation) if kind == "Namespace"] == []
 
 
-# --- Choices ----------------------------------------------------------------------------------------------------------
+# --- Options ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,7 @@ def test_a_namespace_with_other_workloads_is_left_as_it_is(installation: Install
         ({"replicas": 0}, "0 replicas and 8 shards: there has to be one of each at least"),
     ],
 )
-def test_what_cannot_be_installed_is_refused_before_anything_is_asked_of_a_cluster(
-    choices: dict[str, Any], message: str
-) -> None:
+def test_an_invalid_installation_is_refused(choices: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         Installation(**choices)
 

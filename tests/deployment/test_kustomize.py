@@ -1,4 +1,4 @@
-"""What kustomize makes of the files: the objects of the one source, and what each overlay changes of them."""
+"""The objects that kustomize builds: those of `setpoint install`, and the changes of each overlay."""
 
 import re
 from pathlib import Path
@@ -16,18 +16,18 @@ DEPLOYMENT = ("Deployment", "setpoint-system", "setpoint")
 ACCOUNT = ("ServiceAccount", "setpoint-system", "setpoint")
 
 
-def test_the_kinds_are_one_base_and_the_process_another(kubectl_alone: Kubectl) -> None:
+def test_crds_and_controller_are_two_bases(kubectl_alone: Kubectl) -> None:
     assert in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "crds"))) == types()
     assert in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "base"))) == process(Installation())
 
 
-def test_to_remove_the_process_removes_no_kind() -> None:
-    """Else `kubectl delete -k` would delete every resource, and with each of them what it stands for."""
+def test_removing_the_controller_removes_no_crd() -> None:
+    """Otherwise `kubectl delete -k` would delete every resource, and its live object."""
     assert {kind for kind, _, _ in process(Installation())} & {kind for kind, _, _ in types()} == {"ClusterRole"}
 
 
 @pytest.mark.parametrize("watched", ["default", "team-a"])
-def test_one_namespace_is_named_in_one_place(kubectl_alone: Kubectl, tmp_path: Path, watched: str) -> None:
+def test_the_watched_namespace_is_named_once(kubectl_alone: Kubectl, tmp_path: Path, watched: str) -> None:
     copytree(KUSTOMIZE, tmp_path / "kustomize")
     overlay = tmp_path / "kustomize/overlays/namespaced"
     file = overlay / "kustomization.yaml"
@@ -46,7 +46,7 @@ def test_workload_identity_is_one_annotation(kubectl_alone: Kubectl) -> None:
     assert built == process(Installation())
 
 
-def test_a_key_is_mounted_where_the_program_looks_for_it_and_can_read_it(kubectl_alone: Kubectl) -> None:
+def test_a_key_is_mounted_where_the_program_reads_it(kubectl_alone: Kubectl) -> None:
     built = in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "overlays/service-account-key")))
 
     pod = built[DEPLOYMENT]["spec"]["template"]["spec"]
@@ -63,8 +63,8 @@ def test_a_key_is_mounted_where_the_program_looks_for_it_and_can_read_it(kubectl
     assert built == process(Installation())
 
 
-def test_overlays_go_together(kubectl_alone: Kubectl, tmp_path: Path) -> None:
-    """As a team would write it for itself."""
+def test_components_can_be_combined(kubectl_alone: Kubectl, tmp_path: Path) -> None:
+    """As an overlay of a team."""
     copytree(KUSTOMIZE, tmp_path / "kustomize")
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -87,7 +87,7 @@ images: [{name: setpoint, newName: registry.example.com/setpoint, newTag: "7"}]
     assert "volumeMounts" in container
 
 
-def test_every_component_has_an_overlay_but_the_one_that_needs_a_foreign_kind() -> None:
+def test_every_component_but_service_monitor_has_an_overlay() -> None:
     used = {
         Path(found).name
         for file in KUSTOMIZE.rglob("kustomization.yaml")

@@ -1,10 +1,6 @@
-"""What the page about moving tells people to type works, from the first line to the last, and writes nothing twice."""
+"""Every command of the page about moving succeeds, and only the first one writes."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -12,44 +8,34 @@ from urllib.request import urlopen
 from tests.cluster.fixtures import NewApiServer
 from tests.cluster.server import Settings
 from tests.deployment.conftest import Kubectl
+from tests.deployment.terminal import Terminal, boxes_of
 from tests.localcloud.process import cloud_process
 
-PAGE = Path("docs/how-to/move-to-kubernetes.md").read_text(encoding="utf-8")
-BOX = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGE = Path("docs/how-to/move-to-kubernetes.md")
 
 
 def _writes(address: str) -> int:
-    """How many requests that ask for a change have reached the cloud."""
+    """The number of write requests to the cloud so far."""
     with urlopen(f"{address}/_local") as answer:
         overview: Any = json.load(answer)
     return int(overview["counts"]["writes"])
 
 
-def test_every_line_works_and_only_the_first_writes(
+def test_every_command_of_the_page_succeeds_and_only_the_first_writes(
     new_api_server: NewApiServer, kubectl_alone: Kubectl, tmp_path: Path
 ) -> None:
-    cluster = new_api_server(Settings())
-    programs = (str(kubectl_alone.program.parent), str(Path(sys.executable).parent))
-    first, *boxes = BOX.findall(PAGE)
+    kubectl = Kubectl(kubectl_alone.program, new_api_server(Settings()).access)
+    first, *boxes = boxes_of(PAGE)
     with cloud_process() as address:
-        environment = {
-            "PATH": os.pathsep.join([*programs, os.environ["PATH"]]),
-            "HOME": str(tmp_path),
-            "KUBECONFIG": str(cluster.access.kubeconfig),
+        cloud = {
             "STORAGE_EMULATOR_HOST": address,
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{address}/",
             "SETPOINT_GCP_AUTH": "anonymous",
         }
-
-        def run(commands: str) -> str:
-            line = ["bash", "-euxo", "pipefail", "-c", commands]
-            done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
-            return done.stdout
-
-        run(first)
+        terminal = Terminal(kubectl, tmp_path, environment=cloud)
+        terminal.run(first)
         made = _writes(address)
-        printed = [run(box) for box in boxes]
+        printed = [terminal.run(box) for box in boxes]
 
         assert _writes(address) == made > 0
     assert printed[2].count(" moved\n") == 2

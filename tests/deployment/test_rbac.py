@@ -1,4 +1,4 @@
-"""What the controller may do, as a real API server sees it: all of it, and nothing else."""
+"""The permissions of the controller, as a real API server reports them: exactly these."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from tests.deployment.conftest import Kubectl
 from tests.deployment.eventually import once
 from tests.deployment.installed_objects import KINDS, process
 
-# A right is a group, a resource and a verb.
+# A permission is a group, a resource and a verb.
 Right = tuple[str, str, str]
 BUCKETS = next(kind for kind in KINDS if kind.plural == "storagebuckets")
 _RIGHTS = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
@@ -42,13 +42,13 @@ LEASES = {("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "c
 
 
 class Rights:
-    """Asks the API server as another user."""
+    """Permissions of users, from the API server."""
 
     def __init__(self, kubectl: Kubectl) -> None:
         self._kubectl = kubectl
 
     def become(self, user: str, namespace: str, wanted: set[Right]) -> set[Right]:
-        """The rights of `user` there, once they are those wanted."""
+        """The permissions of `user` there, once they are `wanted`."""
         return once(lambda: self.of(user, namespace), wanted)
 
     def of(self, user: str, namespace: str) -> set[Right]:
@@ -76,7 +76,7 @@ def rights(kubectl: Kubectl) -> Rights:
 
 
 def _install(kubectl: Kubectl, installation: Installation) -> str:
-    """Installs what rights come from; returns who has them."""
+    """Installs the objects that grant permissions; returns the service account."""
     kubectl.apply(_stream(one for one in process(installation).values() if one["kind"] in _FOR_RIGHTS))
     return f"system:serviceaccount:{installation.namespace}:setpoint"
 
@@ -90,21 +90,23 @@ def _stream(objects: Iterable[JsonObject]) -> str:
 
 @pytest.fixture(scope="session")
 def controller(kubectl: Kubectl, rights: Rights) -> str:
-    """Who looks after all namespaces, with all rights that are to come."""
+    """The service account of a controller for all namespaces, once it has its permissions."""
     user = _install(kubectl, Installation())
     rights.become(user, "setpoint-system", OURS | BESIDES | VOLUMES | LEASES)
     return user
 
 
-def test_the_controller_has_these_rights_in_all_namespaces(controller: str, rights: Rights, namespace: str) -> None:
+def test_the_controller_has_these_permissions_in_all_namespaces(
+    controller: str, rights: Rights, namespace: str
+) -> None:
     assert rights.of(controller, namespace) == OURS | BESIDES | VOLUMES
 
 
-def test_it_may_use_leases_in_its_own_namespace_alone(controller: str, rights: Rights) -> None:
+def test_leases_are_permitted_in_its_own_namespace_only(controller: str, rights: Rights) -> None:
     assert rights.of(controller, "setpoint-system") == OURS | BESIDES | VOLUMES | LEASES
 
 
-def test_with_one_namespace_it_has_rights_there_and_nowhere_else(
+def test_with_one_namespace_it_has_permissions_there_only(
     kubectl: Kubectl, rights: Rights, api_server: Access, namespace: str
 ) -> None:
     home = api_server.new_namespace()
@@ -121,17 +123,17 @@ def test_with_one_namespace_it_has_rights_there_and_nowhere_else(
         ({"group": BUCKETS.group, "resource": BUCKETS.plural, "verb": "patch"}, True),
         ({"group": BUCKETS.group, "resource": BUCKETS.plural, "subresource": "status", "verb": "patch"}, True),
         ({"resource": "secrets", "verb": "get"}, True),
-        # Resources are their authors'.
+        # Resources belong to their authors.
         ({"group": BUCKETS.group, "resource": BUCKETS.plural, "verb": "create"}, False),
         ({"group": BUCKETS.group, "resource": BUCKETS.plural, "verb": "delete"}, False),
         ({"group": BUCKETS.group, "resource": BUCKETS.plural, "verb": "update"}, False),
-        # What owners make is theirs, and a KbsConfig is made as well as written by people.
+        # Children belong to owners; a KbsConfig is generated, or written by an author.
         ({"resource": "secrets", "verb": "create"}, True),
         ({"group": "confidentialcontainers.org", "resource": "kbsconfigs", "verb": "update"}, True),
         ({"group": "confidentialcontainers.org", "resource": "trusteeconfigs", "verb": "update"}, False),
         ({"resource": "persistentvolumes", "verb": "get"}, True),
         ({"resource": "persistentvolumes", "verb": "patch"}, False),
-        # What would make it more than it is.
+        # Privilege escalation.
         ({"resource": "serviceaccounts", "verb": "impersonate"}, False),
         ({"resource": "serviceaccounts", "subresource": "token", "verb": "create"}, False),
         ({"group": "rbac.authorization.k8s.io", "resource": "roles", "verb": "escalate"}, False),
@@ -143,7 +145,7 @@ def test_with_one_namespace_it_has_rights_there_and_nowhere_else(
     ],
     ids=str,
 )
-def test_the_api_server_lets_it_or_does_not(
+def test_the_api_server_allows_or_denies(
     controller: str, api_server: Access, what: Mapping[str, str], is_allowed: bool
 ) -> None:
     question = {"spec": {"user": controller, "resourceAttributes": {"namespace": "default", **what}}}

@@ -1,4 +1,4 @@
-"""What Terraform finds: versions as it takes them, the same launcher everywhere, and what that starts."""
+"""The Terraform plugin folder: versions, paths, and the launcher."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def test_a_version_that_terraform_cannot_order_is_refused(version: str) -> None:
         semantic_version(version)
 
 
-def test_there_is_a_place_for_every_platform_of_both_hosts() -> None:
+def test_launchers_exist_for_every_platform_of_both_registries() -> None:
     assert [str(one) for one in launcher_paths("0.4.0-rc.2")] == [
         f"{host}/setpoint/setpoint/0.4.0-rc.2/{platform}/terraform-provider-setpoint_v0.4.0-rc.2"
         for host in ("registry.terraform.io", "registry.opentofu.org")
@@ -42,7 +42,7 @@ def test_there_is_a_place_for_every_platform_of_both_hosts() -> None:
     ]
 
 
-def test_a_configuration_asks_for_exactly_this_version() -> None:
+def test_a_configuration_requires_exactly_this_version() -> None:
     assert required_providers("0.4rc2") == (
         "terraform {\n"
         "  required_providers {\n"
@@ -62,7 +62,7 @@ POINTER = Path("setpoint", PROGRAM, "0.4.0-rc.2")
 
 
 def _program(folder: Path) -> Path:
-    """A program that says what it is, and what it was told."""
+    """A program that prints its folder and arguments."""
     folder.mkdir(parents=True)
     file = folder / PROGRAM
     file.write_text(f'#!/bin/sh\necho "{folder.name}: $*"\n')
@@ -84,28 +84,28 @@ def _launch(home: Path, path: str = "", **more: str) -> "subprocess.CompletedPro
     return subprocess.run([file], env=environment, capture_output=True, text=True, check=False)
 
 
-def test_a_launcher_starts_what_is_on_the_path_and_says_where_else_to_look(tmp_path: Path) -> None:
+def test_a_launcher_starts_the_program_on_the_path_and_passes_the_pointer(tmp_path: Path) -> None:
     program, other = _program(tmp_path / "active"), _program(tmp_path / "installed")
     _point(tmp_path / ".config", f"{other}\n")
 
     assert _launch(tmp_path, str(program.parent)).stdout == f"active: 0.4rc2 {other}\n"
 
 
-def test_a_launcher_starts_what_its_pointer_names(tmp_path: Path) -> None:
+def test_a_launcher_starts_the_program_of_its_pointer(tmp_path: Path) -> None:
     program = _program(tmp_path / "in a place with spaces")
     _point(tmp_path / ".config", f"{program}\n")
 
     assert _launch(tmp_path).stdout == f"in a place with spaces: 0.4rc2 {program}\n"
 
 
-def test_pointers_are_among_the_settings_of_the_user(tmp_path: Path) -> None:
+def test_pointers_are_in_xdg_config_home(tmp_path: Path) -> None:
     _point(tmp_path / "settings", f"{_program(tmp_path / 'installed')}\n")
 
     assert _launch(tmp_path, XDG_CONFIG_HOME=str(tmp_path / "settings")).stdout.startswith("installed: ")
 
 
 @pytest.mark.parametrize("names", [None, "", "\n", "/nowhere/at/all\n", "/\n"])
-def test_a_launcher_that_finds_nothing_says_what_to_do(tmp_path: Path, names: str | None) -> None:
+def test_a_launcher_without_a_program_says_what_to_do(tmp_path: Path, names: str | None) -> None:
     if names is not None:
         _point(tmp_path / ".config", names)
     ended = _launch(tmp_path)
@@ -118,7 +118,7 @@ def test_a_launcher_that_finds_nothing_says_what_to_do(tmp_path: Path, names: st
     )
 
 
-def test_terraform_is_told_on_the_line_that_it_shows(tmp_path: Path) -> None:
+def test_the_error_is_on_the_line_that_terraform_shows(tmp_path: Path) -> None:
     ended = _launch(tmp_path, TF_PLUGIN_MAGIC_COOKIE="any")
 
     assert ended.stdout == ended.stderr

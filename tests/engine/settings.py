@@ -11,10 +11,10 @@ from setpoint.engine.context import CookieLocation
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture, gadget_stand, stateless_gadget_stand
 from tests.engine.kind_fixture import KindFixture
 from tests.engine.step_harness import StepHarness, harness_for
-from tests.kinds.lifecycle_bucket import BucketStand, bucket_stand
-from tests.kinds.lifecycle_database import DatabaseStand, database_stand
-from tests.kinds.lifecycle_instance import InstanceStand, instance_stand
-from tests.kinds.lifecycle_user import UserStand, user_stand
+from tests.kinds.lifecycle_bucket import BucketFixture, bucket_fixture
+from tests.kinds.lifecycle_database import DatabaseFixture, database_fixture
+from tests.kinds.lifecycle_instance import InstanceFixture, instance_fixture
+from tests.kinds.lifecycle_user import UserFixture, user_fixture
 
 
 class Kept(StrEnum):
@@ -59,13 +59,13 @@ class Setting:
 SETTINGS: Final = (
     Setting(GadgetFixture, gadget_stand),
     Setting(StatelessGadgetFixture, stateless_gadget_stand),
-    Setting(BucketStand, bucket_stand),
-    Setting(DatabaseStand, database_stand),
-    Setting(InstanceStand, instance_stand),
-    Setting(UserStand, user_stand),
+    Setting(BucketFixture, bucket_fixture),
+    Setting(DatabaseFixture, database_fixture),
+    Setting(InstanceFixture, instance_fixture),
+    Setting(UserFixture, user_fixture),
     Setting(GadgetFixture, gadget_stand, Kept.IN_MEMORY_AND_ANNOTATION),
     Setting(GadgetFixture, gadget_stand, Kept.ON_SQLITE),
     Setting(GadgetFixture, gadget_stand, Kept.FOR_EVER),
     Setting(StatelessGadgetFixture, stateless_gadget_stand, Kept.FOR_EVER),
-    Setting(UserStand, user_stand, Kept.FOR_EVER),
+    Setting(UserFixture, user_fixture, Kept.FOR_EVER),
 )

@@ -9,8 +9,8 @@ from setpoint.engine.state import StoredState
 from tests.engine.interruptions import Doing, Interruption, Killed, after_any_await, begun, die, interrupted
 from tests.engine.settings import SETTINGS, Setting
 from tests.engine.step_harness import StepHarness
-from tests.kinds.lifecycle_database import DatabaseStand
-from tests.kinds.lifecycle_user import UserStand
+from tests.kinds.lifecycle_database import DatabaseFixture
+from tests.kinds.lifecycle_user import UserFixture
 
 pytestmark = pytest.mark.slow
 
@@ -66,4 +66,4 @@ def _writes(in_all: int, harness: StepHarness) -> tuple[int, ...]:
 
     A user has no version: one that was put back and changed again looks as if it had never been put back.
     """
-    return (in_all, in_all + 1) if isinstance(harness.fixture, DatabaseStand | UserStand) else (in_all,)
+    return (in_all, in_all + 1) if isinstance(harness.fixture, DatabaseFixture | UserFixture) else (in_all,)

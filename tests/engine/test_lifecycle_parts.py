@@ -4,22 +4,22 @@ from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
 from tests.engine.kind_fixture import KindFixture, Part
 from tests.engine.lifecycle import CLAIMS
 from tests.engine.settings import SETTINGS
-from tests.kinds.lifecycle_bucket import BucketStand
-from tests.kinds.lifecycle_database import DatabaseStand
-from tests.kinds.lifecycle_instance import InstanceStand
-from tests.kinds.lifecycle_user import UserStand
+from tests.kinds.lifecycle_bucket import BucketFixture
+from tests.kinds.lifecycle_database import DatabaseFixture
+from tests.kinds.lifecycle_instance import InstanceFixture
+from tests.kinds.lifecycle_user import UserFixture
 
 LACKING: dict[type[KindFixture], dict[Part, str]] = {
     GadgetFixture: {Part.STATELESS: "it keeps a cookie"},
     StatelessGadgetFixture: {Part.COOKIE: "it is stateless: it compares every time"},
-    BucketStand: {
+    BucketFixture: {
         Part.OPERATIONS: "Cloud Storage answers when it is done: there are no operations",
         Part.OWN_ABANDON: "the spec of a bucket does not speak of deletion",
         Part.SECRET: "nothing in a bucket is secret",
         Part.SLOW_CREATE: "Cloud Storage answers when it is done: there are no operations",
         Part.STATELESS: "it keeps a cookie",
     },
-    DatabaseStand: {
+    DatabaseFixture: {
         Part.COOKIE: "it is stateless: it compares every time",
         Part.IMMUTABLE: "what is fixed about a database is where it is: a change of that is a move",
         Part.LABELS: "Cloud SQL has no labels on databases",
@@ -28,11 +28,11 @@ LACKING: dict[type[KindFixture], dict[Part, str]] = {
         Part.SECRET: "nothing in a database's settings is secret",
         Part.SLOW_CREATE: "Cloud SQL answers the creation of a database with an operation that is done",
     },
-    InstanceStand: {
+    InstanceFixture: {
         Part.OWN_ABANDON: "the spec of an instance does not speak of deletion",
         Part.STATELESS: "it keeps a cookie",
     },
-    UserStand: {
+    UserFixture: {
         Part.COOKIE: "it is stateless: it compares every time",
         Part.LABELS: "Cloud SQL has no labels on users",
         Part.OPERATIONS: "Cloud SQL answers every write to a user with an operation that is done",

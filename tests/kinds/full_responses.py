@@ -1,4 +1,4 @@
-"""Each kind with a service that says all it may ever say of an object: what the status then shows."""
+"""The status of each kind when its service reports every field."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -48,8 +48,8 @@ _PLACE: Final = "projects/p/instances/one"
 
 
 @dataclass(frozen=True, slots=True)
-class _Says:
-    """A service with one answer to all questions."""
+class _OneResponse:
+    """A client with one response to every request."""
 
     answer: Mapping[str, object]
 
@@ -57,7 +57,7 @@ class _Says:
         return msgspec.json.encode(self.answer)
 
 
-# By the name of the page in the docs: the kind, all that its service may say, and where the object is.
+# By the name of the page in the docs: the kind, the full response of its service, and the location.
 _KINDS: Final[Mapping[str, tuple[Callable[[Any], AnyKind], Mapping[str, object], str]]] = {
     "storage-bucket": (StorageBucketKind, _BUCKET, "projects/p/buckets/one"),
     "sql-instance": (SqlInstanceKind, _INSTANCE, _PLACE),
@@ -70,11 +70,11 @@ PAGES: Final = tuple(_KINDS)
 def kind_of(page: str) -> AnyKind:
     """The kind that the page is about."""
     make, answer, _ = _KINDS[page]
-    return make(_Says(answer))
+    return make(_OneResponse(answer))
 
 
 def outputs_of(page: str) -> JsonObject:
-    """What its status shows of an object of which everything is said."""
+    """The outputs of an object with every field."""
     seen = asyncio.run(kind_of(page).observe(Location(_KINDS[page][2])))
     assert isinstance(seen, Present)
     return seen.outputs

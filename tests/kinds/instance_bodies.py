@@ -1,4 +1,4 @@
-"""What is sent for an instance, and what differs, without a service: everything here is pure."""
+"""Request bodies and differences of an instance, as pure functions: without a service."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from setpoint.kinds.gcp.sql_instance.requests import insert_body, put_body
 
 KIND = SqlInstanceKind(GoogleClient(HttpClient(), GoogleSettings()))
 TIER = "db-custom-1-3840"
-# What is said of every instance.
+# The settings that are sent for every instance.
 ALWAYS = {
     "activationPolicy": "ALWAYS",
     "availabilityType": "ZONAL",
@@ -71,7 +71,7 @@ def intent_for(resource: Resource) -> Intent:
     return intent_of(resource, KIND, ResolvedReferences())
 
 
-def looked_at(settings: dict[str, Any], **members: Any) -> Present[SqlInstance]:
+def observed(settings: dict[str, Any], **members: Any) -> Present[SqlInstance]:
     whole = {
         "name": "i",
         "databaseVersion": "MYSQL_8_0",

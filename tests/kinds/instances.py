@@ -35,8 +35,8 @@ def with_settings(spec: Spec, **settings: Any) -> Spec:
     return {**spec, "settings": {**spec["settings"], **settings}}
 
 
-def played(scenario: Callable[[KindHarness], Awaitable[T]]) -> T:
-    """What the scenario comes to in a new world that knows instances."""
+def in_instance_harness(scenario: Callable[[KindHarness], Awaitable[T]]) -> T:
+    """The result of the scenario in a new harness with the kind SQLInstance."""
 
     async def main() -> T:
         async with kind_harness() as engine:
@@ -47,7 +47,7 @@ def played(scenario: Callable[[KindHarness], Awaitable[T]]) -> T:
     return asyncio.run(main())
 
 
-def plant(engine: KindHarness, **body: Any) -> None:
+def create_as_another_writer(engine: KindHarness, **body: Any) -> None:
     """An instance that another writer created."""
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE", "storageAutoResize": True}
     wanted = {"name": "some-instance", "region": "us-central1", **body, "settings": {**settings, **body["settings"]}}
@@ -60,7 +60,7 @@ def users(engine: KindHarness, name: str = "some-instance") -> list[str]:
     return [user.name for user in engine.cloud.sql.state.instances[f"{PROJECT}/{name}"].users]
 
 
-def asked(engine: KindHarness) -> list[str]:
+def write_calls(engine: KindHarness) -> list[str]:
     """Method and last part of the path of every write."""
     return [f"{entry.method} {entry.path.rpartition('/')[2]}" for entry in engine.writes]
 

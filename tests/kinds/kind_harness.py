@@ -1,4 +1,4 @@
-"""A world with Google's kinds in it and the local cloud around it, driven one step at a time."""
+"""An engine with Google's kinds on a local cloud, driven one step at a time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Interrupted(HttpClient):
-    """Lets another writer in just before a request is sent."""
+    """Calls `interrupt` before each request: another writer may act there."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Interrupted(HttpClient):
 
 @dataclass
 class KindHarness:
-    """One resource of each kind at a time: what is applied last under a name counts."""
+    """An engine with a memory store, the local cloud, and the client between them."""
 
     cloud: LocalCloud
     http: Interrupted
@@ -56,15 +56,15 @@ class KindHarness:
         self.engine = EngineContext(self.store, self.clock, {(kind.group, kind.name): kind for kind in kinds})
 
     async def apply(self, manifest: Mapping[str, Any]) -> ResourceRef:
-        """Hands a manifest in."""
+        """Applies a manifest."""
         return (await self.store.apply(manifest)).ref
 
     async def settle(self, manifest: Mapping[str, Any]) -> StepOutcome:
-        """Hands a manifest in, and steps until there is nothing to wait for any more."""
-        return await self.go_on(await self.apply(manifest))
+        """Applies a manifest, and steps until no operation is running."""
+        return await self.step_until_done(await self.apply(manifest))
 
-    async def go_on(self, ref: ResourceRef) -> StepOutcome:
-        """Steps until there is nothing to wait for any more."""
+    async def step_until_done(self, ref: ResourceRef) -> StepOutcome:
+        """Steps until no operation is running."""
         while True:
             outcome = await step(ref, self.engine)
             if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
@@ -72,9 +72,9 @@ class KindHarness:
             self.cloud.advance(1)
 
     async def delete(self, ref: ResourceRef) -> StepOutcome:
-        """Asks for the deletion, and steps until there is nothing to wait for any more."""
+        """Requests the deletion, and steps until no operation is running."""
         await self.store.delete(ref)
-        return await self.go_on(ref)
+        return await self.step_until_done(ref)
 
     async def resource(self, ref: ResourceRef) -> Resource:
         found = await self.store.get(ref)
@@ -105,7 +105,7 @@ class KindHarness:
 
 @asynccontextmanager
 async def kind_harness() -> AsyncIterator[KindHarness]:
-    """A new world; the cloud's time stands still unless it is moved."""
+    """A new harness; the clock of the cloud advances only by `advance`."""
     async with LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
         http = Interrupted()
         google = GoogleClient(http, GoogleSettings(cloud.url, cloud.url, GoogleAuth.ANONYMOUS))
@@ -116,7 +116,7 @@ async def kind_harness() -> AsyncIterator[KindHarness]:
 
 
 def in_kind_harness(scenario: Callable[[KindHarness], Awaitable[T]]) -> T:
-    """What the scenario comes to in a new world."""
+    """The result of the scenario in a new harness."""
 
     async def main() -> T:
         async with kind_harness() as engine:

@@ -1,4 +1,4 @@
-"""The stand of StorageBucket."""
+"""The lifecycle fixture of StorageBucket."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from tests.engine.kind_fixture import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture, held_cloud
 
 NAME: Final = "some-bucket"
 BUCKETS: Final = "/storage/v1/b"
@@ -19,7 +19,7 @@ KEY: Final = "projects/some-project/locations/eu/keyRings/ring/cryptoKeys/key"
 _AT_ONCE: Final = "Cloud Storage answers when it is done: there are no operations"
 
 
-class BucketStand(GoogleStand):
+class BucketFixture(GoogleFixture):
     """A bucket."""
 
     title = "StorageBucket"
@@ -119,10 +119,10 @@ class BucketStand(GoogleStand):
 
 
 @asynccontextmanager
-async def bucket_stand() -> AsyncIterator[BucketStand]:
+async def bucket_fixture() -> AsyncIterator[BucketFixture]:
     """A new cloud with no bucket in it."""
     async with held_cloud() as cloud:
-        fixture = BucketStand(cloud)
+        fixture = BucketFixture(cloud)
         try:
             yield fixture
         finally:

@@ -1,4 +1,4 @@
-"""The stand of SQLDatabase: a database in a MySQL instance."""
+"""The lifecycle fixture of SQLDatabase: a database in a MySQL instance."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from tests.engine.kind_fixture import Part, Protection, Referring, Spec, Specified, Unspecified
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture, held_cloud
 
 NAME, INSTANCE = "some-database", "some-instance"
 INSTANCES: Final = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -20,8 +20,8 @@ MINIMAL: Final[Spec] = {**WITHIN, "charset": "utf8mb4", "collation": "utf8mb4_bi
 SETTINGS: Final = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
 
 
-class DatabaseStand(GoogleStand):
-    """A database. Its instance is there before the first claim, and nothing else in it has a name like ours."""
+class DatabaseFixture(GoogleFixture):
+    """A database. Its instance exists before the first claim, and has no other database with a similar name."""
 
     title = "SQLDatabase"
     without: ClassVar[Mapping[Part, str]] = {
@@ -94,12 +94,12 @@ class DatabaseStand(GoogleStand):
 
 
 @asynccontextmanager
-async def database_stand() -> AsyncIterator[DatabaseStand]:
+async def database_fixture() -> AsyncIterator[DatabaseFixture]:
     """A new cloud with an instance in it."""
     async with held_cloud() as cloud:
         wanted = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "us-central1", "settings": SETTINGS}
         assert cloud.call("POST", INSTANCES, wanted).status == 200
-        fixture = DatabaseStand(cloud)
+        fixture = DatabaseFixture(cloud)
         fixture.finish()
         cloud.journal.clear()
         try:

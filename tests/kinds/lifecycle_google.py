@@ -1,4 +1,4 @@
-"""What the stands of Google's kinds share: a local cloud on the loopback device, with its clock held."""
+"""What the lifecycle fixtures of Google's kinds share: a local cloud on the loopback device, with its clock held."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -32,14 +32,14 @@ _STATUSES: Final = {Trouble.UNAVAILABLE: 503, Trouble.QUOTA: 429, Trouble.REFUSE
 
 
 def held_cloud() -> LocalCloud:
-    """A local cloud whose time stands still until a stand moves it."""
+    """A local cloud with a clock that only a fixture advances."""
     return LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=OPERATION_SECONDS)
 
 
-class GoogleStand(KindFixture):
-    """One object in the local cloud. Requests over HTTP are real; meddling goes past them."""
+class GoogleFixture(KindFixture):
+    """One object in the local cloud. Requests go over HTTP; changes by another writer do not."""
 
-    # Where the object is in the API, and what its resources say they are.
+    # The object's path in the API, and the type of its resources.
     path: ClassVar[str]
     api_kind: ClassVar[str]
     api_version: ClassVar[str]
@@ -59,7 +59,7 @@ class GoogleStand(KindFixture):
 
     @abstractmethod
     def live(self) -> dict[str, Any] | None:
-        """The object as the service keeps it; None when it is not there."""
+        """The object as the service stores it; None when it does not exist."""
 
     def manifest(self, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
         annotations = {"cnrm.cloud.google.com/project-id": PROJECT, **metadata.pop("annotations", {})}
@@ -96,7 +96,7 @@ class GoogleStand(KindFixture):
         self.cloud.inject(AddFields({"addedTomorrow": {"x": 1}}, self.api_kind))
 
     def make_slow(self) -> None:
-        """They are slow already: the clock is held."""
+        """Operations are slow already: the clock is held."""
 
     def fail_operation(self, told: str) -> None:
         self.cloud.inject(FailOperation(message=told))

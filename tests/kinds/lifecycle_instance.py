@@ -1,4 +1,4 @@
-"""The stand of SQLInstance: a PostgreSQL instance."""
+"""The lifecycle fixture of SQLInstance: a PostgreSQL instance."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.localcloud.sql.users import password_matches
 from tests.engine.kind_fixture import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture, held_cloud
 
 NAME: Final = "some-instance"
 INSTANCES: Final = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -27,7 +27,7 @@ def _with(**settings: Any) -> Spec:
     return {**MINIMAL, "settings": {**SETTINGS, **settings}}
 
 
-class InstanceStand(GoogleStand):
+class InstanceFixture(GoogleFixture):
     """An instance. Its root password belongs to the user `postgres`."""
 
     title = "SQLInstance"
@@ -146,10 +146,10 @@ class InstanceStand(GoogleStand):
 
 
 @asynccontextmanager
-async def instance_stand() -> AsyncIterator[InstanceStand]:
+async def instance_fixture() -> AsyncIterator[InstanceFixture]:
     """A new cloud with no instance in it."""
     async with held_cloud() as cloud:
-        fixture = InstanceStand(cloud)
+        fixture = InstanceFixture(cloud)
         try:
             yield fixture
         finally:

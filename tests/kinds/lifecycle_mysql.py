@@ -8,10 +8,10 @@ from tests.engine.kind_fixture import Spec
 from tests.engine.settings import Kept, Setting
 from tests.kinds.instances import MYSQL, with_settings
 from tests.kinds.lifecycle_google import PROJECT, held_cloud
-from tests.kinds.lifecycle_instance import INSTANCES, InstanceStand
+from tests.kinds.lifecycle_instance import INSTANCES, InstanceFixture
 
 
-class MysqlStand(InstanceStand):
+class MysqlFixture(InstanceFixture):
     """The same for MySQL."""
 
     title = "a MySQL instance"
@@ -44,15 +44,15 @@ class MysqlStand(InstanceStand):
 
 
 @asynccontextmanager
-async def mysql_stand() -> AsyncIterator[MysqlStand]:
+async def mysql_fixture() -> AsyncIterator[MysqlFixture]:
     """A new cloud with no instance in it."""
     async with held_cloud() as cloud:
-        fixture = MysqlStand(cloud)
+        fixture = MysqlFixture(cloud)
         try:
             yield fixture
         finally:
             await fixture.google.close()
 
 
-IN_MEMORY: Final = Setting(MysqlStand, mysql_stand)
-ON_SQLITE: Final = Setting(MysqlStand, mysql_stand, Kept.ON_SQLITE)
+IN_MEMORY: Final = Setting(MysqlFixture, mysql_fixture)
+ON_SQLITE: Final = Setting(MysqlFixture, mysql_fixture, Kept.ON_SQLITE)

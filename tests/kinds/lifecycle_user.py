@@ -1,4 +1,4 @@
-"""The stand of SQLUser: a user of a MySQL instance."""
+"""The lifecycle fixture of SQLUser: a user of a MySQL instance."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.localcloud.sql.operations import DatabaseUser, StoredInstance, put_user, remove_user
 from tests.engine.kind_fixture import Fixed, Part, Referring, Spec, Specified, Unspecified
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture, held_cloud
 
 NAME, INSTANCE, HOST = "some-user", "some-instance", "%"
 INSTANCES: Final = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -25,7 +25,7 @@ FROM_SECRET: Final[Spec] = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "
 SETTINGS: Final = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
 
 
-class UserStand(GoogleStand):
+class UserFixture(GoogleFixture):
     """A user. Its instance exists before the first claim, and has no other user with a similar name."""
 
     title = "SQLUser"
@@ -125,12 +125,12 @@ class UserStand(GoogleStand):
 
 
 @asynccontextmanager
-async def user_stand() -> AsyncIterator[UserStand]:
+async def user_fixture() -> AsyncIterator[UserFixture]:
     """A new cloud with an instance in it."""
     async with held_cloud() as cloud:
         wanted = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "us-central1", "settings": SETTINGS}
         assert cloud.call("POST", INSTANCES, wanted).status == 200
-        fixture = UserStand(cloud)
+        fixture = UserFixture(cloud)
         fixture.finish()
         cloud.journal.clear()
         try:

@@ -32,30 +32,30 @@ def resource(spec: dict[str, Any] | None = None, **metadata: Any) -> Resource:
     )
 
 
-def test_the_project_is_the_annotation_s_or_else_the_namespace() -> None:
+def test_the_project_is_that_of_the_annotation_or_else_the_namespace() -> None:
     assert project_of(resource()) == "team"
     assert project_of(resource(annotations={"cnrm.cloud.google.com/project-id": "p"})) == "p"
 
 
-def test_the_resource_id_is_the_spec_s_or_else_the_name() -> None:
+def test_the_resource_id_is_that_of_the_spec_or_else_the_name() -> None:
     assert resource_id(resource()) == "n"
     assert resource_id(resource({"resourceID": None})) == "n"
     assert resource_id(resource({"resourceID": "other"})) == "other"
 
 
 @pytest.mark.parametrize("wrong", [7, "", ["x"]])
-def test_a_resource_id_is_text(wrong: object) -> None:
+def test_a_resource_id_that_is_not_text_is_refused(wrong: object) -> None:
     with pytest.raises(ManifestInvalid):
         resource_id(resource({"resourceID": wrong}))
 
 
-def test_labels_of_kubernetes_own_tools_stay_at_home() -> None:
+def test_labels_of_kubernetes_tools_are_not_sent() -> None:
     labels = {"app": "x", "app.kubernetes.io/name": "y", "a/b/c": "z"}
 
     assert google_labels(resource(labels=labels)) == {"app": "x", "a/b/c": "z", "managed-by-cnrm": "true"}
 
 
-def test_a_reference_is_in_the_same_namespace_unless_it_says_otherwise() -> None:
+def test_a_reference_without_a_namespace_is_to_the_same_namespace() -> None:
     near = reference_at("spec.k", SpecReference(name="key"), resource(), KEY)
     far = reference_at("spec.k", SpecReference(name="key", namespace="other"), resource(), KEY)
 
@@ -73,19 +73,19 @@ def test_a_reference_is_in_the_same_namespace_unless_it_says_otherwise() -> None
         SpecReference(external=""),
     ],
 )
-def test_a_reference_names_one_thing(ref: SpecReference) -> None:
+def test_a_reference_has_either_a_name_or_an_external_name(ref: SpecReference) -> None:
     with pytest.raises(ManifestInvalid, match=r"spec\.k needs name or external, and not both"):
         reference_at("spec.k", ref, resource(), KEY)
 
 
-def test_a_reference_comes_to_the_link_in_the_other_s_status() -> None:
+def test_a_reference_resolves_to_the_self_link_in_the_status_of_its_target() -> None:
     key = Resource({**resource().document, "status": {"selfLink": "projects/p/keys/k"}})
 
     assert self_link("spec.k", SpecReference(name="n"), ResolvedReferences({"spec.k": key})) == "projects/p/keys/k"
     assert self_link("spec.k", SpecReference(external="projects/p/keys/e"), ResolvedReferences()) == "projects/p/keys/e"
 
 
-def test_a_reference_without_a_link_is_waited_for() -> None:
+def test_a_target_without_a_self_link_is_not_ready() -> None:
     with pytest.raises(DependencyNotReady, match="reference K team/n is not ready"):
         self_link("spec.k", SpecReference(name="n"), ResolvedReferences({"spec.k": resource()}))
 
@@ -99,5 +99,5 @@ def test_a_reference_without_a_link_is_waited_for() -> None:
         ("n", "n"),
     ],
 )
-def test_one_name_for_all_forms_of_a_link(link: str, short: str) -> None:
+def test_all_forms_of_a_link_have_one_relative_form(link: str, short: str) -> None:
     assert relative_link(link) == short

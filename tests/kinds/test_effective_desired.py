@@ -44,7 +44,7 @@ UNMANAGED = policy(unmanaged="spec.versioning,spec.lifecycleRule")
 @pytest.mark.parametrize(
     ("said", "live", "rules", "field", "wanted"),
     [
-        # A value, and the default, where the spec is silent.
+        # A value, and the default of an unspecified field.
         (spec(), spec(storageClass="NEARLINE"), PRUNE, "storageClass", "STANDARD"),
         (spec(), spec(storageClass="NEARLINE"), IGNORE, "storageClass", "NEARLINE"),
         (spec(), spec(storageClass="NEARLINE"), LISTED, "storageClass", "NEARLINE"),
@@ -72,7 +72,7 @@ UNMANAGED = policy(unmanaged="spec.versioning,spec.lifecycleRule")
             {"mainPageSuffix": "a", "notFoundPage": "y"},
         ),
         (spec(website=None), spec(website={"mainPageSuffix": "x"}), IGNORE, "website", None),
-        # Lists are one unit.
+        # A list is replaced as a whole.
         (spec(lifecycleRule=[RULE]), spec(lifecycleRule=[OTHER_RULE, RULE]), IGNORE, "lifecycleRule", [RULE]),
         (spec(), spec(lifecycleRule=[RULE]), PRUNE, "lifecycleRule", None),
         (spec(), spec(lifecycleRule=[RULE]), IGNORE, "lifecycleRule", [RULE]),
@@ -100,7 +100,7 @@ UNMANAGED = policy(unmanaged="spec.versioning,spec.lifecycleRule")
             "softDeletePolicy",
             {"retentionDurationSeconds": 0},
         ),
-        # Silence gives up nothing that protects, and moves nothing that is fixed.
+        # Unspecified protections and immutable fields are kept.
         (
             spec(),
             spec(retentionPolicy={"retentionPeriod": 60, "isLocked": True}),
@@ -124,7 +124,7 @@ UNMANAGED = policy(unmanaged="spec.versioning,spec.lifecycleRule")
             "inherited",
         ),
         (spec(), spec(location="EU"), PRUNE, "location", "EU"),
-        # While Autoclass is on, the service decides about the class.
+        # While Autoclass is on, the service chooses the class.
         (
             spec(storageClass="ARCHIVE", autoclass={"enabled": True}),
             spec(storageClass="STANDARD"),
@@ -150,7 +150,7 @@ def test_a_bucket_field(
     assert (canonical(said), canonical(live)) == before
 
 
-def test_a_bucket_that_is_not_there_gets_the_defaults() -> None:
+def test_a_new_bucket_gets_the_defaults() -> None:
     wanted = desired_bucket(spec(softDeletePolicy={}), MISSING, PRUNE)
 
     assert msgspec.to_builtins(wanted) == {
@@ -205,12 +205,12 @@ def test_a_database_field(said: SqlDatabaseSpec, wanted: SqlDatabaseSpec, rules:
     assert (canonical(said), canonical(live)) == before
 
 
-def test_an_unmanaged_setting_of_a_database_stays_even_if_the_spec_names_one() -> None:
+def test_an_unmanaged_setting_of_a_database_is_kept_even_if_the_spec_sets_it() -> None:
     found = {"cnrm.cloud.google.com/unmanaged": "spec.charset"}
     rules = FieldPolicy.parse(found, shape_of(SqlDatabaseTree))
 
     assert desired_database(database("latin1"), database("utf8"), rules) == database("utf8")
 
 
-def test_a_database_that_is_not_there_is_what_the_spec_says() -> None:
+def test_a_new_database_is_as_the_spec_declares() -> None:
     assert desired_database(database("utf8"), MISSING, PRUNE) == database("utf8")

@@ -1,4 +1,4 @@
-"""Kinds whose objects can be listed: an item of a list says what a look at its object says, or that it cannot tell."""
+"""Kinds with a list: an item of the list equals the observed object, or is unknown."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,10 +13,10 @@ from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.localcloud.faults import DropConnection, FailRequest
-from tests.kinds.instances import MYSQL, POSTGRES, instance, played, with_settings
+from tests.kinds.instances import MYSQL, POSTGRES, in_instance_harness, instance, with_settings
 from tests.kinds.kind_harness import PROJECT, KindHarness, bucket, in_kind_harness
 
-SHELF = ListScope(PROJECT)
+SCOPE = ListScope(PROJECT)
 BUCKETS = (
     bucket({"location": "EU"}, "plain-bucket"),
     bucket(
@@ -36,58 +36,60 @@ INSTANCES = (
 
 
 async def _everything(kind: SupportsList) -> list[bytes]:
-    return [item async for page in kind.pages(SHELF) for item in page]
+    return [item async for page in kind.pages(SCOPE) for item in page]
 
 
 async def _states(engine: KindHarness, kind: Any, manifests: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Each object as a list shows it, and as a look does."""
+    """Each object from the list, and observed."""
     for manifest in manifests:
         await engine.settle(manifest)
     found = []
     for item in await _everything(kind):
-        location = kind.location_of(item, SHELF)
-        looked = await observe_decoded(location, kind)
+        location = kind.location_of(item, SCOPE)
+        observed = await observe_decoded(location, kind)
         listed = kind.read_item(item, location)
-        assert isinstance(looked, Present)
+        assert isinstance(observed, Present)
         assert isinstance(listed, Present)
-        found.append(((listed.live, listed.outputs, listed.version), (looked.live, looked.outputs, looked.version)))
+        found.append(
+            ((listed.live, listed.outputs, listed.version), (observed.live, observed.outputs, observed.version))
+        )
     return found
 
 
-def test_a_bucket_in_a_list_is_the_bucket_that_a_look_shows() -> None:
+def test_a_listed_bucket_equals_the_observed_bucket() -> None:
     states = in_kind_harness(lambda engine: _states(engine, StorageBucketKind(engine.google), BUCKETS))
 
     assert len(states) == 2
-    assert [listed for listed, _ in states] == [looked for _, looked in states]
+    assert [listed for listed, _ in states] == [observed for _, observed in states]
 
 
-def test_an_instance_in_a_list_is_the_instance_that_a_look_shows() -> None:
-    states = played(lambda engine: _states(engine, SqlInstanceKind(engine.google), INSTANCES))
+def test_a_listed_instance_equals_the_observed_instance() -> None:
+    states = in_instance_harness(lambda engine: _states(engine, SqlInstanceKind(engine.google), INSTANCES))
 
     assert len(states) == 2
-    assert [listed for listed, _ in states] == [looked for _, looked in states]
+    assert [listed for listed, _ in states] == [observed for _, observed in states]
 
 
-def test_of_a_bucket_with_a_filter_for_requests_a_list_cannot_tell() -> None:
+def test_a_listed_bucket_with_an_ip_filter_is_unknown() -> None:
     source = {"allowedIpCidrRanges": ["203.0.113.0/24"]}
 
     async def scenario(engine: KindHarness) -> object:
         kind = StorageBucketKind(engine.google)
         await engine.settle(bucket({"ipFilter": {"mode": "Enabled", "publicNetworkSource": source}}))
         (item,) = await _everything(kind)
-        return kind.read_item(item, kind.location_of(item, SHELF))
+        return kind.read_item(item, kind.location_of(item, SCOPE))
 
     assert in_kind_harness(scenario) is None
 
 
-def test_lists_have_as_many_pages_as_it_takes() -> None:
+def test_every_page_of_a_list_is_read() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[int], int, list[dict[str, str]]]:
         for number in range(1_001):
             engine.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": f"bucket-{number:04}"})
         engine.cloud.journal.clear()
         kind = StorageBucketKind(engine.google)
-        pages = [page async for page in kind.pages(SHELF)]
-        locations = {kind.location_of(item, SHELF) for page in pages for item in page}
+        pages = [page async for page in kind.pages(SCOPE)]
+        locations = {kind.location_of(item, SCOPE) for page in pages for item in page}
         return [len(page) for page in pages], len(locations), [entry.query for entry in engine.cloud.journal.entries]
 
     sizes, count, queries = in_kind_harness(scenario)
@@ -103,7 +105,7 @@ def test_a_list_without_permission_is_refused(status: int) -> None:
 
 
 @pytest.mark.parametrize("fault", [FailRequest(429), FailRequest(500), FailRequest(503), DropConnection(times=9)])
-def test_a_list_that_does_not_come_is_unavailable(fault: FailRequest | DropConnection) -> None:
+def test_a_failed_list_request_is_unavailable(fault: FailRequest | DropConnection) -> None:
     assert isinstance(_error(fault), RemoteUnavailable)
 
 
@@ -118,7 +120,7 @@ def _error(fault: FailRequest | DropConnection) -> RemoteError:
 
 
 @pytest.mark.parametrize("make", [StorageBucketKind, SqlInstanceKind])
-def test_a_place_that_is_no_objects_of_the_kind_is_on_no_shelf(make: Callable[..., Any]) -> None:
+def test_a_location_of_another_kind_has_no_list_scope(make: Callable[..., Any]) -> None:
     async def scenario(engine: KindHarness) -> list[ListScope | None]:
         kind = make(engine.google)
         return [kind.list_scope_of(Location(place)) for place in ("", "nonsense", "projects/p/others/o")]
@@ -126,7 +128,7 @@ def test_a_place_that_is_no_objects_of_the_kind_is_on_no_shelf(make: Callable[..
     assert in_kind_harness(scenario) == [None, None, None]
 
 
-def test_what_is_listed_and_what_is_not() -> None:
+def test_buckets_and_instances_can_be_listed() -> None:
     async def scenario(engine: KindHarness) -> list[str]:
         kinds: Sequence[AnyKind] = (
             StorageBucketKind(engine.google),

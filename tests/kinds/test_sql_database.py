@@ -1,4 +1,4 @@
-"""The life of a database in the local cloud, with the operations that carry it."""
+"""SQLDatabase in the local cloud: requests, operations, references, deletion."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ READY: dict[str, Any] = {
 
 
 async def with_instance(engine: KindHarness, version: str = "MYSQL_8_0") -> None:
-    """The instance main, in the cloud and, ready, in the store."""
+    """The instance main, in the cloud and, as a ready resource, in the store."""
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
     body = {"name": "main", "region": "us-central1", "databaseVersion": version, "settings": settings}
     assert engine.cloud.call("POST", INSTANCES, body).status == 200
@@ -49,16 +49,16 @@ def error_in(outcome: StepOutcome) -> SetpointError:
     return outcome.error
 
 
-# --- What is sent ----------------------------------------------------------------------------------------------------
+# --- Requests --------------------------------------------------------------------------------------------------------
 
 
-def test_sends_what_the_author_says_and_no_more() -> None:
+def test_only_declared_settings_are_sent() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         for spec in ({"charset": "utf8"}, {"charset": "utf8mb4", "collation": "utf8mb4_bin"}):
             outcome = await engine.settle(database({**MAIN, **spec}))
             assert isinstance(outcome, Settled)
-            await engine.go_on(REF)
+            await engine.step_until_done(REF)
         await engine.delete(REF)
         return [(entry.method, entry.path, entry.body) for entry in engine.writes]
 
@@ -70,18 +70,18 @@ def test_sends_what_the_author_says_and_no_more() -> None:
     ]
 
 
-def test_a_database_of_which_nothing_is_said_is_the_service_s_choice() -> None:
+def test_undeclared_settings_of_a_database_are_chosen_by_the_service() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database(MAIN))
         engine.cloud.edit(PATH, {"collation": "utf8mb4_bin"})
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return engine.sent
 
     assert in_kind_harness(scenario) == [("POST", {"instance": "main", "name": "some-database"})]
 
 
-def test_a_new_character_set_takes_its_own_collation_along() -> None:
+def test_a_new_character_set_changes_the_collation() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database({**MAIN, "charset": "latin1"}))
@@ -94,12 +94,12 @@ def test_a_new_character_set_takes_its_own_collation_along() -> None:
     )
 
 
-def test_puts_back_what_drifted() -> None:
+def test_drift_is_reverted() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database({**MAIN, "charset": "utf8mb4", "collation": "utf8mb4_bin"}))
         engine.cloud.edit(PATH, {"collation": "utf8mb4_general_ci"})
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return [entry.method for entry in engine.writes], engine.live(PATH)["collation"]
 
     assert in_kind_harness(scenario) == (["POST", "PUT"], "utf8mb4_bin")
@@ -115,7 +115,7 @@ def test_puts_back_what_drifted() -> None:
     ],
     ids=["any case", "two names for one", "any case again", "the collation decides"],
 )
-def test_two_spellings_of_one_thing_are_no_difference(version: str, live: dict[str, str], said: dict[str, str]) -> None:
+def test_equivalent_spellings_are_no_difference(version: str, live: dict[str, str], said: dict[str, str]) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, version)
         await engine.settle(database(MAIN))
@@ -129,7 +129,7 @@ def test_two_spellings_of_one_thing_are_no_difference(version: str, live: dict[s
     assert (outcome.ready.reason, sent) == ("UpToDate", [])
 
 
-def test_the_author_s_spelling_is_sent() -> None:
+def test_the_spelling_of_the_author_is_sent() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await engine.settle(database({**MAIN, "charset": "UTF8"}))
@@ -138,7 +138,7 @@ def test_the_author_s_spelling_is_sent() -> None:
     assert in_kind_harness(scenario) == "UTF8"
 
 
-def test_only_mysql_gives_a_database_another_collation() -> None:
+def test_only_mysql_can_change_a_collation() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await engine.settle(database(MAIN))
@@ -154,7 +154,7 @@ def test_only_mysql_gives_a_database_another_collation() -> None:
 # --- Operations ------------------------------------------------------------------------------------------------------
 
 
-def test_waits_for_an_operation_across_steps_and_says_which() -> None:
+def test_an_operation_is_waited_for_across_steps_and_named() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database({**MAIN, "charset": "latin1"}))
@@ -184,7 +184,7 @@ def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
     assert str(error) == "operation CREATE_DATABASE on main failed: INTERNAL_ERROR: It broke."
 
 
-def test_an_instance_at_work_is_waited_for() -> None:
+def test_a_busy_instance_is_waited_for() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         engine.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
@@ -193,7 +193,7 @@ def test_an_instance_at_work_is_waited_for() -> None:
     assert isinstance(error_in(in_kind_harness(scenario)), OperationRunning)
 
 
-# --- Where it is -----------------------------------------------------------------------------------------------------
+# --- The instance ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_an_instance_at_work_is_waited_for() -> None:
         f"https://sqladmin.googleapis.com/sql/v1beta4/projects/{PROJECT}/instances/main",
     ],
 )
-def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None:
+def test_an_instance_can_be_referred_to_by_every_form_of_its_name(external: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database({"instanceRef": {"external": external}, "resourceID": "other name"}))
@@ -217,7 +217,7 @@ def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None
     )
 
 
-def test_the_instance_has_to_be_there_and_ready() -> None:
+def test_a_missing_or_unready_instance_is_waited_for() -> None:
     async def scenario(engine: KindHarness) -> Any:
         missing = await engine.settle(database(MAIN))
         await engine.store.apply({**database({}, "main"), "kind": "SQLInstance"})
@@ -252,7 +252,7 @@ def test_a_database_does_not_move_to_another_instance() -> None:
         (database(MAIN, annotations={"cnrm.cloud.google.com/deletion-policy": "abandon"}), 200),
     ],
 )
-def test_goes_unless_it_is_abandoned(manifest: dict[str, Any], left: int) -> None:
+def test_deletion_deletes_the_object_unless_it_is_abandoned(manifest: dict[str, Any], left: int) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(manifest)
@@ -261,7 +261,7 @@ def test_goes_unless_it_is_abandoned(manifest: dict[str, Any], left: int) -> Non
     assert in_kind_harness(scenario) == (Gone(), left)
 
 
-def test_goes_when_its_instance_is_gone_already() -> None:
+def test_deletion_succeeds_when_the_instance_is_gone() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database(MAIN))
@@ -273,7 +273,7 @@ def test_goes_when_its_instance_is_gone_already() -> None:
     assert in_kind_harness(scenario) == (Gone(), None)
 
 
-def test_an_outage_is_not_absence() -> None:
+def test_an_outage_is_not_taken_for_absence() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database(MAIN))
@@ -286,7 +286,7 @@ def test_an_outage_is_not_absence() -> None:
     assert finalizers
 
 
-# --- Manifests that cannot be ----------------------------------------------------------------------------------------
+# --- Invalid manifests -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_an_outage_is_not_absence() -> None:
         ({**MAIN, "deletionPolicy": "KEEP"}, "spec.deletionPolicy: invalid enum value 'KEEP'"),
     ],
 )
-def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], told: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         with pytest.raises(ManifestInvalid) as caught:
             check_manifest(Resource(database(spec)), SqlDatabaseKind(engine.google))

@@ -1,4 +1,4 @@
-"""SQLInstance in the local cloud: how it is made, adopted and removed, and what can be seen of it."""
+"""SQLInstance in the local cloud: creation, adoption, deletion and status."""
 
 from typing import Any
 
@@ -14,61 +14,63 @@ from tests.kinds.instances import (
     PATH,
     POSTGRES,
     REF,
-    asked,
+    create_as_another_writer,
     error_in,
+    in_instance_harness,
     instance,
     is_settled,
-    plant,
-    played,
     users,
     with_settings,
+    write_calls,
 )
 from tests.kinds.kind_harness import PROJECT, KindHarness
 
-# --- Making ----------------------------------------------------------------------------------------------------------
+# --- Creation --------------------------------------------------------------------------------------------------------
 
 
 def test_a_new_mysql_instance_loses_its_default_root_user() -> None:
     async def scenario(engine: KindHarness) -> tuple[bool, list[str], list[str]]:
-        return is_settled(await engine.settle(instance(MYSQL))), asked(engine), users(engine)
+        return is_settled(await engine.settle(instance(MYSQL))), write_calls(engine), users(engine)
 
-    assert played(scenario) == (True, ["POST instances", "DELETE users"], [])
+    assert in_instance_harness(scenario) == (True, ["POST instances", "DELETE users"], [])
 
 
 def test_a_new_instance_of_another_engine_keeps_its_default_user_without_a_request() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[str], list[str], bool]:
         await engine.settle(instance(POSTGRES))
-        return asked(engine), users(engine), any("users" in entry.path for entry in engine.cloud.journal.entries)
+        return write_calls(engine), users(engine), any("users" in entry.path for entry in engine.cloud.journal.entries)
 
-    assert played(scenario) == (["POST instances"], ["postgres"], False)
+    assert in_instance_harness(scenario) == (["POST instances"], ["postgres"], False)
 
 
-def test_the_root_user_of_a_new_mysql_instance_goes_whatever_its_password() -> None:
+def test_the_default_root_user_of_a_new_mysql_instance_is_deleted_with_any_password() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[str], list[str], str]:
         await engine.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
-        await engine.go_on(REF)
-        return asked(engine), users(engine), (await engine.ready(REF))[1]
+        await engine.step_until_done(REF)
+        return write_calls(engine), users(engine), (await engine.ready(REF))[1]
 
-    assert played(scenario) == (["POST instances", "DELETE users"], [], "UpToDate")
+    assert in_instance_harness(scenario) == (["POST instances", "DELETE users"], [], "UpToDate")
 
 
-def test_a_root_user_that_was_there_on_adoption_stays() -> None:
+def test_adoption_keeps_the_root_user() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[str], list[str]]:
-        plant(engine, databaseVersion="MYSQL_8_0", settings={"userLabels": {"managed-by-cnrm": "true"}})
+        create_as_another_writer(
+            engine, databaseVersion="MYSQL_8_0", settings={"userLabels": {"managed-by-cnrm": "true"}}
+        )
         await engine.settle(instance(MYSQL))
-        return asked(engine), users(engine)
+        return write_calls(engine), users(engine)
 
-    assert played(scenario) == ([], ["root"])
+    assert in_instance_harness(scenario) == ([], ["root"])
 
 
-def test_a_root_user_that_is_created_later_stays() -> None:
+def test_a_root_user_that_is_created_later_is_kept() -> None:
     async def scenario(engine: KindHarness) -> list[str]:
         await engine.settle(instance(MYSQL))
         engine.cloud.call("POST", f"{PATH}/users", {"name": "root", "password": "x"})
         await engine.settle(instance(with_settings(MYSQL, tier="db-custom-2-7680")))
         return users(engine)
 
-    assert played(scenario) == ["root"]
+    assert in_instance_harness(scenario) == ["root"]
 
 
 def test_an_instance_that_another_writer_is_creating_is_waited_for() -> None:
@@ -77,9 +79,9 @@ def test_an_instance_that_another_writer_is_creating_is_waited_for() -> None:
         engine.cloud.call("POST", INSTANCES, body)
         engine.cloud.journal.clear()
         waiting = await step(await engine.apply(instance(MYSQL, annotations=IGNORE)), engine.engine)
-        return error_in(waiting), await engine.go_on(REF), users(engine)
+        return error_in(waiting), await engine.step_until_done(REF), users(engine)
 
-    waiting, outcome, left = played(scenario)
+    waiting, outcome, left = in_instance_harness(scenario)
 
     assert isinstance(waiting, OperationRunning)
     assert str(waiting) == "instance some-instance is still being made"
@@ -87,15 +89,15 @@ def test_an_instance_that_another_writer_is_creating_is_waited_for() -> None:
     assert left == ["root"]
 
 
-def test_a_creation_that_fails_is_told_and_what_is_left_can_be_deleted() -> None:
+def test_a_failed_creation_is_reported_and_its_remains_can_be_deleted() -> None:
     async def scenario(engine: KindHarness) -> tuple[Exception, Exception, Any]:
         engine.cloud.inject(FailOperation(message="no room"))
         failed = await engine.settle(instance(POSTGRES))
-        still = await engine.go_on(REF)
+        still = await engine.step_until_done(REF)
         await engine.delete(REF)
         return error_in(failed), error_in(still), await engine.store.get(REF)
 
-    failed, still, left = played(scenario)
+    failed, still, left = in_instance_harness(scenario)
 
     assert isinstance(failed, RemoteRefused)
     assert "no room" in str(failed)
@@ -112,17 +114,17 @@ def test_a_replica_names_its_primary_and_waits_for_it_to_be_ready() -> None:
         primary = await engine.apply(instance(logged, "primary"))
         ref = await engine.apply(instance(replica))
         early = await step(ref, engine.engine)
-        await engine.go_on(primary)
-        await engine.go_on(ref)
+        await engine.step_until_done(primary)
+        await engine.step_until_done(ref)
         return str(error_in(early)), engine.live(PATH)["masterInstanceName"], users(engine)
 
-    early, primary, left = played(scenario)
+    early, primary, left = in_instance_harness(scenario)
 
     assert early == "reference SQLInstance team/primary is not ready"
     assert (primary, left) == ("some-project:primary", [])
 
 
-def test_a_clone_is_made_from_its_source_and_then_mended() -> None:
+def test_a_clone_is_created_from_its_source_and_then_updated() -> None:
     source = with_settings(POSTGRES, databaseFlags=[{"name": "a", "value": "1"}])
     copy = {**with_settings(POSTGRES, locationPreference={"zone": "us-central1-b"}), "cloneSource": {}}
     copy["cloneSource"] = {"sqlInstanceRef": {"name": "source"}, "pointInTime": "2026-01-01T00:00:00Z"}
@@ -133,7 +135,7 @@ def test_a_clone_is_made_from_its_source_and_then_mended() -> None:
         await engine.settle(instance(copy))
         return engine.sent, engine.live(PATH)["settings"].get("databaseFlags")
 
-    sent, flags = played(scenario)
+    sent, flags = in_instance_harness(scenario)
 
     context = {
         "destinationInstanceName": "some-instance",
@@ -146,18 +148,18 @@ def test_a_clone_is_made_from_its_source_and_then_mended() -> None:
     assert flags is None
 
 
-def test_a_clone_gets_its_own_root_password_once_it_is_there() -> None:
+def test_a_clone_gets_its_own_root_password_after_creation() -> None:
     copy = {**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}, "rootPassword": {"value": "own"}}
 
     async def scenario(engine: KindHarness) -> tuple[list[str], bool]:
         await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "theirs"}}, "source"))
         engine.cloud.journal.clear()
         await engine.settle(instance(copy))
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         (user,) = engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
-        return asked(engine), password_matches(user, "own")
+        return write_calls(engine), password_matches(user, "own")
 
-    assert played(scenario) == (["POST clone", "PUT users"], True)
+    assert in_instance_harness(scenario) == (["POST clone", "PUT users"], True)
 
 
 def test_a_deleted_clone_is_not_created_again_automatically() -> None:
@@ -165,9 +167,9 @@ def test_a_deleted_clone_is_not_created_again_automatically() -> None:
         await engine.settle(instance(POSTGRES, "source"))
         await engine.settle(instance({**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}}))
         del engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"]
-        return error_in(await engine.go_on(REF)), asked(engine)
+        return error_in(await engine.step_until_done(REF)), write_calls(engine)
 
-    error, sent = played(scenario)
+    error, sent = in_instance_harness(scenario)
 
     assert isinstance(error, UserError)
     assert str(error).startswith("SQLInstance team/some-instance was a clone, and is gone")
@@ -177,12 +179,12 @@ def test_a_deleted_clone_is_not_created_again_automatically() -> None:
 def test_a_clone_outlives_its_source() -> None:
     async def scenario(engine: KindHarness) -> bool:
         source = await engine.apply(instance(POSTGRES, "source"))
-        await engine.go_on(source)
+        await engine.step_until_done(source)
         await engine.settle(instance({**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}}))
         await engine.delete(source)
-        return is_settled(await engine.go_on(REF))
+        return is_settled(await engine.step_until_done(REF))
 
-    assert played(scenario)
+    assert in_instance_harness(scenario)
 
 
 def test_primary_and_failover_replica_may_name_each_other() -> None:
@@ -193,14 +195,14 @@ def test_primary_and_failover_replica_may_name_each_other() -> None:
     async def scenario(engine: KindHarness) -> tuple[bool, bool, Any]:
         await engine.settle(instance(logged))
         other = await engine.apply(instance(replica, "replica"))
-        await engine.go_on(other)
+        await engine.step_until_done(other)
         first = is_settled(await engine.settle(instance(primary)))
-        return first, is_settled(await engine.go_on(other)), engine.live(PATH)["replicationCluster"]
+        return first, is_settled(await engine.step_until_done(other)), engine.live(PATH)["replicationCluster"]
 
-    assert played(scenario) == (True, True, {"failoverDrReplicaName": "replica"})
+    assert in_instance_harness(scenario) == (True, True, {"failoverDrReplicaName": "replica"})
 
 
-# --- Adopting --------------------------------------------------------------------------------------------------------
+# --- Adoption --------------------------------------------------------------------------------------------------------
 
 BETTER = {
     "tier": "db-perf-optimized-N-2",
@@ -210,22 +212,22 @@ BETTER = {
 }
 
 
-def test_a_silent_spec_writes_nothing_to_a_better_instance_under_ignore_unspecified_fields() -> None:
+def test_unspecified_settings_are_not_written_under_ignore_unspecified_fields() -> None:
     async def scenario(engine: KindHarness) -> tuple[bool, list[str]]:
-        plant(engine, databaseVersion="POSTGRES_15", settings=BETTER)
+        create_as_another_writer(engine, databaseVersion="POSTGRES_15", settings=BETTER)
         silent = with_settings(POSTGRES, tier="db-perf-optimized-N-2")
-        return is_settled(await engine.settle(instance(silent, annotations=IGNORE))), asked(engine)
+        return is_settled(await engine.settle(instance(silent, annotations=IGNORE))), write_calls(engine)
 
-    assert played(scenario) == (True, [])
+    assert in_instance_harness(scenario) == (True, [])
 
 
-def test_without_it_a_silent_spec_still_gives_up_no_protection() -> None:
+def test_unspecified_protections_are_kept_without_that_policy() -> None:
     async def scenario(engine: KindHarness) -> tuple[bool, list[tuple[str, Any]], Any]:
-        plant(engine, databaseVersion="POSTGRES_15", settings=BETTER)
+        create_as_another_writer(engine, databaseVersion="POSTGRES_15", settings=BETTER)
         silent = with_settings(POSTGRES, tier="db-perf-optimized-N-2")
         return is_settled(await engine.settle(instance(silent))), engine.sent, engine.live(PATH)["settings"]
 
-    settled, sent, live = played(scenario)
+    settled, sent, live = in_instance_harness(scenario)
 
     assert settled
     assert [method for method, _ in sent] == ["PUT"]
@@ -235,27 +237,27 @@ def test_without_it_a_silent_spec_still_gives_up_no_protection() -> None:
     assert live["backupConfiguration"]["backupRetentionSettings"]["retainedBackups"] == 15
 
 
-# --- Removing, and what can be seen ----------------------------------------------------------------------------------
+# --- Deletion and status ---------------------------------------------------------------------------------------------
 
 
-def test_the_refusal_to_delete_a_protected_instance_is_shown_as_it_is() -> None:
+def test_the_message_of_a_refused_deletion_is_shown_unchanged() -> None:
     async def scenario(engine: KindHarness) -> tuple[str, str, str]:
         await engine.settle(instance(with_settings(POSTGRES, deletionProtectionEnabled=True)))
         await engine.delete(REF)
         return await engine.ready(REF)
 
-    status, reason, message = played(scenario)
+    status, reason, message = in_instance_harness(scenario)
 
     assert (status, reason) == ("False", "DeleteFailed")
     assert "The instance is protected. Set deletionProtectionEnabled to false, then delete it." in message
 
 
-def test_the_status_shows_what_the_service_says() -> None:
+def test_the_status_shows_the_outputs_of_the_service() -> None:
     async def scenario(engine: KindHarness) -> dict[str, Any]:
         await engine.settle(instance(POSTGRES))
         return dict((await engine.resource(REF)).status)
 
-    status = played(scenario)
+    status = in_instance_harness(scenario)
 
     addresses = status["ipAddress"]
     assert [one["type"] for one in addresses] == ["PRIMARY", "OUTGOING"]
@@ -267,14 +269,14 @@ def test_the_status_shows_what_the_service_says() -> None:
     assert status["selfLink"] == f"https://sqladmin.googleapis.com{PATH}"
 
 
-def test_what_is_unmanaged_is_left_alone_from_the_moment_it_is_said() -> None:
+def test_a_field_is_not_written_from_the_moment_it_is_unmanaged() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[str], Any]:
         await engine.settle(instance(POSTGRES))
         engine.cloud.edit(PATH, {"settings": {"tier": "db-custom-4-15360"}})
         unmanaged = {"cnrm.cloud.google.com/unmanaged": "spec.settings.tier"}
         await engine.settle(instance(POSTGRES, annotations=unmanaged))
-        before = asked(engine)
+        before = write_calls(engine)
         await engine.settle(instance(POSTGRES))
         return before, engine.live(PATH)["settings"]["tier"]
 
-    assert played(scenario) == (["POST instances"], "db-custom-1-3840")
+    assert in_instance_harness(scenario) == (["POST instances"], "db-custom-1-3840")

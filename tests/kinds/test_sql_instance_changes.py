@@ -1,4 +1,4 @@
-"""SQLInstance in the local cloud: what is sent when something changes, in which order, and what is refused."""
+"""SQLInstance in the local cloud: the requests of an update and their order, and refused changes."""
 
 from typing import Any
 
@@ -18,19 +18,19 @@ from tests.kinds.instances import (
     PATH,
     POSTGRES,
     REF,
-    asked,
+    create_as_another_writer,
     error_in,
+    in_instance_harness,
     instance,
     is_settled,
-    plant,
-    played,
     users,
     with_settings,
+    write_calls,
 )
 from tests.kinds.kind_harness import PROJECT, KindHarness
 
 
-def test_version_edition_and_maintenance_go_by_themselves_and_the_rest_follows_from_what_they_left() -> None:
+def test_version_edition_and_maintenance_have_requests_of_their_own_and_the_rest_follows() -> None:
     after = with_settings({**POSTGRES, "databaseVersion": "POSTGRES_16"}, edition="ENTERPRISE_PLUS")
     after = with_settings(after, tier="db-perf-optimized-N-2", pricingPlan="PACKAGE")
     after["maintenanceVersion"] = "POSTGRES_16_9.R20990101.00_01"
@@ -40,10 +40,10 @@ def test_version_edition_and_maintenance_go_by_themselves_and_the_rest_follows_f
         engine.cloud.journal.clear()
         await engine.apply(instance(after))
         plan = await preview(REF, engine.engine)
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return [write.name for write in plan.writes], engine.sent
 
-    names, sent = played(scenario)
+    names, sent = in_instance_harness(scenario)
 
     assert names == ["database version", "edition", "maintenance version", "update"]
     assert sent[:3] == [
@@ -56,9 +56,9 @@ def test_version_edition_and_maintenance_go_by_themselves_and_the_rest_follows_f
     assert sent[3][1]["settings"]["settingsVersion"] == "4"
 
 
-def test_the_tier_goes_with_the_edition_only_when_it_changes() -> None:
+def test_the_tier_is_sent_with_the_edition_only_when_it_changes() -> None:
     async def scenario(engine: KindHarness) -> list[tuple[str, Any]]:
-        plant(
+        create_as_another_writer(
             engine,
             databaseVersion="POSTGRES_15",
             settings={"tier": "db-perf-optimized-N-2", "edition": "ENTERPRISE_PLUS"},
@@ -68,24 +68,24 @@ def test_the_tier_goes_with_the_edition_only_when_it_changes() -> None:
         await engine.settle(instance(plus))
         return engine.sent
 
-    assert played(scenario)[0] == ("PATCH", {"settings": {"edition": "ENTERPRISE_PLUS"}})
+    assert in_instance_harness(scenario)[0] == ("PATCH", {"settings": {"edition": "ENTERPRISE_PLUS"}})
 
 
-def test_a_maintenance_version_is_sent_once_the_instance_is_there() -> None:
+def test_a_maintenance_version_is_sent_after_the_creation() -> None:
     wanted = {**POSTGRES, "maintenanceVersion": "POSTGRES_15_9.R20990101.00_01"}
 
     async def scenario(engine: KindHarness) -> tuple[list[tuple[str, Any]], bool]:
         outcome = await engine.settle(instance(wanted))
         return engine.sent, is_settled(outcome)
 
-    sent, settled = played(scenario)
+    sent, settled = in_instance_harness(scenario)
 
     assert "maintenanceVersion" not in sent[0][1]
     assert sent[1:] == [("PATCH", {"maintenanceVersion": "POSTGRES_15_9.R20990101.00_01"})]
     assert settled
 
 
-def test_settings_that_moved_since_the_look_are_looked_at_again() -> None:
+def test_settings_that_changed_since_the_observation_are_observed_again() -> None:
     async def scenario(engine: KindHarness) -> tuple[Exception, Any]:
         await engine.settle(instance(POSTGRES, annotations=IGNORE))
 
@@ -97,32 +97,32 @@ def test_settings_that_moved_since_the_look_are_looked_at_again() -> None:
         engine.http.interrupt = meddle
         bigger = with_settings(POSTGRES, tier="db-custom-2-7680")
         conflict = await step(await engine.apply(instance(bigger, annotations=IGNORE)), engine.engine)
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return error_in(conflict), engine.live(PATH)["settings"]
 
-    conflict, settings = played(scenario)
+    conflict, settings = in_instance_harness(scenario)
 
     assert isinstance(conflict, RemoteConflict)
     assert (settings["tier"], settings["pricingPlan"]) == ("db-custom-2-7680", "PACKAGE")
 
 
-def test_an_instance_that_is_busy_is_waited_for_and_nothing_failed() -> None:
+def test_a_busy_instance_is_waited_for_without_a_failure() -> None:
     async def scenario(engine: KindHarness) -> tuple[Exception, str, Any]:
         await engine.settle(instance(POSTGRES))
         engine.cloud.call("PATCH", PATH, {"settings": {"activationPolicy": "ON_DEMAND"}})
         ref = await engine.apply(instance(with_settings(POSTGRES, tier="db-custom-2-7680")))
         busy = await step(ref, engine.engine)
         reason = (await engine.ready(ref))[1]
-        await engine.go_on(ref)
+        await engine.step_until_done(ref)
         return error_in(busy), reason, engine.live(PATH)["settings"]["tier"]
 
-    busy, reason, tier = played(scenario)
+    busy, reason, tier = in_instance_harness(scenario)
 
     assert isinstance(busy, OperationRunning)
     assert (reason, tier) == ("Updating", "db-custom-2-7680")
 
 
-def test_settings_that_the_spec_has_no_word_for_survive_a_change() -> None:
+def test_unmodelled_settings_survive_an_update() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[tuple[str, Any]], Any]:
         await engine.settle(instance(with_settings(POSTGRES, maintenanceWindow={"day": 1, "hour": 2})))
         engine.cloud.edit(PATH, {"settings": {"retainBackupsOnDelete": True}})
@@ -131,7 +131,7 @@ def test_settings_that_the_spec_has_no_word_for_survive_a_change() -> None:
         await engine.settle(instance(with_settings(POSTGRES, tier="db-custom-2-7680")))
         return [(method, {**body, "version": version}) for method, body in engine.sent], engine.live(PATH)["settings"]
 
-    sent, settings = played(scenario)
+    sent, settings = in_instance_harness(scenario)
 
     changed = {"tier": "db-custom-2-7680", "maintenanceWindow": None, "settingsVersion": sent[0][1]["version"]}
     assert [(method, body["settings"]) for method, body in sent] == [("PATCH", changed)]
@@ -139,7 +139,7 @@ def test_settings_that_the_spec_has_no_word_for_survive_a_change() -> None:
     assert "maintenanceWindow" not in settings
 
 
-def test_a_time_for_backups_is_a_wish_that_is_sent_once() -> None:
+def test_the_start_time_of_backups_is_sent_once() -> None:
     def starting(time: str) -> dict[str, Any]:
         return instance(with_settings(POSTGRES, backupConfiguration={"enabled": True, "startTime": time}))
 
@@ -148,24 +148,24 @@ def test_a_time_for_backups_is_a_wish_that_is_sent_once() -> None:
         await engine.settle(starting("03:00"))
         await engine.settle(starting("04:00"))
         engine.cloud.edit(PATH, {"settings": {"backupConfiguration": {"startTime": "06:00"}}})
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         sent = [body["settings"]["backupConfiguration"]["startTime"] for _, body in engine.sent]
         return sent, await engine.ready(REF)
 
-    sent, ready = played(scenario)
+    sent, ready = in_instance_harness(scenario)
 
     assert sent == ["03:00", "04:00"]
     assert ready[:2] == ("True", "UpToDate")
 
 
-def test_a_disk_that_grew_by_itself_is_left_alone() -> None:
+def test_a_disk_that_was_resized_automatically_is_not_changed() -> None:
     async def scenario(engine: KindHarness) -> list[str]:
         await engine.settle(instance(with_settings(POSTGRES, diskSize=10)))
         engine.cloud.edit(PATH, {"settings": {"dataDiskSizeGb": "25"}})
-        await engine.go_on(REF)
-        return asked(engine)
+        await engine.step_until_done(REF)
+        return write_calls(engine)
 
-    assert played(scenario) == ["POST instances"]
+    assert in_instance_harness(scenario) == ["POST instances"]
 
 
 FIXED = [
@@ -182,7 +182,7 @@ FIXED = [
 
 
 @pytest.mark.parametrize(("change", "named"), FIXED, ids=[named for _, named in FIXED])
-def test_what_cannot_change_is_refused_by_name(change: Spec, named: str) -> None:
+def test_a_change_of_an_immutable_field_is_refused_by_name(change: Spec, named: str) -> None:
     private = {"ipConfiguration": {"privateNetworkRef": {"external": "projects/p/global/networks/n"}}}
     before = with_settings(POSTGRES, **private)
     settings = {**before["settings"], **change.get("settings", {})}
@@ -190,9 +190,9 @@ def test_what_cannot_change_is_refused_by_name(change: Spec, named: str) -> None
     async def scenario(engine: KindHarness) -> tuple[Exception, list[str]]:
         await engine.settle(instance(before))
         outcome = await engine.settle(instance({**before, **change, "settings": settings}))
-        return error_in(outcome), asked(engine)
+        return error_in(outcome), write_calls(engine)
 
-    error, sent = played(scenario)
+    error, sent = in_instance_harness(scenario)
 
     assert isinstance(error, ImmutableFieldChanged)
     assert any(path.startswith(named) for path in error.paths)
@@ -200,7 +200,7 @@ def test_what_cannot_change_is_refused_by_name(change: Spec, named: str) -> None
 
 
 REMOVED: dict[str, tuple[Any, str, Any]] = {
-    # What was there; where the service has it; what is left.
+    # The former settings; the path in the API; the value after the removal.
     "authorizedNetworks": ([{"name": "n", "value": "192.0.2.0/24"}], "ipConfiguration.authorizedNetworks", []),
     "databaseFlags": ([{"name": "a", "value": "1"}], "databaseFlags", None),
     "denyMaintenancePeriod": (
@@ -220,7 +220,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("name", "after"), WAYS, ids=[f"{name} by {way or 'silence'}" for name, way in WAYS])
-def test_what_goes_from_the_spec_goes_from_the_instance(name: str, after: dict[str, Any]) -> None:
+def test_a_field_removed_from_the_spec_is_removed_from_the_instance(name: str, after: dict[str, Any]) -> None:
     value, member, left = REMOVED[name]
 
     def settings(said: dict[str, Any]) -> dict[str, Any]:
@@ -231,42 +231,42 @@ def test_what_goes_from_the_spec_goes_from_the_instance(name: str, after: dict[s
         before = get_at(engine.live(PATH)["settings"], DataPath.parse(member))
         outcome = await engine.settle(instance(with_settings(POSTGRES, **settings(after))))
         now = get_at(engine.live(PATH)["settings"], DataPath.parse(member))
-        return before not in (MISSING, left), is_settled(outcome), asked(engine), None if now is MISSING else now
+        return before not in (MISSING, left), is_settled(outcome), write_calls(engine), None if now is MISSING else now
 
-    assert played(scenario) == (True, True, ["POST instances", "PUT some-instance"], left)
+    assert in_instance_harness(scenario) == (True, True, ["POST instances", "PUT some-instance"], left)
 
 
 # --- Secrets ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_password_that_stands_in_the_spec_reaches_the_database_when_it_changes() -> None:
+def test_a_password_in_the_spec_is_sent_when_it_changes() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[tuple[str, Any]], bool, list[str]]:
         await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "first"}}))
         engine.cloud.journal.clear()
         changed = with_settings({**POSTGRES, "rootPassword": {"value": "second"}}, pricingPlan="PACKAGE")
         await engine.settle(instance(changed))
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         (user,) = engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
-        return engine.sent, password_matches(user, "second"), asked(engine)
+        return engine.sent, password_matches(user, "second"), write_calls(engine)
 
-    sent, reached, calls = played(scenario)
+    sent, reached, calls = in_instance_harness(scenario)
 
     assert calls == ["PUT users", "PUT some-instance"]
     assert sent[0][1] == {"instance": "some-instance", "name": "postgres", "password": "[redacted]"}
     assert reached
 
 
-def test_a_root_password_that_is_declared_later_brings_the_user_back() -> None:
+def test_a_root_password_that_is_declared_later_creates_the_user_again() -> None:
     async def scenario(engine: KindHarness) -> tuple[list[str], bool]:
         await engine.settle(instance(MYSQL))
         await engine.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
         (root,) = engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
         return users(engine), password_matches(root, "s3cret")
 
-    assert played(scenario) == (["root"], True)
+    assert in_instance_harness(scenario) == (["root"], True)
 
 
-def test_a_secret_of_a_later_write_is_not_forgotten_by_an_earlier_one() -> None:
+def test_an_earlier_write_does_not_settle_the_secret_of_a_later_one() -> None:
     def replicating(version: str, password: str) -> Spec:
         return {
             **MYSQL,
@@ -284,18 +284,18 @@ def test_a_secret_of_a_later_write_is_not_forgotten_by_an_earlier_one() -> None:
             for body in bodies
         ]
 
-    assert played(scenario) == ["-", "[redacted]"]
+    assert in_instance_harness(scenario) == ["-", "[redacted]"]
 
 
-def test_a_password_shows_nowhere() -> None:
+def test_a_password_is_in_no_status_event_plan_or_log() -> None:
     async def scenario(engine: KindHarness) -> str:
         await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "s3cret"}}))
         await engine.apply(instance({**POSTGRES, "rootPassword": {"value": "n3w"}}))
         plan = await preview(REF, engine.engine)
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return f"{plan.to_data()} {(await engine.resource(REF)).status} {await engine.store.events()}"
 
-    shown = played(scenario)
+    shown = in_instance_harness(scenario)
 
     assert "s3cret" not in shown
     assert "n3w" not in shown

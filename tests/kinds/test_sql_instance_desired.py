@@ -49,7 +49,7 @@ def acl(*entries: dict[str, str]) -> dict[str, Any]:
 
 
 CASES: list[tuple[dict[str, Any], dict[str, Any], FieldPolicy, str, Any]] = [
-    # A value, and the default, where the spec is silent.
+    # A value, and the default of an unspecified field.
     ({}, {"pricingPlan": "PACKAGE"}, PRUNE, "pricingPlan", "PER_USE"),
     ({}, {"pricingPlan": "PACKAGE"}, IGNORE, "pricingPlan", "PACKAGE"),
     ({}, {"pricingPlan": "PACKAGE"}, LISTED, "pricingPlan", "PACKAGE"),
@@ -84,7 +84,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], FieldPolicy, str, Any]] = [
         "maintenanceWindow.updateTrack",
         MISSING,
     ),
-    # Lists by key: the spec decides who is in them, and silence inside an element follows the policy.
+    # Keyed lists: the spec decides which elements exist; unspecified fields of an element follow the policy.
     (
         {"databaseFlags": [{"name": "a", "value": "9"}]},
         {"databaseFlags": FLAGS},
@@ -129,7 +129,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], FieldPolicy, str, Any]] = [
         "backupConfiguration.enabled",
         True,
     ),
-    # Silence gives up nothing that protects.
+    # Unspecified protections are kept.
     ({}, {"backupConfiguration": ON}, PRUNE, "backupConfiguration", ON),
     (
         {"backupConfiguration": {"location": "eu"}},
@@ -157,7 +157,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], FieldPolicy, str, Any]] = [
     ({}, {"edition": "ENTERPRISE_PLUS"}, PRUNE, "edition", "ENTERPRISE_PLUS"),
     ({"edition": "ENTERPRISE"}, {"edition": "ENTERPRISE_PLUS"}, PRUNE, "edition", "ENTERPRISE"),
     ({"edition": "ENTERPRISE"}, {"edition": "ENTERPRISE_PLUS"}, UNMANAGED, "edition", "ENTERPRISE_PLUS"),
-    # What goes with the edition.
+    # Settings that depend on the edition.
     (
         {"backupConfiguration": {"enabled": True}},
         {"edition": "ENTERPRISE_PLUS"},
@@ -180,7 +180,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], FieldPolicy, str, Any]] = [
         True,
     ),
     ({}, {"dataCacheConfig": {"dataCacheEnabled": True}}, PRUNE, "dataCacheConfig.dataCacheEnabled", False),
-    # What the service chose.
+    # Values that the service chose.
     ({}, {"diskSize": 25}, PRUNE, "diskSize", 25),
     ({"diskSize": 10}, {"diskSize": 25}, PRUNE, "diskSize", 25),
     ({"diskSize": 30}, {"diskSize": 25}, PRUNE, "diskSize", 30),
@@ -227,7 +227,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], FieldPolicy, str, Any]] = [
 
 
 @pytest.mark.parametrize(("said", "live", "rules", "path", "wanted"), CASES)
-def test_the_settings_come_to_this(
+def test_the_effective_settings(
     said: dict[str, Any], live: dict[str, Any], rules: FieldPolicy, path: str, wanted: Any
 ) -> None:
     ours, theirs = spec(said), spec(live, databaseVersion="POSTGRES_15")
@@ -239,7 +239,7 @@ def test_the_settings_come_to_this(
     assert (canonical(ours), canonical(theirs)) == before
 
 
-def test_beside_the_settings_silence_keeps_what_is_fixed_or_chosen() -> None:
+def test_unspecified_immutable_and_service_chosen_fields_are_kept() -> None:
     live = spec(
         databaseVersion="MYSQL_8_0",
         region="us-central1",
@@ -270,7 +270,7 @@ def test_a_new_instance_is_the_spec_with_its_defaults() -> None:
     }
 
 
-def test_the_live_instance_reads_in_the_terms_of_the_spec() -> None:
+def test_the_live_instance_in_the_terms_of_the_spec() -> None:
     settings = {
         "tier": "small",
         "dataDiskSizeGb": "10",

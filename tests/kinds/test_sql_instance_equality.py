@@ -1,4 +1,4 @@
-"""What counts as equal in a SQLInstance, so that nothing is sent; and which manifests make sense at all."""
+"""Equal values of a SQLInstance, for which nothing is sent; and invalid manifests."""
 
 import asyncio
 from typing import Any
@@ -14,7 +14,7 @@ from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_instance.requests import insert_body
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.kinds.instance_bodies import ALWAYS, BACKUPS, KIND, differing, inserted, looked_at, manifest
+from tests.kinds.instance_bodies import ALWAYS, BACKUPS, KIND, differing, inserted, manifest, observed
 
 MYSQL_REPLICA = {"mysqlReplicaConfiguration": {"username": "u", "connectRetryInterval": 60}, "failoverTarget": False}
 EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -83,8 +83,8 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("said", "live"), EQUAL, ids=[f"{said} and {live}" for said, live in EQUAL])
-def test_what_the_service_does_not_tell_apart_is_equal(said: dict[str, Any], live: dict[str, Any]) -> None:
-    assert differing(manifest(said), looked_at(live)) == []
+def test_values_that_are_equivalent_to_the_service_are_equal(said: dict[str, Any], live: dict[str, Any]) -> None:
+    assert differing(manifest(said), observed(live)) == []
 
 
 DIFFERENT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -113,13 +113,13 @@ DIFFERENT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("said", "live", "path"), DIFFERENT, ids=[path for _, _, path in DIFFERENT])
-def test_what_differs_is_named(said: dict[str, Any], live: dict[str, Any], path: str) -> None:
-    assert differing(manifest(said), looked_at(live)) == [path]
+def test_every_difference_is_named(said: dict[str, Any], live: dict[str, Any], path: str) -> None:
+    assert differing(manifest(said), observed(live)) == [path]
 
 
-def test_what_a_replica_is_told_is_compared_but_for_its_secrets() -> None:
+def test_the_replica_configuration_is_compared_without_its_secrets() -> None:
     said = {"username": "u", "connectRetryInterval": 60, "clientKey": "k", "password": {"value": "p"}}
-    live = looked_at({}, replicaConfiguration=MYSQL_REPLICA)
+    live = observed({}, replicaConfiguration=MYSQL_REPLICA)
 
     assert differing(manifest({}, replicaConfiguration=said), live) == []
     assert differing(manifest({}, replicaConfiguration={**said, "username": "v"}), live) == [
@@ -128,8 +128,8 @@ def test_what_a_replica_is_told_is_compared_but_for_its_secrets() -> None:
 
 
 @pytest.mark.parametrize("external", ["primary", "p:primary", "projects/p/instances/primary"])
-def test_a_primary_may_be_named_in_any_form(external: str) -> None:
-    live = looked_at({}, masterInstanceName="p:primary", instanceType="READ_REPLICA_INSTANCE")
+def test_a_primary_may_be_referred_to_in_every_form(external: str) -> None:
+    live = observed({}, masterInstanceName="p:primary", instanceType="READ_REPLICA_INSTANCE")
     said = manifest({}, masterInstanceRef={"external": external}, instanceType="READ_REPLICA_INSTANCE")
 
     assert differing(said, live) == []
@@ -155,7 +155,7 @@ UNMANAGED = (
 )
 
 
-def test_every_path_that_config_connector_leaves_alone_can_be_unmanaged() -> None:
+def test_every_path_that_config_connector_can_leave_unmanaged_can_be_unmanaged() -> None:
     said = {"edition": "INVALID", "activationPolicy": "INVALID", "diskType": "INVALID", "pricingPlan": "INVALID"}
     listed = {"cnrm.cloud.google.com/unmanaged": ",".join(UNMANAGED)}
     resource = manifest(said, annotations=listed, instanceType="INVALID", maintenanceVersion="INVALID")
@@ -163,10 +163,10 @@ def test_every_path_that_config_connector_leaves_alone_can_be_unmanaged() -> Non
     check_manifest(resource, KIND)
 
     assert len(set(UNMANAGED)) == 39
-    assert differing(resource, looked_at({"edition": "ENTERPRISE_PLUS", "pricingPlan": "PACKAGE"})) == []
+    assert differing(resource, observed({"edition": "ENTERPRISE_PLUS", "pricingPlan": "PACKAGE"})) == []
 
 
-def test_unmanaged_fields_begin_with_the_defaults() -> None:
+def test_unmanaged_fields_are_created_with_the_defaults() -> None:
     unmanaged = {"cnrm.cloud.google.com/unmanaged": "spec.settings,spec.instanceType"}
 
     assert inserted({"pricingPlan": "PACKAGE"}, annotations=unmanaged) == {
@@ -189,14 +189,14 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("settings", "spec", "told"), WRONG, ids=[told for _, _, told in WRONG])
-def test_a_spec_that_cannot_be_is_refused(settings: dict[str, Any], spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused(settings: dict[str, Any], spec: dict[str, Any], told: str) -> None:
     with pytest.raises(ManifestInvalid) as refused:
         check_manifest(manifest(settings, **spec), KIND)
 
     assert told in str(refused.value)
 
 
-def test_references_by_name_come_to_names_in_the_service() -> None:
+def test_references_by_name_resolve_to_names_in_the_service() -> None:
     said = {
         "ipConfiguration": {"privateNetworkRef": {"name": "net"}},
         "sqlServerAuditConfig": {"bucketRef": {"name": "logs"}},

@@ -1,4 +1,4 @@
-"""What holds for every instance: it reads back as it was sent, the writes of a plan are enough, nothing is lost."""
+"""Laws of instances: an insert reads back as declared, the writes of a plan are sufficient, nothing is lost."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,10 +30,10 @@ from setpoint.localcloud.sql.schema import INSTANCE
 
 pytestmark = pytest.mark.laws
 
-# Never asked: everything here is pure.
+# Never called: everything here is pure.
 KIND = SqlInstanceKind(GoogleClient(HttpClient(), GoogleSettings()))
 CNRM = "cnrm.cloud.google.com"
-# What a plan may need: each stage, and everything else.
+# The writes that a plan may have: each separate request, and one for everything else.
 ENOUGH = 6
 PROTECTED = tuple(
     Path.parse(f"spec.settings.{path}")
@@ -162,7 +162,7 @@ def manifest(spec: dict[str, Any], some: dict[str, str], policy: dict[str, str])
 
 
 def with_its_own_log(one: dict[str, Any]) -> dict[str, Any]:
-    """Each engine has one way to a point in time: what is said of the other's is left out."""
+    """Each engine has one log for point-in-time recovery: settings of the other are left out."""
     other = "pointInTimeRecoveryEnabled" if one["spec"]["databaseVersion"].startswith("MYSQL") else "binaryLogEnabled"
     said = one["spec"]["settings"].get("backupConfiguration")
     if not said:
@@ -178,7 +178,7 @@ def intent_for(one: dict[str, Any]) -> Intent:
     return intent_of(Resource(one), KIND, ResolvedReferences())
 
 
-# --- A service with no will of its own, but with defaults -------------------------------------------------------------
+# --- A service that stores requests and fills in defaults -------------------------------------------------------------
 
 
 def wire(body: dict[str, Any]) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def wanted_over(intent: Intent, before: Present[SqlInstance]) -> JsonObject:
 
 
 def body_of(intent: Intent, write: PlannedWrite, before: Present[SqlInstance], *, whole: bool = True) -> dict[str, Any]:
-    """What the write comes to: PATCHes for the stages, and either form for the rest."""
+    """The body of a write: a PATCH for each separate request, and either form for the rest."""
     wanted: Any = wanted_over(intent, before)
     match write.name:
         case "database version":
@@ -241,7 +241,7 @@ def body_of(intent: Intent, write: PlannedWrite, before: Present[SqlInstance], *
 
 
 def carried_out(intent: Intent, resource: dict[str, Any], *, whole: bool = True) -> dict[str, Any]:
-    """The instance once there is nothing left to send."""
+    """The instance after all writes."""
     for _ in range(ENOUGH):
         before = look(resource)
         writes = plan_over(intent, before).writes
@@ -254,7 +254,7 @@ def carried_out(intent: Intent, resource: dict[str, Any], *, whole: bool = True)
 
 
 def of_one_engine(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """The second with the version of the first: no instance becomes one of another engine."""
+    """The second with the version of the first: the engine of an instance cannot change."""
     version = before["spec"]["databaseVersion"]
     return with_its_own_log({**after, "spec": {**after["spec"], "databaseVersion": version}})
 
@@ -273,7 +273,7 @@ def test_what_is_inserted_reads_back_as_declared(one: dict[str, Any]) -> None:
 
 
 @given(manifests, manifests)
-def test_the_writes_of_a_plan_make_any_instance_any_other(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_the_writes_of_a_plan_turn_any_instance_into_any_other(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(of_one_engine(before, after))
 
     resource = carried_out(intent, inserted(intent_for(before)))
@@ -282,7 +282,7 @@ def test_the_writes_of_a_plan_make_any_instance_any_other(before: dict[str, Any]
 
 
 @given(manifests, manifests)
-def test_so_do_patches_when_there_is_more_than_the_spec_knows(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_patches_do_so_for_an_instance_with_unmodelled_settings(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(of_one_engine(before, after))
     more = merge_patch(inserted(intent_for(before)), {"settings": {"retainBackupsOnDelete": True}})
 
@@ -293,7 +293,7 @@ def test_so_do_patches_when_there_is_more_than_the_spec_knows(before: dict[str, 
 
 
 @given(manifests, manifests)
-def test_silence_gives_up_no_protection(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_unspecified_protections_are_kept(before: dict[str, Any], after: dict[str, Any]) -> None:
     after = of_one_engine(before, after)
     intent = intent_for(after)
     start = inserted(intent_for(before))
@@ -306,14 +306,14 @@ def test_silence_gives_up_no_protection(before: dict[str, Any], after: dict[str,
 
 
 def is_silent(one: Mapping[str, Any], path: Path) -> bool:
-    """Whether the author says nothing at all there, not even null."""
+    """Whether the spec leaves the field out: null is not left out."""
     return all(get_at(one, Path(path.steps[:depth])) is not None for depth in range(3, len(path.steps))) and (
         get_at(one, path) is MISSING
     )
 
 
 @given(manifests, manifests)
-def test_bodies_hold_nothing_that_the_kind_does_not_model(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_bodies_contain_modelled_fields_only(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(of_one_engine(before, after))
     live = look(inserted(intent_for(before)))
     modelled = {*paths_of(shape_of(SqlInstance)), *SENT_ONLY, "rootPassword"}
@@ -326,7 +326,7 @@ def test_bodies_hold_nothing_that_the_kind_does_not_model(before: dict[str, Any]
 
 
 def places(value: object, at: str) -> Iterator[str]:
-    """Every path in a body, as a type would name it."""
+    """Every path in a body, with indexes left out."""
     if isinstance(value, dict) and at != "settings.userLabels":
         for name, one in value.items():
             yield from places(one, f"{at}.{name}".lstrip("."))
@@ -338,7 +338,7 @@ def places(value: object, at: str) -> Iterator[str]:
 
 
 @given(manifests, manifests)
-def test_nothing_that_was_handed_in_is_changed(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_the_arguments_are_not_mutated(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(of_one_engine(before, after))
     live = look(inserted(intent_for(before)))
     untouched = canonical(after), canonical(live.live), canonical(intent.declared.tree)
@@ -351,7 +351,7 @@ def test_nothing_that_was_handed_in_is_changed(before: dict[str, Any], after: di
 
 
 @given(manifests, st.dictionaries(st.sampled_from(["etag", "createTime", "novelty"]), st.text()), st.integers(1, 99))
-def test_what_the_kind_does_not_model_moves_no_digest(one: dict[str, Any], noise: dict[str, str], version: int) -> None:
+def test_unmodelled_fields_do_not_change_the_digest(one: dict[str, Any], noise: dict[str, str], version: int) -> None:
     resource = inserted(intent_for(one))
     noisy = merge_patch({**resource, **noise, "state": "MAINTENANCE"}, {"settings": {"settingsVersion": str(version)}})
 
@@ -359,7 +359,7 @@ def test_what_the_kind_does_not_model_moves_no_digest(one: dict[str, Any], noise
 
 
 @given(labels)
-def test_a_silent_spec_writes_nothing_to_a_better_instance_when_the_rest_is_left_alone(some: dict[str, str]) -> None:
+def test_unspecified_settings_are_not_written_under_the_ignore_policy(some: dict[str, str]) -> None:
     spec = {"databaseVersion": "POSTGRES_15", "settings": {"tier": "db-perf-optimized-N-2"}}
     intent = intent_for(manifest(spec, {}, {f"{CNRM}/ignore-unspecified-fields": "true"}))
     backed_up = {"enabled": True, "pointInTimeRecoveryEnabled": True}

@@ -1,4 +1,4 @@
-"""What is sent for a SQLInstance, field by field."""
+"""Request bodies of a SQLInstance, field by field."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ import pytest
 from setpoint.core.overlay import overlay
 from setpoint.core.values.json_types import MISSING
 from setpoint.kinds.gcp.sql_instance.requests import clone_body
-from tests.kinds.instance_bodies import ALWAYS, BACKUPS, LIVE, TIER, inserted, intent_for, looked_at, manifest, replaced
+from tests.kinds.instance_bodies import ALWAYS, BACKUPS, LIVE, TIER, inserted, intent_for, manifest, observed, replaced
 
-# --- Inserting -------------------------------------------------------------------------------------------------------
+# --- Insert ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_minimal_instance_is_inserted_with_exactly_what_is_always_said() -> None:
+def test_a_minimal_instance_is_inserted_with_exactly_the_fields_that_are_always_sent() -> None:
     assert inserted({}, region="us-central1") == {
         "databaseVersion": "MYSQL_8_0",
         "instanceType": "CLOUD_SQL_INSTANCE",
@@ -24,7 +24,7 @@ def test_a_minimal_instance_is_inserted_with_exactly_what_is_always_said() -> No
 
 
 INSERTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    # A zero that the author wrote is sent.
+    # A declared zero is sent.
     ({"deletionProtectionEnabled": False}, {"deletionProtectionEnabled": False}),
     ({"diskAutoresizeLimit": 0}, {"storageAutoResizeLimit": "0"}),
     ({"diskAutoresize": False}, {"storageAutoResize": False}),
@@ -61,7 +61,7 @@ INSERTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"passwordValidationPolicy": {"enablePasswordPolicy": False, "minLength": 0}},
         {"passwordValidationPolicy": {"enablePasswordPolicy": False, "minLength": 0}},
     ),
-    # Backups that are given have a retention, by the edition.
+    # Declared backups have a retention, which depends on the edition.
     (
         {"backupConfiguration": {"enabled": True}},
         {
@@ -83,7 +83,7 @@ INSERTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "edition": "ENTERPRISE_PLUS",
         },
     ),
-    # An explicit zero is the author's word here too.
+    # A declared zero is sent here, too.
     (
         {"backupConfiguration": {"backupRetentionSettings": {"retainedBackups": 0}}},
         {
@@ -93,13 +93,13 @@ INSERTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             }
         },
     ),
-    # Insights that are given have plans per minute.
+    # Declared insights have plans per minute.
     (
         {"insightsConfig": {"queryInsightsEnabled": True}},
         {"insightsConfig": {"queryInsightsEnabled": True, "queryPlansPerMinute": 5}},
     ),
     ({"insightsConfig": {"queryPlansPerMinute": 0}}, {"insightsConfig": {"queryPlansPerMinute": 0}}),
-    # A network that is given has a private path, and an SSL mode that goes with the older switch.
+    # A declared network has a private path, and the SSL mode that is equivalent to the older field.
     (
         {"ipConfiguration": {"ipv4Enabled": False}},
         {
@@ -148,13 +148,13 @@ def test_settings_are_inserted_in_the_terms_of_the_api(said: dict[str, Any], sen
     assert inserted(said)["settings"] == {**ALWAYS, **sent}
 
 
-def test_the_ssl_mode_of_sql_server_is_another() -> None:
+def test_require_ssl_means_encrypted_only_on_sql_server() -> None:
     sent = inserted({"ipConfiguration": {"requireSsl": True}}, databaseVersion="SQLSERVER_2022_EXPRESS")
 
     assert sent["settings"]["ipConfiguration"]["sslMode"] == "ENCRYPTED_ONLY"
 
 
-def test_what_is_beside_the_settings_is_inserted_in_the_terms_of_the_api() -> None:
+def test_fields_beside_the_settings_are_inserted_in_the_terms_of_the_api() -> None:
     sent = inserted(
         {},
         instanceType="READ_REPLICA_INSTANCE",
@@ -189,7 +189,7 @@ def test_what_is_beside_the_settings_is_inserted_in_the_terms_of_the_api() -> No
     }
 
 
-def test_where_the_rest_is_left_to_the_service_only_the_authors_word_is_inserted() -> None:
+def test_only_declared_fields_are_inserted_under_the_ignore_policy() -> None:
     ignore = {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}
 
     sent = inserted({}, annotations=ignore)
@@ -197,7 +197,7 @@ def test_where_the_rest_is_left_to_the_service_only_the_authors_word_is_inserted
     assert sent["settings"] == {"kind": "sql#settings", "tier": TIER, "userLabels": {"managed-by-cnrm": "true"}}
 
 
-def test_a_clone_is_told_where_to_be_and_up_to_where_to_go() -> None:
+def test_a_clone_request_has_the_location_and_the_point_in_time() -> None:
     source = {
         "sqlInstanceRef": {"external": "source"},
         "binLogCoordinates": {"binLogFileName": "f", "binLogPosition": 9},
@@ -219,11 +219,11 @@ def test_a_clone_is_told_where_to_be_and_up_to_where_to_go() -> None:
     }
 
 
-# --- Replacing -------------------------------------------------------------------------------------------------------
+# --- Full update -----------------------------------------------------------------------------------------------------
 
 
-def test_a_replacement_is_the_insert_with_what_the_service_chose() -> None:
-    sent = replaced(manifest({"pricingPlan": "PACKAGE"}), looked_at({}))
+def test_a_full_update_is_the_insert_with_the_values_that_the_service_chose() -> None:
+    sent = replaced(manifest({"pricingPlan": "PACKAGE"}), observed({}))
 
     backups = {name: value for name, value in BACKUPS.items() if name != "enabled"}
     chosen = {"backupConfiguration": backups, "dataDiskSizeGb": "10", "locationPreference": LIVE["locationPreference"]}
@@ -231,16 +231,16 @@ def test_a_replacement_is_the_insert_with_what_the_service_chose() -> None:
     assert sent["maintenanceVersion"] == "M.1"
 
 
-def test_backups_that_are_on_are_sent_back_whole() -> None:
+def test_enabled_backups_are_sent_as_a_whole() -> None:
     live = {**BACKUPS, "enabled": True, "binaryLogEnabled": True, "location": "eu", "backupTier": "STANDARD"}
 
-    assert replaced(manifest({}), looked_at({"backupConfiguration": live}))["settings"]["backupConfiguration"] == live
+    assert replaced(manifest({}), observed({"backupConfiguration": live}))["settings"]["backupConfiguration"] == live
 
 
-def test_backups_that_are_given_are_sent_as_given_and_keep_what_protects() -> None:
+def test_declared_backups_are_sent_as_declared_with_their_protections() -> None:
     live = {**BACKUPS, "enabled": True, "binaryLogEnabled": True, "transactionLogRetentionDays": 3}
 
-    sent = replaced(manifest({"backupConfiguration": {"location": "eu"}}), looked_at({"backupConfiguration": live}))
+    sent = replaced(manifest({"backupConfiguration": {"location": "eu"}}), observed({"backupConfiguration": live}))
 
     assert sent["settings"]["backupConfiguration"] == {
         "backupRetentionSettings": {"retainedBackups": 7, "retentionUnit": "COUNT"},
@@ -252,19 +252,19 @@ def test_backups_that_are_given_are_sent_as_given_and_keep_what_protects() -> No
     }
 
 
-def test_in_the_higher_edition_what_is_off_is_said_to_be_off() -> None:
+def test_enterprise_plus_is_sent_an_explicit_false() -> None:
     live = {"edition": "ENTERPRISE_PLUS", "dataCacheConfig": {"dataCacheEnabled": False}}
 
-    sent = replaced(manifest({}), looked_at(live))["settings"]
+    sent = replaced(manifest({}), observed(live))["settings"]
 
     assert sent["edition"] == "ENTERPRISE_PLUS"
     assert sent["dataCacheConfig"] == {"dataCacheEnabled": False}
     assert sent["backupConfiguration"]["enabled"] is False
 
 
-def test_a_disk_that_does_not_resize_is_left_at_its_size_without_a_word() -> None:
-    assert "dataDiskSizeGb" not in replaced(manifest({"diskAutoresize": False}), looked_at({}))["settings"]
+def test_the_size_of_a_disk_without_resize_is_not_sent() -> None:
+    assert "dataDiskSizeGb" not in replaced(manifest({"diskAutoresize": False}), observed({}))["settings"]
 
 
-def test_the_root_password_goes_with_every_replacement() -> None:
-    assert replaced(manifest({}, rootPassword={"value": "s3cret"}), looked_at({}))["rootPassword"] == "s3cret"
+def test_the_root_password_is_sent_with_every_full_update() -> None:
+    assert replaced(manifest({}, rootPassword={"value": "s3cret"}), observed({}))["rootPassword"] == "s3cret"

@@ -1,4 +1,4 @@
-"""The life of a database user in the local cloud: what is sent, what is waited for, and how it ends."""
+"""SQLUser in the local cloud: requests, operations, deletion."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,7 +43,7 @@ def user(spec: Mapping[str, Any], name: str = "some-user", **metadata: Any) -> d
 
 
 async def with_instance(engine: KindHarness, version: str = "MYSQL_8_0") -> None:
-    """The instance main, in the cloud and, ready, in the store."""
+    """The instance main, in the cloud and, as a ready resource, in the store."""
     kinds = {**engine.engine.kinds, (SQL, "SQLUser"): SqlUserKind(engine.google)}
     engine.engine = replace(engine.engine, kinds=kinds)
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
@@ -56,7 +56,7 @@ async def with_instance(engine: KindHarness, version: str = "MYSQL_8_0") -> None
 
 
 def names(engine: KindHarness) -> list[tuple[str, str]]:
-    """Name and host of every user there is."""
+    """Name and host of every user."""
     return [(one["name"], one["host"]) for one in engine.live(USERS).get("items", [])]
 
 
@@ -74,10 +74,10 @@ def error_in(outcome: StepOutcome) -> SetpointError:
     return outcome.error
 
 
-# --- What is sent ----------------------------------------------------------------------------------------------------
+# --- Requests --------------------------------------------------------------------------------------------------------
 
 
-def test_sends_what_the_recordings_send_and_the_policy_too() -> None:
+def test_requests_equal_the_recorded_ones_with_the_policy_added() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         spec = {**MAIN, "host": "%", "type": "BUILT_IN"}
@@ -100,11 +100,11 @@ def test_sends_what_the_recordings_send_and_the_policy_too() -> None:
     )
 
 
-def test_a_user_of_whom_nothing_is_said_is_just_named() -> None:
+def test_a_user_without_declared_fields_is_sent_with_its_name_only() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         outcome = await engine.settle(user(MAIN))
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         await engine.delete(REF)
         return outcome, calls(engine)
 
@@ -117,7 +117,7 @@ def test_a_user_of_whom_nothing_is_said_is_just_named() -> None:
     ]
 
 
-def test_a_policy_that_goes_from_the_spec_goes_from_the_user() -> None:
+def test_a_policy_removed_from_the_spec_is_removed_from_the_user() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "passwordPolicy": POLICY}))
@@ -147,7 +147,7 @@ def test_a_duration_in_another_spelling_is_no_difference() -> None:
     assert in_kind_harness(scenario) == [("POST", {"instance": "main", "name": "some-user", "passwordPolicy": policy})]
 
 
-def test_what_the_service_says_of_a_sql_server_user_is_in_the_status() -> None:
+def test_the_details_of_a_sql_server_user_are_in_the_status() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "SQLSERVER_2019_STANDARD")
         await engine.settle(user({**MAIN, "resourceID": "sqlserver"}))
@@ -171,12 +171,12 @@ def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
     assert str(error) == "operation CREATE_USER on main failed: INTERNAL_ERROR: It broke."
 
 
-def test_an_instance_at_work_is_waited_for() -> None:
+def test_a_busy_instance_is_waited_for() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         engine.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
         first = await step(await engine.apply(user(MAIN)), engine.engine)
-        return error_in(first), await engine.go_on(REF)
+        return error_in(first), await engine.step_until_done(REF)
 
     error, outcome = in_kind_harness(scenario)
 
@@ -187,7 +187,7 @@ def test_an_instance_at_work_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("annotations", "left"), [({}, False), ({"cnrm.cloud.google.com/deletion-policy": "abandon"}, True)]
 )
-def test_goes_unless_it_is_abandoned(annotations: dict[str, str], left: bool) -> None:
+def test_deletion_deletes_the_object_unless_it_is_abandoned(annotations: dict[str, str], left: bool) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user(MAIN, annotations=annotations))
@@ -196,7 +196,7 @@ def test_goes_unless_it_is_abandoned(annotations: dict[str, str], left: bool) ->
     assert in_kind_harness(scenario) == (Gone(), left)
 
 
-def test_goes_when_its_instance_is_gone_already() -> None:
+def test_deletion_succeeds_when_the_instance_is_gone() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user(MAIN))
@@ -222,7 +222,7 @@ def test_a_user_that_another_writer_deleted_first_is_no_failure() -> None:
     assert in_kind_harness(scenario) == (Gone(), [("root", "%")])
 
 
-def test_an_outage_is_not_absence() -> None:
+def test_an_outage_is_not_taken_for_absence() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user(MAIN))

@@ -85,17 +85,19 @@ UNMANAGED = annotated(unmanaged=f"spec.passwordPolicy.{VERIFY},spec.password")
         ),
         (policy(enablePasswordVerification=False), policy(enablePasswordVerification=True), LISTED, VERIFY, False),
         (policy(enablePasswordVerification=False), policy(enablePasswordVerification=True), UNMANAGED, VERIFY, True),
-        # The type is fixed: silence moves nothing.
+        # The type is immutable: an unspecified one is kept.
         (spec(), spec(type="CLOUD_IAM_USER"), PRUNE, "type", "CLOUD_IAM_USER"),
         (spec(), spec(), PRUNE, "type", "BUILT_IN"),
         (spec(type="BUILT_IN"), spec(type="CLOUD_IAM_USER"), PRUNE, "type", "BUILT_IN"),
-        # The password is what the author says, or nothing at all.
+        # The password is the declared one, or none.
         (spec(password={"value": "x"}), spec(), PRUNE, "password", {"value": "x"}),
         (spec(), spec(), IGNORE, "password", None),
         (spec(password={"value": "x"}), spec(), UNMANAGED, "password", None),
     ],
 )
-def test_a_field(said: SqlUserSpec, live: SqlUserSpec, rules: FieldPolicy, field: str, wanted: object) -> None:
+def test_a_field_of_a_user(
+    said: SqlUserSpec, live: SqlUserSpec, rules: FieldPolicy, field: str, wanted: object
+) -> None:
     before = canonical(said), canonical(live)
 
     desired = msgspec.to_builtins(desired_user(said, live, rules))
@@ -104,7 +106,7 @@ def test_a_field(said: SqlUserSpec, live: SqlUserSpec, rules: FieldPolicy, field
     assert (canonical(said), canonical(live)) == before
 
 
-def test_a_user_that_is_not_there_is_what_the_spec_says() -> None:
+def test_a_new_user_is_as_the_spec_declares() -> None:
     said = spec(password={"value": "x"}, passwordPolicy={"allowedFailedAttempts": 3})
 
     for rules in (PRUNE, UNMANAGED):
@@ -112,5 +114,5 @@ def test_a_user_that_is_not_there_is_what_the_spec_says() -> None:
         assert (wanted["password"], wanted["passwordPolicy"]["allowedFailedAttempts"]) == ({"value": "x"}, 3)
 
 
-def test_a_password_does_not_show_in_its_spec() -> None:
+def test_a_password_is_not_in_the_repr_of_its_spec() -> None:
     assert "hunter2" not in repr(spec(password={"value": "hunter2"}))

@@ -1,4 +1,4 @@
-"""What holds for every user: it reads back as it was sent, one call is enough, and its password is in no text."""
+"""Laws of users: an insert reads back as declared, one call is sufficient, and the password is in no text."""
 
 import asyncio
 from typing import Any
@@ -28,7 +28,7 @@ from tests.kinds.typed_overlay import desired_user
 
 pytestmark = pytest.mark.laws
 
-# Never asked: everything here is pure.
+# Never called: everything here is pure.
 KIND = SqlUserKind(GoogleClient(HttpClient(), GoogleSettings()))
 SECRET = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
 FLAG, DURATION = "spec.passwordPolicy.enablePasswordVerification", "spec.passwordPolicy.passwordExpirationDuration"
@@ -52,7 +52,7 @@ members = {
 }
 lives = st.fixed_dictionaries({}, optional={**members, "status": st.just({"locked": True})})
 policies = st.fixed_dictionaries({}, optional={name: values | st.none() for name, values in members.items()})
-# Nothing else looks like that by chance.
+# No other text contains this by chance.
 passwords = st.builds(lambda text: f"hunter2 {text}", st.text(max_size=9))
 specs = st.builds(
     lambda said, more: {**EXTERNAL, **said, **more},
@@ -75,18 +75,18 @@ def intent_for(manifest: dict[str, Any], password: str = "") -> Intent:
 
 
 def sent(body: Any) -> Any:
-    """A body after it has been through the wire."""
+    """A body after encoding and decoding."""
     return msgspec.json.decode(msgspec.json.encode(body))
 
 
 def inserted(intent: Intent) -> dict[str, Any]:
-    """The user that a service without a will of its own makes of an insert."""
+    """The user that a service stores for an insert."""
     body = sent(insert_body(intent, overlay(intent.declared, MISSING)))
     return {"host": "%", "passwordPolicy": {}, **body, "kind": "sql#user"}
 
 
 def updated(live: dict[str, Any], intent: Intent, plan: Plan) -> dict[str, Any]:
-    """The user after the writes of a plan: what a PUT names is replaced whole."""
+    """The user after the writes of a plan: a PUT replaces each of its members as a whole."""
     for write in plan.writes:
         live = {**live, **sent(update_body(overlay(intent.declared, KIND.view(read(live))), write))}
     return live
@@ -108,7 +108,9 @@ def test_what_is_inserted_reads_back_as_declared(manifest: dict[str, Any], passw
 
 
 @given(manifests, lives, passwords)
-def test_one_call_makes_any_user_any_other(manifest: dict[str, Any], policy: dict[str, Any], password: str) -> None:
+def test_one_call_turns_any_user_into_any_other(
+    manifest: dict[str, Any], policy: dict[str, Any], password: str
+) -> None:
     intent, live = intent_for(manifest, password), {"name": "some-user", "host": "%", "passwordPolicy": policy}
     plan = plan_over(intent, read(live))
 
@@ -117,7 +119,7 @@ def test_one_call_makes_any_user_any_other(manifest: dict[str, Any], policy: dic
 
 
 @given(manifests, lives, passwords)
-def test_a_rotation_loses_nothing_of_the_policy(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
+def test_a_rotation_keeps_the_policy(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
     intent, live = intent_for(manifest, word), {"name": "some-user", "host": "%", "passwordPolicy": policy}
     settled = updated(live, intent, plan_over(intent, read(live)))
 
@@ -179,7 +181,7 @@ def spec_of(tree: JsonObject) -> dict[str, Any]:
 
 
 @given(manifests, lives, passwords)
-def test_the_typed_function_and_the_engine_agree(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
+def test_the_typed_overlay_and_the_engine_agree(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
     intent = intent_for(manifest, word)
     view = KIND.view(read({"name": "some-user", "passwordPolicy": policy}))
 
@@ -193,7 +195,7 @@ def test_the_typed_function_and_the_engine_agree(manifest: dict[str, Any], polic
 
 
 @given(manifests, lives, passwords)
-def test_nothing_that_was_handed_in_is_changed(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
+def test_the_arguments_are_not_mutated(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
     intent, live = intent_for(manifest, word), read({"name": "some-user", "passwordPolicy": policy})
     before = canonical(manifest), canonical(live), canonical(intent.declared.tree)
 
@@ -208,7 +210,7 @@ def test_nothing_that_was_handed_in_is_changed(manifest: dict[str, Any], policy:
 
 
 @given(texts, hosts)
-def test_any_name_and_host_can_be_put_on_record_and_asked_for(name: str, host: str | None) -> None:
+def test_any_name_and_host_survive_the_location_and_the_query(name: str, host: str | None) -> None:
     resource = Resource(user({**EXTERNAL, "resourceID": name, "host": host}))
     place = parse_user_location(KIND.locate(resource, ResolvedReferences()))
     call = place.users(asyncio.run(user_query(place, resource, SqlUser(name, "%"), KIND.google)))
@@ -220,9 +222,7 @@ def test_any_name_and_host_can_be_put_on_record_and_asked_for(name: str, host: s
 
 
 @given(texts, hosts, st.lists(st.tuples(texts, hosts), max_size=5))
-def test_the_user_that_is_meant_is_found_among_others(
-    name: str, host: str | None, others: list[tuple[str, str | None]]
-) -> None:
+def test_the_user_is_found_among_other_users(name: str, host: str | None, others: list[tuple[str, str | None]]) -> None:
     place = parse_user_location(
         KIND.locate(Resource(user({**EXTERNAL, "resourceID": name, "host": host})), ResolvedReferences())
     )
@@ -238,7 +238,7 @@ def test_the_user_that_is_meant_is_found_among_others(
 
 
 @given(lives, st.dictionaries(st.sampled_from(["etag", "project", "novelty"]), st.text()))
-def test_what_the_kind_does_not_model_moves_no_digest(policy: dict[str, Any], noise: dict[str, str]) -> None:
+def test_unmodelled_fields_do_not_change_the_digest(policy: dict[str, Any], noise: dict[str, str]) -> None:
     live = {"name": "some-user", "passwordPolicy": policy}
 
     assert canonical(read({**live, **noise})) == canonical(read(live))

@@ -1,4 +1,4 @@
-"""A password reaches the service when it is another one, takes nothing along with it, and shows nowhere."""
+"""Passwords: sent when they change, without any other field, and redacted everywhere."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ SECRET = {"valueFrom": {"secretKeyRef": {"name": "login", "key": "word"}}}
 
 
 async def secret(engine: KindHarness, text: str, key: str = "word", name: str = "login") -> None:
-    """Hands in a Secret."""
+    """Applies a Secret."""
     metadata = {"name": name, "namespace": "team"}
     await engine.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {key: text}})
 
 
 def opens(engine: KindHarness, password: str, name: str = "some-user") -> bool:
-    """Whether the user could log in with this password, as the local cloud tells over HTTP."""
+    """Whether the user can log in with this password, by the admin API of the local cloud."""
     asked = {"project": PROJECT, "instance": "main", "name": name, "password": password}
     answer = engine.cloud.call("POST", "/_local/password", asked).body
     assert answer is not None
@@ -33,14 +33,14 @@ def opens(engine: KindHarness, password: str, name: str = "some-user") -> bool:
 # --- Rotation --------------------------------------------------------------------------------------------------------
 
 
-def test_a_rotated_secret_is_the_new_password_and_the_old_one_is_none() -> None:
+def test_a_rotated_secret_replaces_the_password() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}))
         first = opens(engine, "one")
         await secret(engine, "two")
-        outcomes = [await engine.go_on(REF), await engine.go_on(REF)]
+        outcomes = [await engine.step_until_done(REF), await engine.step_until_done(REF)]
         return first, opens(engine, "one"), opens(engine, "two"), outcomes, calls(engine)
 
     first, old, new, outcomes, sent = in_kind_harness(scenario)
@@ -52,7 +52,7 @@ def test_a_rotated_secret_is_the_new_password_and_the_old_one_is_none() -> None:
 
 
 @pytest.mark.parametrize(("name", "key"), [("login", "other"), ("spare", "word")])
-def test_another_key_and_another_secret_are_another_password(name: str, key: str) -> None:
+def test_another_key_or_secret_is_another_password(name: str, key: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await secret(engine, "one")
@@ -69,7 +69,7 @@ def test_an_adopted_user_gets_the_password_once() -> None:
         await with_instance(engine, "POSTGRES_16")
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "resourceID": "postgres", "password": SECRET}))
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return opens(engine, "one", "postgres"), calls(engine)
 
     members = {"instance": "main", "name": "postgres", "password": "[redacted]"}
@@ -83,7 +83,7 @@ def test_a_password_that_was_refused_is_sent_again() -> None:
         await engine.settle(user({**MAIN, "password": SECRET}))
         await secret(engine, "two")
         engine.cloud.inject(FailRequest(400, method="PUT"))
-        return error_in(await engine.go_on(REF)), await engine.go_on(REF), opens(engine, "two")
+        return error_in(await engine.step_until_done(REF)), await engine.step_until_done(REF), opens(engine, "two")
 
     error, outcome, is_new = in_kind_harness(scenario)
 
@@ -99,14 +99,14 @@ def test_a_user_from_one_host_does_not_get_the_password_of_another() -> None:
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "host": "10.0.0.1", "password": SECRET}))
         await secret(engine, "two")
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         ours = engine.cloud.password_matches(PROJECT, "main", "some-user", "two", host="10.0.0.1")
         return ours, opens(engine, "theirs")
 
     assert in_kind_harness(scenario) == (True, True)
 
 
-def test_another_policy_leaves_the_password_alone() -> None:
+def test_a_change_of_the_policy_does_not_send_the_password() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
@@ -118,13 +118,13 @@ def test_another_policy_leaves_the_password_alone() -> None:
     assert in_kind_harness(scenario) == (True, False)
 
 
-def test_another_password_leaves_the_policy_alone() -> None:
+def test_a_change_of_the_password_keeps_the_policy() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET, "passwordPolicy": POLICY}))
         await secret(engine, "two")
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return engine.live(f"{USERS}/some-user")["passwordPolicy"], engine.sent[-1][1]["passwordPolicy"]
 
     assert in_kind_harness(scenario) == ({**POLICY, "status": {}}, POLICY)
@@ -145,13 +145,13 @@ def test_password_and_policy_change_with_one_call() -> None:
     assert live["passwordPolicy"]["allowedFailedAttempts"] == 5
 
 
-def test_an_unmanaged_password_is_given_once_and_never_again() -> None:
+def test_an_unmanaged_password_is_sent_at_creation_only() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}, annotations={UNMANAGED: "spec.password"}))
         await secret(engine, "two")
-        outcome = await engine.go_on(REF)
+        outcome = await engine.step_until_done(REF)
         return outcome, opens(engine, "one"), [entry.method for entry in engine.writes]
 
     outcome, is_old, methods = in_kind_harness(scenario)
@@ -168,13 +168,13 @@ def test_a_new_user_gets_the_value_in_the_spec(text: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "password": {"value": text}}))
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return opens(engine, text), len(engine.sent)
 
     assert in_kind_harness(scenario) == (True, 1)
 
 
-def test_another_value_in_the_spec_is_the_new_password() -> None:
+def test_a_changed_value_in_the_spec_is_the_new_password() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "password": {"value": "one"}}))
@@ -190,13 +190,13 @@ def test_an_adopted_user_gets_the_value_in_the_spec_once() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await engine.settle(user({**MAIN, "resourceID": "postgres", "password": {"value": "one"}}))
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return opens(engine, "one", "postgres"), [entry.method for entry in engine.writes]
 
     assert in_kind_harness(scenario) == (True, ["PUT"])
 
 
-def test_a_value_that_moves_into_a_secret_and_back_opens_all_the_way() -> None:
+def test_a_password_stays_valid_while_it_moves_into_a_secret_and_back() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "two")
@@ -209,15 +209,20 @@ def test_a_value_that_moves_into_a_secret_and_back_opens_all_the_way() -> None:
     assert in_kind_harness(scenario) == [True, True, True]
 
 
-# --- What is missing -------------------------------------------------------------------------------------------------
+# --- Missing Secrets -------------------------------------------------------------------------------------------------
 
 
-def test_the_secret_and_its_key_have_to_be_there() -> None:
+def test_a_missing_secret_or_key_is_waited_for() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         missing = error_in(await engine.settle(user({**MAIN, "password": SECRET})))
         await secret(engine, "one", "another-key")
-        return missing, error_in(await engine.go_on(REF)), await engine.ready(REF), engine.cloud.journal.entries
+        return (
+            missing,
+            error_in(await engine.step_until_done(REF)),
+            await engine.ready(REF),
+            engine.cloud.journal.entries,
+        )
 
     missing, invalid, told, asked = in_kind_harness(scenario)
 
@@ -227,13 +232,13 @@ def test_the_secret_and_its_key_have_to_be_there() -> None:
     assert asked == ()
 
 
-def test_a_secret_that_goes_later_is_told_and_takes_nothing_away() -> None:
+def test_a_secret_that_is_deleted_later_is_reported_and_the_password_is_kept() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}))
         await secret(engine, "one", "another-key")
-        return error_in(await engine.go_on(REF)), opens(engine, "one"), len(engine.sent)
+        return error_in(await engine.step_until_done(REF)), opens(engine, "one"), len(engine.sent)
 
     error, is_there, sent = in_kind_harness(scenario)
 
@@ -241,10 +246,10 @@ def test_a_secret_that_goes_later_is_told_and_takes_nothing_away() -> None:
     assert (is_there, sent) == (True, 1)
 
 
-# --- What shows ------------------------------------------------------------------------------------------------------
+# --- Redaction -------------------------------------------------------------------------------------------------------
 
 
-def test_a_password_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_password_is_in_no_status_event_plan_or_log(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "hunter2")
@@ -252,7 +257,7 @@ def test_a_password_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
         await secret(engine, "hunter3")
         plan = await preview(REF, engine.engine)
         engine.cloud.inject(FailRequest(400, method="PUT"))
-        refused, updated = await engine.go_on(REF), await engine.go_on(REF)
+        refused, updated = await engine.step_until_done(REF), await engine.step_until_done(REF)
         kept, notes = await engine.resource(REF), await engine.store.events()
         texts = [created, plan, plan.to_data(), refused, updated, canonical(kept.document).decode(), notes]
         return plan, [str(text) for text in texts]

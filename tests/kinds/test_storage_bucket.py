@@ -1,4 +1,4 @@
-"""The life of a bucket in the local cloud: adopted, put back, locked, fought over, deleted."""
+"""StorageBucket in the local cloud: adoption, drift, lock, concurrent changes, deletion."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def error_in(outcome: StepOutcome) -> SetpointError:
     return outcome.error
 
 
-# --- Looking ---------------------------------------------------------------------------------------------------------
+# --- Observing -------------------------------------------------------------------------------------------------------
 
 
 def test_the_status_shows_what_config_connector_shows() -> None:
@@ -74,7 +74,7 @@ def test_a_bucket_that_is_as_declared_is_adopted_without_a_write() -> None:
     assert (outcome.ready.reason, sent) == ("UpToDate", [])
 
 
-def test_what_the_api_grows_and_what_only_moves_is_no_drift() -> None:
+def test_unmodelled_and_volatile_members_are_no_drift() -> None:
     async def scenario(engine: KindHarness) -> StepOutcome:
         await engine.settle(bucket({"autoclass": {"enabled": True}}))
         engine.cloud.inject(
@@ -91,7 +91,7 @@ def test_what_the_api_grows_and_what_only_moves_is_no_drift() -> None:
     assert outcome.plan.decision is Decision.IN_SYNC
 
 
-def test_an_outage_is_not_absence() -> None:
+def test_an_outage_is_not_taken_for_absence() -> None:
     async def scenario(engine: KindHarness) -> Any:
         ref = await engine.apply(bucket({}))
         engine.cloud.inject(FailRequest(503, method="GET", retry_after=9))
@@ -107,11 +107,11 @@ def test_an_outage_is_not_absence() -> None:
 # --- Changing --------------------------------------------------------------------------------------------------------
 
 
-def test_puts_back_what_drifted_and_leaves_the_service_s_own_labels() -> None:
+def test_drift_is_reverted_and_labels_of_the_service_are_kept() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"storageClass": "NEARLINE"}))
         engine.cloud.edit(PATH, {"storageClass": "ARCHIVE", "labels": {"foreign": "x", "goog-dataplex-zone": "y"}})
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return engine.sent[1:], engine.live(PATH)["labels"]
 
     assert in_kind_harness(scenario) == (
@@ -120,7 +120,7 @@ def test_puts_back_what_drifted_and_leaves_the_service_s_own_labels() -> None:
     )
 
 
-def test_a_silent_spec_writes_nothing_to_a_bucket_under_ignore_unspecified_fields() -> None:
+def test_unspecified_fields_of_a_bucket_are_not_written_under_ignore_unspecified_fields() -> None:
     async def scenario(engine: KindHarness) -> Any:
         make_by_hand(engine, labels={"foreign": "x"}, storageClass="ARCHIVE", retentionPolicy={"retentionPeriod": "60"})
         outcome = await engine.settle(bucket({}, annotations=IGNORE))
@@ -129,7 +129,7 @@ def test_a_silent_spec_writes_nothing_to_a_bucket_under_ignore_unspecified_field
     assert in_kind_harness(scenario) == (Settled, [])
 
 
-def test_what_the_author_leaves_to_others_stays() -> None:
+def test_unmanaged_fields_are_kept() -> None:
     async def scenario(engine: KindHarness) -> Any:
         make_by_hand(engine, labels={"foreign": "x"}, storageClass="ARCHIVE", versioning={"enabled": True})
         await engine.settle(bucket({"requesterPays": True}, annotations=IGNORE))
@@ -154,7 +154,9 @@ def test_what_the_author_leaves_to_others_stays() -> None:
     ],
     ids=["all said", "label removed", "neighbour kept", "neighbour said"],
 )
-def test_a_patch_that_says_what_it_saw_is_for_that_state_only(after: dict[str, Any], guarded: bool) -> None:
+def test_a_patch_with_observed_values_is_valid_for_that_metageneration_only(
+    after: dict[str, Any], guarded: bool
+) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}, labels={"team": "red"}))
         await engine.settle(after)
@@ -194,7 +196,7 @@ def test_a_concurrent_change_is_not_overwritten_by_observed_values() -> None:
         ),
     ],
 )
-def test_what_is_fixed_at_birth_cannot_change(after: dict[str, Any], told: str) -> None:
+def test_a_change_of_an_immutable_field_is_refused(after: dict[str, Any], told: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}))
         return await engine.settle(bucket(after)), engine.sent[1:]
@@ -207,7 +209,7 @@ def test_what_is_fixed_at_birth_cannot_change(after: dict[str, Any], told: str) 
     assert sent == []
 
 
-def test_a_resource_does_not_move_to_another_bucket() -> None:
+def test_a_change_of_the_bucket_name_is_refused() -> None:
     async def scenario(engine: KindHarness) -> StepOutcome:
         await engine.settle(bucket({}))
         return await engine.settle(bucket({"resourceID": "other-bucket"}))
@@ -238,7 +240,7 @@ def test_a_longer_period_is_sent_before_the_lock() -> None:
     assert in_kind_harness(scenario) == [("PATCH", {"retentionPolicy": {"retentionPeriod": "90"}}), ("POST", None)]
 
 
-def test_a_lock_is_kept_in_silence_and_cannot_be_undone() -> None:
+def test_an_unspecified_lock_is_kept_and_cannot_be_undone() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
         silent = await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
@@ -319,7 +321,7 @@ def test_an_empty_bucket_is_deleted() -> None:
     assert in_kind_harness(scenario) == (Gone(), 404, None)
 
 
-def test_a_bucket_with_something_in_it_is_kept_and_the_author_told() -> None:
+def test_a_bucket_with_objects_is_kept_and_reported() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}))
         upload(engine, "precious")
@@ -339,7 +341,7 @@ def test_a_bucket_with_something_in_it_is_kept_and_the_author_told() -> None:
     assert told == ("False", "DeleteFailed", f"Delete call failed: {error}")
 
 
-def test_with_force_destroy_everything_goes_old_versions_too() -> None:
+def test_force_destroy_deletes_all_objects_and_noncurrent_versions() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"versioning": {"enabled": True}}, annotations=FORCE))
         upload(engine, *[f"folder/{number}%3F" for number in range(30)], "twice", "twice")
@@ -348,7 +350,7 @@ def test_with_force_destroy_everything_goes_old_versions_too() -> None:
     assert in_kind_harness(scenario) == (Gone(), 404)
 
 
-def test_what_has_to_be_retained_stops_the_destruction() -> None:
+def test_retained_objects_stop_the_deletion() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}, annotations=FORCE))
         upload(engine, "kept")
@@ -360,7 +362,7 @@ def test_what_has_to_be_retained_stops_the_destruction() -> None:
     assert "retentionPolicyNotMet" in str(error)
 
 
-# --- Manifests that cannot be ----------------------------------------------------------------------------------------
+# --- Invalid manifests -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -376,7 +378,7 @@ def test_what_has_to_be_retained_stops_the_destruction() -> None:
         ({"encryption": {"kmsKeyRef": {}}}, "spec.encryption.kmsKeyRef needs name or external"),
     ],
 )
-def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], told: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         with pytest.raises(ManifestInvalid) as caught:
             check_manifest(Resource(bucket(spec)), StorageBucketKind(engine.google))

@@ -1,4 +1,4 @@
-"""What holds for every bucket: it reads back as it was sent, and one patch is enough."""
+"""Laws of buckets: an insert reads back as declared, and one patch is sufficient."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from tests.kinds.kind_harness import bucket
 
 pytestmark = pytest.mark.laws
 
-# Never asked: everything here is pure.
+# Never called: everything here is pure.
 KIND = StorageBucketKind(GoogleClient(HttpClient(), GoogleSettings()))
 IGNORE = {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}
 
@@ -104,13 +104,13 @@ def intent_for(manifest: dict[str, Any]) -> Intent:
 
 
 def sent(body: dict[str, Any]) -> dict[str, Any]:
-    """A body after it has been through the wire."""
+    """A body after encoding and decoding."""
     decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(body))
     return decoded
 
 
 def inserted(intent: Intent) -> dict[str, Any]:
-    """The bucket that a service makes of an insert, if it has no will of its own but for the class under Autoclass."""
+    """The bucket that a service stores for an insert; it chooses nothing but the class under Autoclass."""
     members = sent(insert_body(intent, overlay(intent.declared, MISSING), "some-bucket"))
     return {**members, "storageClass": "STANDARD"} if "autoclass" in members else members
 
@@ -136,7 +136,7 @@ def test_what_is_inserted_reads_back_as_declared(manifest: dict[str, Any]) -> No
 
 
 @given(manifests, manifests)
-def test_one_patch_makes_any_bucket_any_other(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_one_patch_turns_any_bucket_into_any_other(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(after)
     members = inserted(intent_for(before))
     view = KIND.view(read(members))
@@ -148,21 +148,21 @@ def test_one_patch_makes_any_bucket_any_other(before: dict[str, Any], after: dic
 
 
 @given(manifests, manifests)
-def test_a_patch_has_nothing_in_it_that_could_be_left_out(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_a_patch_is_minimal(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(after)
     members = inserted(intent_for(before))
     view = KIND.view(read(members))
 
     for write in plan_over(intent, read(members)).writes:
         body = sent(patch_body(intent, wanted_over(intent, view), write, view))
-        # The class has to be right before Autoclass takes over, and cannot be read afterwards.
+        # The class has to be right before Autoclass is on, and cannot be read afterwards.
         for member in body.keys() - {"storageClass"}:
             less = merge_patch(members, {name: value for name, value in body.items() if name != member})
             assert not plan_over(intent, read(less)).is_empty
 
 
 @given(manifests, manifests)
-def test_nothing_that_was_handed_in_is_changed(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_the_arguments_are_not_mutated(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(after)
     live = read(inserted(intent_for(before)))
     untouched = canonical(after), canonical(live), canonical(intent.declared.tree)
@@ -176,7 +176,7 @@ def test_nothing_that_was_handed_in_is_changed(before: dict[str, Any], after: di
 
 
 @given(manifests, st.dictionaries(st.sampled_from(["etag", "updated", "novelty"]), st.text()))
-def test_what_the_kind_does_not_model_moves_no_digest(manifest: dict[str, Any], noise: dict[str, str]) -> None:
+def test_unmodelled_fields_do_not_change_the_digest(manifest: dict[str, Any], noise: dict[str, str]) -> None:
     members = inserted(intent_for(manifest))
 
     assert canonical(read({**members, **noise})) == canonical(read(members))

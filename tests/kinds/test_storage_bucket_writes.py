@@ -1,4 +1,4 @@
-"""What is sent to Cloud Storage, member for member. The small cases are what Config Connector was recorded to send."""
+"""Request bodies for Cloud Storage, member by member. The small cases are recorded requests of Config Connector."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ EVERYTHING_SENT: dict[str, Any] = {
 
 
 def writes_of(*manifests: dict[str, Any]) -> list[tuple[str, Any]]:
-    """What is sent for each manifest after the other, and for one more look at the end."""
+    """The writes for each manifest in turn, and for one more step at the end."""
 
     async def scenario(engine: KindHarness) -> list[tuple[str, Any]]:
         for manifest in (*manifests, manifests[-1]):
@@ -111,11 +111,11 @@ def writes_of(*manifests: dict[str, Any]) -> list[tuple[str, Any]]:
     return in_kind_harness(scenario)
 
 
-def test_a_new_bucket_is_sent_with_what_is_always_sent() -> None:
+def test_a_new_bucket_is_sent_with_the_members_that_are_always_sent() -> None:
     assert writes_of(bucket({})) == [("POST", MINIMAL)]
 
 
-def test_a_new_bucket_is_sent_with_what_the_author_says_even_if_it_is_the_default() -> None:
+def test_declared_defaults_are_sent_for_a_new_bucket() -> None:
     spec = {
         "versioning": {"enabled": False},
         "lifecycleRule": [{"action": {"type": "Delete"}, "condition": {"age": 30}}],
@@ -136,7 +136,7 @@ def test_a_new_bucket_is_sent_with_what_the_author_says_even_if_it_is_the_defaul
     ]
 
 
-def test_a_patch_has_the_members_that_change_and_no_others() -> None:
+def test_a_patch_has_exactly_the_changed_members() -> None:
     before = {
         "versioning": {"enabled": False},
         "lifecycleRule": [{"action": {"type": "Delete"}, "condition": {"age": 30}}],
@@ -165,7 +165,7 @@ def test_a_patch_has_the_members_that_change_and_no_others() -> None:
     ]
 
 
-def test_an_empty_soft_delete_policy_keeps_what_is_there() -> None:
+def test_an_empty_soft_delete_policy_keeps_the_live_one() -> None:
     sent = writes_of(
         bucket({"softDeletePolicy": {"retentionDurationSeconds": 1209600}, "versioning": {"enabled": True}}),
         bucket({"softDeletePolicy": {}, "versioning": {"enabled": False}}),
@@ -174,7 +174,7 @@ def test_an_empty_soft_delete_policy_keeps_what_is_there() -> None:
     assert sent[1:] == [("PATCH", {"versioning": {"enabled": False}})]
 
 
-def test_autoclass_is_sent_as_the_author_says_it() -> None:
+def test_autoclass_is_sent_as_declared() -> None:
     sent = writes_of(
         bucket({"autoclass": {"enabled": True}}), bucket({"autoclass": {"enabled": True}}, labels={"team": "red"})
     )
@@ -185,7 +185,7 @@ def test_autoclass_is_sent_as_the_author_says_it() -> None:
     ]
 
 
-def test_with_autoclass_the_storage_class_is_the_service_s_business() -> None:
+def test_the_storage_class_is_not_sent_while_autoclass_is_on() -> None:
     spec = {"storageClass": "NEARLINE", "autoclass": {"enabled": True, "terminalStorageClass": "NEARLINE"}}
     later = {"storageClass": "NEARLINE", "autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
 
@@ -195,7 +195,7 @@ def test_with_autoclass_the_storage_class_is_the_service_s_business() -> None:
     ]
 
 
-def test_autoclass_comes_and_goes() -> None:
+def test_autoclass_is_turned_on_and_off() -> None:
     sent = writes_of(
         bucket({"storageClass": "NEARLINE"}),
         bucket({"storageClass": "NEARLINE", "autoclass": {"enabled": True}}),
@@ -223,7 +223,7 @@ def test_autoclass_comes_and_goes() -> None:
         {"location": None, "logging": None, "retentionPolicy": None},
     ],
 )
-def test_what_a_new_bucket_is_anyway_is_not_sent(spec: dict[str, Any]) -> None:
+def test_initial_values_of_a_new_bucket_are_not_sent(spec: dict[str, Any]) -> None:
     assert writes_of(bucket(spec)) == [("POST", MINIMAL)]
 
 
@@ -239,7 +239,7 @@ def test_every_field_has_its_member() -> None:
     assert writes_of(manifest) == [("POST", EVERYTHING_SENT)]
 
 
-def test_what_is_removed_goes_back_and_what_protects_stays() -> None:
+def test_removed_fields_are_reset_and_protections_are_kept() -> None:
     sent = writes_of(bucket(EVERYTHING, labels={"team": "red"}), bucket({}))
 
     assert sent[1:] == [
@@ -268,7 +268,7 @@ def test_what_is_removed_goes_back_and_what_protects_stays() -> None:
     ]
 
 
-def test_what_protects_is_given_up_by_saying_so() -> None:
+def test_protections_are_removed_by_an_explicit_value() -> None:
     given_up = {
         "retentionPolicy": None,
         "softDeletePolicy": None,
@@ -295,7 +295,7 @@ def test_what_protects_is_given_up_by_saying_so() -> None:
     ]
 
 
-def test_a_part_that_goes_is_named() -> None:
+def test_removed_parts_are_sent_as_null() -> None:
     sent = writes_of(
         bucket({"website": {"mainPageSuffix": "a", "notFoundPage": "b"}, "logging": EVERYTHING["logging"]}),
         bucket({"website": {"mainPageSuffix": "c"}, "logging": {"logBucket": "logs", "logObjectPrefix": ""}}),

@@ -1,4 +1,4 @@
-"""A spec that its type does not allow: the field is named as the author wrote it, and what may have been meant."""
+"""Errors of invalid specs: the field as the author wrote it, and similar names."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ from tests.kinds.kind_harness import bucket
         ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'"),
     ],
 )
-def test_says_which_field_is_wrong_and_what_is_right(spec: dict[str, Any], told: str) -> None:
+def test_the_error_names_the_field_and_the_correct_form(spec: dict[str, Any], told: str) -> None:
     with pytest.raises(ManifestInvalid) as caught:
         decode_spec(Resource(bucket(spec)), StorageBucketSpec)
 

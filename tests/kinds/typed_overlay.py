@@ -58,15 +58,15 @@ def desired_bucket(
 
 
 def instance_as_spec(instance: SqlInstance) -> SqlInstanceSpec:
-    """The live instance as a spec that asks for exactly this."""
+    """The live instance as a spec that declares exactly this."""
     spec: Any = instance_view(instance)["spec"]
     settings = dict(spec["settings"])
     if "bucketRef" not in settings.get("sqlServerAuditConfig", {}):
-        # No spec can ask for an audit without a bucket.
+        # No spec can declare an audit without a bucket.
         settings.pop("sqlServerAuditConfig", None)
     return msgspec.convert({**spec, "settings": settings}, SqlInstanceSpec)
 
 
 def bucket_as_spec(bucket: StorageBucket) -> StorageBucketSpec:
-    """The live bucket as a spec that asks for exactly this."""
+    """The live bucket as a spec that declares exactly this."""
     return msgspec.convert(bucket_view(bucket)["spec"], StorageBucketSpec)

@@ -149,7 +149,7 @@ class _RecordingKind(KubernetesObjectKind):
         """See SupportsDryRun."""
         # The dry run shows what becomes of every field. A field manager that only changed a field, and does not apply
         # it, is therefore no conflict, whether or not the manifest has changed as well.
-        self.foreseen = await self.remote.forecast(intent, look, Decision.DRIFTED)
+        self.foreseen = await self.remote.dry_run(intent, look, Decision.DRIFTED)
         return self.foreseen.writes
 
 

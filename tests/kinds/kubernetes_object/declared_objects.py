@@ -13,7 +13,7 @@ MAP: Tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "map"
 
 
 def kind() -> KubernetesObjectKind:
-    """The kind, with no cluster to reach."""
+    """The kind, without a cluster."""
     return KubernetesObjectKind(Clusters(), SystemClock())
 
 
@@ -25,5 +25,5 @@ def resource(manifest: Any, annotations: dict[str, str] | None = None, **spec: A
 
 
 def check(manifest: Any, annotations: dict[str, str] | None = None, **spec: Any) -> None:
-    """What is wrong with it is raised."""
+    """Raises the error of an invalid manifest."""
     check_manifest(resource(manifest, annotations, **spec), kind())

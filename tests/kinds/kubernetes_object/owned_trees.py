@@ -16,7 +16,7 @@ ATOMIC = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(NAMES, SCALAR
 
 @dataclass(frozen=True)
 class Owned:
-    """A value, what is owned of it, and what the owned leaves are."""
+    """A value, its owned fields, and the owned leaves."""
 
     value: Any
     fields: Fields
@@ -41,7 +41,7 @@ def maps(draw: st.DrawFn, inside: st.SearchStrategy[Owned]) -> Owned:
 
 @st.composite
 def keyed_lists(draw: st.DrawFn, inside: st.SearchStrategy[Owned]) -> Owned:
-    """A list whose elements have names: some of them are ours, with more in them that is and that is not."""
+    """A keyed list: some elements are owned, with owned and unowned fields in them."""
     names = draw(st.lists(NAMES | st.integers(0, 9), min_size=1, max_size=4, unique_by=str))
     value, fields, leaves = [], {}, {}
     for position, name in enumerate(names):
@@ -59,7 +59,7 @@ def keyed_lists(draw: st.DrawFn, inside: st.SearchStrategy[Owned]) -> Owned:
 
 @st.composite
 def sets(draw: st.DrawFn) -> Owned:
-    """A list whose elements are told by themselves."""
+    """A set list: its elements are identified by their values."""
     ours = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
     theirs = draw(st.lists(NAMES.filter(lambda one: one not in ours), max_size=2, unique=True))
     fields: Fields = {f"v:{json.dumps(one)}": {} for one in ours}

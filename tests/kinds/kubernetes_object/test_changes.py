@@ -1,4 +1,4 @@
-"""What a write would change, told for people and for the engine."""
+"""The changes of a write, as plans show them."""
 
 from typing import Any
 
@@ -37,13 +37,13 @@ def told(changes: Any) -> dict[str, tuple[Any, Any]]:
 X_AND_Y: Any = {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:size": {}}, 'k:{"name":"y"}': {".": {}, "f:name": {}}}
 
 
-def test_a_new_element_is_told_by_what_is_in_it_and_one_that_has_but_a_key_by_its_key() -> None:
+def test_a_new_element_is_shown_by_its_fields_or_by_its_key_if_it_has_nothing_else() -> None:
     made = thing({"list": [{"name": "x", "size": 1}, {"name": "y"}]}, owner({"f:list": X_AND_Y}))
 
     assert told(creation_changes(made)) == {"list[name=x].size": (MISSING, 1), "list[name=y].name": (MISSING, "y")}
 
 
-def test_an_object_with_nothing_of_ours_is_told_by_its_name() -> None:
+def test_an_object_without_owned_fields_is_shown_by_its_name() -> None:
     assert told(creation_changes(thing({}))) == {"metadata.name": (MISSING, "a")}
 
 
@@ -66,7 +66,7 @@ def test_a_field_that_another_manager_took_over_is_shown_with_its_value() -> Non
     assert told(apply_changes(live, after, MANAGER)) == {"data.a": ("theirs", "ours")}
 
 
-def test_fields_that_only_become_ours_are_counted() -> None:
+def test_a_change_of_ownership_alone_is_counted() -> None:
     live = thing({"data": {"a": "1", "b": "2"}}, owner({"f:data": {"f:a": {}, "f:b": {}}}, "helm"))
     after = thing({"data": {"a": "1", "b": "2"}}, owner({"f:data": {"f:a": {}, "f:b": {}}}))
 
@@ -107,7 +107,7 @@ def test_a_copy_of_a_secret_in_an_annotation_is_hidden() -> None:
         ("Required value", False),
     ],
 )
-def test_only_what_cannot_change_is_immutable(message: str, fixed: bool) -> None:
+def test_only_messages_about_immutability_are_taken_for_it(message: str, fixed: bool) -> None:
     assert immutable_fields_of(RemoteInvalid("no", (("spec.a", message),))) == (("spec.a",) if fixed else ())
     assert immutable_fields_of(RemoteInvalid("no", (("spec.a", message), ("spec.b", "Required value")))) == ()
 
@@ -123,7 +123,7 @@ def test_only_what_cannot_change_is_immutable(message: str, fixed: bool) -> None
         ([], Decision.DRIFTED, False),
     ],
 )
-def test_only_what_was_changed_and_not_declared_is_changed_by_hand(
+def test_only_fields_that_no_manager_applies_are_changed_manually(
     operations: list[str], decision: Decision, by_hand: bool
 ) -> None:
     live = thing({}, *(owner({}, "them", one) for one in operations))
@@ -131,7 +131,7 @@ def test_only_what_was_changed_and_not_declared_is_changed_by_hand(
     assert is_manual_change(HeldByOthers("no", (("data.a", "them"),)), live, decision) is by_hand
 
 
-def test_a_conflict_about_what_is_left_to_others_is_looked_at_again() -> None:
+def test_a_conflict_about_ignored_fields_is_observed_again() -> None:
     place = ObjectLocation("own", "v1", "ConfigMap", "shop", "a")
     held = HeldByOthers("no", ((".spec.replicas", "hpa"),))
     more = HeldByOthers("no", ((".spec.replicas", "hpa"), (".spec.paused", "me")))

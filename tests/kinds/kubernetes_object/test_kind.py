@@ -1,7 +1,8 @@
-"""What the kind can do, and what it costs those who do not use it."""
+"""Capabilities of the kind, and what it imports before its first request."""
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ CONFIG = {"contexts": [{"name": "eu/prod", "context": {"cluster": "c"}}], "curre
 KEY = {"valueFrom": {"secretKeyRef": {"name": "access", "key": "config"}}}
 
 
-def test_it_rehearses_waits_gives_way_and_tells_of_changes() -> None:
+def test_the_kind_supports_dry_run_wait_replace_and_watch() -> None:
     one = kind()
 
     assert isinstance(one, SupportsDryRun)
@@ -41,7 +42,7 @@ def test_it_rehearses_waits_gives_way_and_tells_of_changes() -> None:
         ({"kubeconfig": KEY, "context": "a/b"}, "secret:shop%2Faccess%2Fconfig%2Fa%2Fb"),
     ],
 )
-def test_an_object_is_where_its_cluster_is(cluster: Tree | None, word: str, tmp_path: Path) -> None:
+def test_the_location_names_the_cluster(cluster: Tree | None, word: str, tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
     one = KubernetesObjectKind(Clusters({"KUBECONFIG": str(file)}), SystemClock())
@@ -59,14 +60,13 @@ def test_without_a_kubeconfig_the_missing_file_is_named(tmp_path: Path) -> None:
         one.locate(resource(MAP), ResolvedReferences())
 
 
-def test_only_the_author_says_that_an_object_may_give_way() -> None:
+def test_an_object_is_replaced_only_if_the_author_allows_it() -> None:
     assert not kind().may_replace(resource(MAP))
     assert not kind().may_replace(resource(MAP, replace=False))
     assert kind().may_replace(resource(MAP, replace=True))
 
 
-def test_who_reaches_no_cluster_loads_nothing_that_does() -> None:
-    """Neither the client, nor what reads YAML, nor the verbs themselves."""
+def test_no_kubernetes_client_is_loaded_before_the_first_request() -> None:
     heavy = (
         "setpoint.clients.kubernetes.client",
         "setpoint.clients.kubernetes.watch",
@@ -77,3 +77,4 @@ def test_who_reaches_no_cluster_loads_nothing_that_does() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+    assert [name for name in heavy if find_spec(name) is None] == []

@@ -1,4 +1,4 @@
-"""Manifests that cannot be, each refused with its place and what to write instead."""
+"""Invalid manifests: each is refused with its path and what to write instead."""
 
 from typing import Any
 
@@ -46,17 +46,17 @@ def refused(manifest: Any, annotations: dict[str, str] | None = None, **spec: An
         ),
     ],
 )
-def test_what_is_no_object_is_refused(manifest: Any, told: str) -> None:
+def test_a_manifest_that_is_no_object_is_refused(manifest: Any, told: str) -> None:
     assert refused(manifest) == told
 
 
 @pytest.mark.parametrize("text", ["", "spec.", "spec..a", "[", "a[b"])
-def test_a_path_to_ignore_that_means_nothing_is_refused(text: str) -> None:
+def test_an_invalid_path_to_ignore_is_refused(text: str) -> None:
     assert "spec.ignoreFields[1]" in refused(MAP, ignoreFields=["data.a", text])
 
 
 @pytest.mark.parametrize("text", ["metadata", "metadata.name", "kind", "apiVersion"])
-def test_what_makes_an_object_cannot_be_ignored(text: str) -> None:
+def test_a_field_that_identifies_the_object_cannot_be_ignored(text: str) -> None:
     assert "a field that identifies the object cannot be ignored" in refused(MAP, ignoreFields=[text])
 
 
@@ -73,18 +73,18 @@ def test_what_makes_an_object_cannot_be_ignored(text: str) -> None:
         ({"cluster": {"kubeconfig": {"value": "x"}}}, "spec.cluster.kubeconfig"),
     ],
 )
-def test_what_means_nothing_in_the_spec_is_refused(spec: Tree, told: str) -> None:
+def test_an_invalid_option_is_refused(spec: Tree, told: str) -> None:
     assert told in refused(MAP, **spec)
 
 
 @pytest.mark.parametrize("policy", ["unmanaged", "default-to-gcp-fields", "ignore-unspecified-fields"])
-def test_policies_of_other_kinds_are_refused(policy: str) -> None:
+def test_field_policy_annotations_are_refused(policy: str) -> None:
     value = "true" if policy.startswith("ignore") else "spec.manifest"
 
     assert "spec.ignoreFields" in refused(MAP, {f"cnrm.cloud.google.com/{policy}": value})
 
 
-def test_what_tools_leave_behind_empty_says_nothing() -> None:
+def test_empty_fields_that_tools_write_are_ignored() -> None:
     metadata = {"name": "map", "creationTimestamp": None}
     manifest = {**MAP, "metadata": metadata, "status": {}}
 
@@ -93,7 +93,7 @@ def test_what_tools_leave_behind_empty_says_nothing() -> None:
     assert desired_object(resource(manifest), ResolvedReferences()) == MAP
 
 
-def test_text_and_map_come_to_the_same_object() -> None:
+def test_text_and_map_are_the_same_object() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n"
 
     assert (
@@ -103,7 +103,7 @@ def test_text_and_map_come_to_the_same_object() -> None:
     )
 
 
-def test_the_wait_is_read() -> None:
+def test_the_wait_is_decoded() -> None:
     waiting = resource(MAP, waitFor={"field": "data.a", "timeout": 5})
 
     assert kind().wait_for(waiting) == WaitFor(FieldWait(Path(("data", "a"))), 5.0)
@@ -122,7 +122,7 @@ def test_the_wait_is_read() -> None:
         ({"stringData": "12345"}, f"{WHERE}.stringData is not a map: write a text for each key"),
     ],
 )
-def test_what_is_wrong_with_a_secret_is_told_without_its_values(members: Tree, told: str) -> None:
+def test_an_error_about_a_secret_has_none_of_its_values(members: Tree, told: str) -> None:
     with pytest.raises(ManifestInvalid) as caught:
         desired_object(resource({**SECRET, **members}), ResolvedReferences())
 
@@ -132,7 +132,7 @@ def test_what_is_wrong_with_a_secret_is_told_without_its_values(members: Tree, t
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_text_in_a_secret_is_sent_as_it_is_kept() -> None:
+def test_string_data_of_a_secret_is_sent_as_data() -> None:
     made = desired_object(resource({**SECRET, "stringData": {"a": "ü"}, "data": {"b": "YQ=="}}), ResolvedReferences())
 
     assert made == {**SECRET, "data": {"a": "w7w=", "b": "YQ=="}}

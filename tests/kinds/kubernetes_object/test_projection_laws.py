@@ -1,4 +1,4 @@
-"""What holds for any field set of any object."""
+"""Laws of field sets."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.laws
 
 
 def with_other_things(value: Any, fields: Any, draw: Any) -> Any:
-    """The same as far as it is owned; what is not is something else, or gone, and more has come."""
+    """The same owned values; unowned ones are changed, removed or added."""
     below = {step: one for step, one in fields.items() if step != "."}
     if not below:
         return value
@@ -28,7 +28,7 @@ def with_other_things(value: Any, fields: Any, draw: Any) -> Any:
 
 
 @given(OBJECTS)
-def test_every_leaf_that_is_owned_is_there_and_nothing_else(owned: Owned) -> None:
+def test_a_projection_has_exactly_the_owned_leaves(owned: Owned) -> None:
     found = project(owned.value, owned.fields).leaves
 
     assert found.keys() == owned.leaves.keys()
@@ -36,14 +36,14 @@ def test_every_leaf_that_is_owned_is_there_and_nothing_else(owned: Owned) -> Non
 
 
 @given(OBJECTS, st.data())
-def test_what_others_do_to_their_own_changes_nothing(owned: Owned, data: st.DataObject) -> None:
+def test_changes_of_unowned_fields_do_not_change_the_projection(owned: Owned, data: st.DataObject) -> None:
     other = with_other_things(owned.value, owned.fields, data.draw)
 
     assert same(project(other, owned.fields).to_data(), project(owned.value, owned.fields).to_data())
 
 
 @given(OBJECTS)
-def test_what_is_carved_out_holds_all_that_is_owned(owned: Owned) -> None:
+def test_an_extract_has_all_owned_values(owned: Owned) -> None:
     carved = extract(owned.value, owned.fields)
 
     assert same(project(carved, owned.fields).to_data(), project(owned.value, owned.fields).to_data())
@@ -51,14 +51,14 @@ def test_what_is_carved_out_holds_all_that_is_owned(owned: Owned) -> None:
 
 
 @given(OBJECTS)
-def test_nothing_owned_twice_is_more_than_once(owned: Owned) -> None:
+def test_the_union_of_a_field_set_with_itself_is_itself(owned: Owned) -> None:
     assert same(union(owned.fields, owned.fields), owned.fields)
     assert same(union(owned.fields, NO_FIELDS), owned.fields)
     assert same(union(NO_FIELDS, owned.fields), owned.fields)
 
 
 @given(OBJECTS, OBJECTS, OBJECTS)
-def test_it_does_not_matter_in_which_order_owners_come(one: Owned, two: Owned, three: Owned) -> None:
+def test_the_union_does_not_depend_on_the_order_of_managers(one: Owned, two: Owned, three: Owned) -> None:
     assert same(union(one.fields, two.fields), union(two.fields, one.fields))
     assert same(union(union(one.fields, two.fields), three.fields), union(one.fields, union(two.fields, three.fields)))
 
@@ -77,7 +77,7 @@ def test_a_field_set_without_fields_below_a_path_owns_nothing_there(owned: Owned
     assert owned_below(owned.fields, owned.value, Path(("brought by others",))) is None
 
 
-def test_an_empty_map_that_others_fill_stays_empty() -> None:
+def test_an_owned_empty_map_stays_empty_when_other_managers_fill_it() -> None:
     fields: FieldSet = {"f:labels": {}}
     others: FieldSet = {"f:labels": {"f:theirs": {}}}
 
@@ -103,7 +103,7 @@ def test_elements_by_position_and_by_several_keys() -> None:
     assert owned_below(fields, value, Path.parse("ports[0].port")) is None
 
 
-def test_what_is_owned_and_not_there_is_left_out() -> None:
+def test_owned_fields_without_a_value_are_left_out() -> None:
     fields: FieldSet = {"f:a": {}, "f:b": {"f:c": {}}, "f:list": {"k:{}": {}, 'v:"x"': {}, "i:9": {}, "k:nonsense": {}}}
 
     assert project({"b": "text", "list": []}, fields).leaves == {}

@@ -1,4 +1,4 @@
-"""Values of others in a manifest."""
+"""References to values of other resources in a manifest."""
 
 import re
 from typing import Any
@@ -33,7 +33,7 @@ def target(kind: str = "A", name: str = "b", namespace: str = "shop", group: str
 
 @pytest.mark.laws
 @given(TREES)
-def test_a_manifest_that_names_nothing_is_as_it_is_written(tree: Any) -> None:
+def test_a_manifest_without_references_is_unchanged(tree: Any) -> None:
     if "ref" not in str(tree):
         assert manifest(tree).dependencies() == ()
         assert same([manifest(tree).substituted({})], [tree])
@@ -41,7 +41,7 @@ def test_a_manifest_that_names_nothing_is_as_it_is_written(tree: Any) -> None:
 
 @pytest.mark.laws
 @given(TREES)
-def test_a_value_goes_in_whole(value: Any) -> None:
+def test_a_reference_is_replaced_by_the_whole_value(value: Any) -> None:
     tree = {"a": [{"$ref": {"kind": "A", "name": "b", "path": "c"}}]}
     (dependency,) = manifest(tree).dependencies()
 
@@ -50,7 +50,7 @@ def test_a_value_goes_in_whole(value: Any) -> None:
 
 @pytest.mark.laws
 @given(PIECES)
-def test_text_is_refused_or_every_reference_in_it_is_found(text: str) -> None:
+def test_every_reference_in_a_text_is_found_or_the_text_is_refused(text: str) -> None:
     try:
         dependencies = manifest({"t": text}).dependencies()
     except ManifestInvalid:
@@ -64,7 +64,7 @@ def test_text_is_refused_or_every_reference_in_it_is_found(text: str) -> None:
 
 @pytest.mark.laws
 @given(SCALARS.filter(lambda one: one is not None and not isinstance(one, float)))
-def test_a_scalar_goes_into_text_as_json_writes_it(value: Any) -> None:
+def test_a_scalar_is_written_into_text_as_json(value: Any) -> None:
     text = "<${ref:A/b:c}>"
     (dependency,) = manifest(text).dependencies()
 
@@ -87,7 +87,7 @@ def test_a_reference_names_kind_namespace_name_group_and_path() -> None:
     )
 
 
-def test_text_names_several() -> None:
+def test_a_text_may_have_several_references() -> None:
     tree = {"url": "http://${ref:A/b:status.ip}:${ref:A.g.io/n/b:spec.port}/$${ref:x}"}
     here = "spec.manifest.url"
 
@@ -116,7 +116,7 @@ def test_text_names_several() -> None:
         ("${ref:", "write ${ref:KIND/NAME:PATH}"),
     ],
 )
-def test_what_names_nothing_is_refused_with_its_place(tree: Any, told: str) -> None:
+def test_an_invalid_reference_is_refused_with_its_path(tree: Any, told: str) -> None:
     with pytest.raises(ManifestInvalid) as caught:
         check({**MAP, "a": tree})
 
@@ -124,21 +124,21 @@ def test_what_names_nothing_is_refused_with_its_place(tree: Any, told: str) -> N
     assert "spec.manifest.a" in str(caught.value)
 
 
-def test_a_ref_whose_value_is_text_is_none_of_ours() -> None:
+def test_a_ref_member_with_a_text_value_is_no_reference() -> None:
     schema = {"$ref": "#/definitions/x"}
 
     assert manifest(schema).dependencies() == ()
     assert manifest(schema).substituted({}) == schema
 
 
-def test_a_value_that_is_not_there_blocks() -> None:
+def test_a_missing_value_blocks() -> None:
     tree: Tree = {**MAP, "data": {"a": {"$ref": {"kind": "A", "name": "b", "path": "c"}}}}
 
     with pytest.raises(Blocked, match=r"the value at c of A shop/b is not known yet"):
         kind().locate(resource(tree, cluster={"context": "x"}), ResolvedReferences())
 
 
-def test_a_kubeconfig_in_a_secret_is_needed() -> None:
+def test_a_kubeconfig_in_a_secret_is_a_dependency() -> None:
     key = {"valueFrom": {"secretKeyRef": {"name": "access", "key": "config"}}}
 
     assert kind().dependencies(resource(MAP, cluster={"kubeconfig": key})) == (

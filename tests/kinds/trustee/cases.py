@@ -35,7 +35,7 @@ def full(value: Any, name: str = "") -> Any:
 
 
 def same_places(told: tuple[Path, ...], expected: list[str], table: EditableFields) -> bool:
-    """Whether both name the same places: a field may be named by the object that it is in, an entry by its key."""
+    """Whether both are the same paths: a field may be named by its object, an entry by its key."""
     places = [Path.parse(text) for text in expected]
     return len(places) == len(told) and all(any(_is_at(one, place, table) for one in told) for place in places)
 

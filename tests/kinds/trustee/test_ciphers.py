@@ -1,4 +1,4 @@
-"""Cipher suites: every name that OpenSSL 3.0 knows, told by OpenSSL itself."""
+"""Cipher suites: every name of OpenSSL 3.0, from OpenSSL itself."""
 
 import shutil
 import subprocess
@@ -40,7 +40,7 @@ def test_a_name_of_openssl_stays(name: str) -> None:
         ("nonsense", "nonsense"),
     ],
 )
-def test_suites_that_are_switched_off_today_have_their_old_names(suite: str, name: str) -> None:
+def test_disabled_suites_have_their_old_names(suite: str, name: str) -> None:
     assert openssl_name(suite) == name
 
 
@@ -71,7 +71,7 @@ def test_upstream_is_right_for_82_of_them() -> None:
         ("TLS_DHE_RSA_WITH_AES_128_CCM_8", "DHE-RSA-AES128-CCM8", "DHE-RSA-AES128-CCM8"),
     ],
 )
-def test_both_spellings_can_be_had(suite: str, theirs: str, ours: str) -> None:
+def test_upstream_and_openssl_spellings(suite: str, theirs: str, ours: str) -> None:
     assert upstream_cipher_list([suite]) == theirs
     assert cipher_list([suite]) == ours
 

@@ -1,4 +1,4 @@
-"""The owner KbsConfig: what it is made of, its Deployment and Service, and how it stands."""
+"""The owner KbsConfig: its sources, its Deployment and Service, and its status."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound, ImmutableFieldChanged, ManifestInvalid, UserError
 from setpoint.kinds.trustee.kbs_config import KbsConfigOwner, KbsConfigStatus
-from tests.kinds.trustee.test_kbs_contents import live as live_deployment
+from tests.kinds.trustee.test_kbs_inputs import live as live_deployment
 from tests.kinds.trustee.test_kbs_workload import EVERYTHING
 from tests.kinds.trustee.trustee_objects import kbs_resource as resource
 
@@ -30,7 +30,7 @@ SPECS: tuple[dict[str, Any], ...] = (
 
 
 def there(**spec: Any) -> dict[ResourceRef, Resource]:
-    """Everything that the spec names."""
+    """All objects that the spec names."""
     refs = OWNER.sources(resource(**spec))
     return {
         ref: Resource({"kind": ref.kind, "metadata": {"name": ref.name, "namespace": ref.namespace, "uid": ref.name}})
@@ -43,11 +43,11 @@ def generated(found: Mapping[ResourceRef, Resource] | None = None, **spec: Any) 
 
 
 def again(live: Any, index: int, **spec: Any) -> ChildUpdate:
-    """What the next pass makes of one of both."""
+    """One of both children after the next pass."""
     return child_update(generated(**spec).children[index], live, None)
 
 
-# --- What it is made of -----------------------------------------------------------------------------------------------
+# --- Sources ----------------------------------------------------------------------------------------------------------
 
 
 def test_sources_are_the_config_maps_and_secrets_of_its_own_namespace() -> None:
@@ -59,7 +59,7 @@ def test_sources_are_the_config_maps_and_secrets_of_its_own_namespace() -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_all_that_it_makes_and_reads_is_said_beforehand(spec: dict[str, Any]) -> None:
+def test_all_kinds_of_children_and_sources_are_declared(spec: dict[str, Any]) -> None:
     OWNER.check(resource(**spec))
 
     assert {ref.kind for ref in OWNER.sources(resource(**spec))} == {one.kind for one in OWNER.reads}
@@ -85,7 +85,7 @@ def test_a_spec_that_no_pod_can_have_is_refused(spec: dict[str, Any], told: str)
 @pytest.mark.parametrize(
     "spec", [{"kbsConfigMapName": None}, {"kbsAuthSecretName": ""}, {"kbsDeploymentType": "MicroservicesDeployment"}]
 )
-def test_one_that_waits_for_its_names_is_taken_and_tells_what_it_lacks(spec: dict[str, Any]) -> None:
+def test_a_spec_without_required_names_is_accepted_and_reported(spec: dict[str, Any]) -> None:
     OWNER.check(resource(**spec))
 
     made = generated(**spec)
@@ -97,7 +97,7 @@ def test_one_that_waits_for_its_names_is_taken_and_tells_what_it_lacks(spec: dic
 
 @pytest.mark.laws
 @given(st.data(), st.sampled_from(SPECS))
-def test_nothing_is_made_until_everything_is_there(data: st.DataObject, spec: dict[str, Any]) -> None:
+def test_nothing_is_generated_until_every_input_exists(data: st.DataObject, spec: dict[str, Any]) -> None:
     whole = there(**spec)
     found = {ref: whole[ref] for ref in data.draw(st.sets(st.sampled_from(sorted(whole))))}
 
@@ -111,7 +111,7 @@ def test_nothing_is_made_until_everything_is_there(data: st.DataObject, spec: di
         assert all(ref.name in str(made.error) for ref in whole.keys() - found.keys())
 
 
-def test_without_the_image_that_lays_out_secrets_nothing_is_made() -> None:
+def test_nothing_is_generated_without_the_image_of_the_init_container() -> None:
     made = KbsConfigOwner({}).generate(resource(), there())
 
     assert made.children == ()
@@ -119,11 +119,11 @@ def test_without_the_image_that_lays_out_secrets_nothing_is_made() -> None:
     assert "OPERATOR_IMAGE_NAME environment variable must be set" in str(made.error)
 
 
-# --- What it makes ----------------------------------------------------------------------------------------------------
+# --- Children ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_the_deployment_and_the_service_have_the_names_that_others_know(spec: dict[str, Any]) -> None:
+def test_the_deployment_and_the_service_have_the_names_of_trustee_operator(spec: dict[str, Any]) -> None:
     made = generated(**spec)
 
     assert [one.key for one in made.children] == ["Deployment/trustee-deployment", "Service/kbs-service"]
@@ -135,13 +135,13 @@ def test_the_deployment_and_the_service_have_the_names_that_others_know(spec: di
     assert [one.object for one in made.children] == [one.object for one in generated(**spec).children]
 
 
-def test_a_second_one_in_the_namespace_finds_them_to_be_anothers() -> None:
+def test_a_second_kbs_config_in_the_namespace_does_not_take_over_the_children() -> None:
     second = {"metadata": {"name": "second", "namespace": "trust", "uid": "u3"}}
 
     assert {ownership(one.object, second) for one in generated().children} == {Ownership.OTHER_OWNER}
 
 
-def test_a_config_map_that_changes_rolls_the_pods() -> None:
+def test_a_changed_config_map_restarts_the_pods() -> None:
     ref = ResourceRef("", "ConfigMap", "trust", "settings")
     moved = {**there(), ref: Resource({"kind": "ConfigMap", "data": {"kbs-config.toml": "new"}})}
 
@@ -174,7 +174,7 @@ def test_an_idle_pass_writes_nothing(index: int) -> None:
     assert again(live, index).object is live
 
 
-def test_a_change_keeps_what_others_added_to_the_deployment() -> None:
+def test_a_change_keeps_fields_that_other_writers_added_to_the_deployment() -> None:
     made: Any = again(as_served(0), 0, KbsEnvVars={"A": "1"}, KbsDeploymentSpec={"replicas": 3}).object
 
     pod = made["spec"]["template"]["spec"]
@@ -222,7 +222,7 @@ def test_a_deployment_with_another_selector_is_an_error_and_no_write() -> None:
         again(live, 0)
 
 
-# --- How it stands ----------------------------------------------------------------------------------------------------
+# --- Status -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_a_deployment_with_another_selector_is_an_error_and_no_write() -> None:
         (None, "False", "DeploymentAbsent"),
     ],
 )
-def test_it_stands_as_its_deployment_does(live: Any, status: str, reason: str) -> None:
+def test_its_readiness_is_that_of_the_deployment(live: Any, status: str, reason: str) -> None:
     children = {} if live is None else {"Deployment/trustee-deployment": Resource(live)}
 
     found = OWNER.status_of(resource(), children)
@@ -245,18 +245,18 @@ def test_it_stands_as_its_deployment_does(live: Any, status: str, reason: str) -
     assert bool(found.ready.message)
 
 
-def test_ready_is_told_in_the_words_that_others_know() -> None:
+def test_the_ready_message_is_that_of_trustee_operator() -> None:
     found = OWNER.status_of(resource(), {"Deployment/trustee-deployment": Resource(live_deployment())})
 
     assert found.ready.message == "Trustee deployment is ready"
 
 
-def test_it_is_held_until_the_deployment_is_gone() -> None:
+def test_the_finalizer_is_kept_until_the_deployment_is_gone() -> None:
     assert OWNER.finalizer == "kbsconfig.confidentialcontainers.org/finalizer"
     assert OWNER.deleted_first(resource()) == (ResourceRef("apps", "Deployment", "trust", "trustee-deployment"),)
 
 
-def test_its_status_says_whether_it_is_ready_from_the_first_moment() -> None:
+def test_the_status_has_is_ready_from_the_first_step() -> None:
     assert OWNER.minimum_outputs == {"isReady": False}
     assert OWNER.definition.outputs is KbsConfigStatus
     assert OWNER.definition.required == ("isReady",)

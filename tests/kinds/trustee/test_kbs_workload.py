@@ -40,7 +40,7 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def test_volumes_come_in_their_order() -> None:
+def test_volumes_have_a_fixed_order() -> None:
     assert [one["name"] for one in pod(**EVERYTHING)["volumes"]] == [
         "kbs-config",
         "base-storage-dir",
@@ -65,7 +65,7 @@ def test_volumes_come_in_their_order() -> None:
     ]
 
 
-def test_what_is_not_named_is_not_mounted() -> None:
+def test_objects_that_the_spec_does_not_name_are_not_mounted() -> None:
     assert [one["name"] for one in pod()["volumes"]] == [
         "kbs-config",
         "base-storage-dir",
@@ -77,7 +77,7 @@ def test_what_is_not_named_is_not_mounted() -> None:
     ]
 
 
-def test_everything_is_mounted_where_it_is_looked_for() -> None:
+def test_the_mount_paths_are_those_of_the_server() -> None:
     (broker,) = pod(**EVERYTHING)["containers"]
 
     assert mounts(broker) == {
@@ -108,7 +108,7 @@ def test_everything_is_mounted_where_it_is_looked_for() -> None:
     ]
 
 
-def test_secrets_for_clients_are_seen_by_the_first_container_alone() -> None:
+def test_secrets_for_clients_are_mounted_in_the_init_container_only() -> None:
     (first,) = pod(**EVERYTHING)["initContainers"]
     (broker,) = pod(**EVERYTHING)["containers"]
 
@@ -123,13 +123,13 @@ def test_secrets_for_clients_are_seen_by_the_first_container_alone() -> None:
     assert first["securityContext"]["runAsNonRoot"] is True
 
 
-def test_half_a_pair_is_none() -> None:
+def test_a_key_without_a_certificate_is_not_mounted() -> None:
     names = [one["name"] for one in pod(kbsHttpsKeySecretName="hk", kbsAttestationCertSecretName="tc")["volumes"]]
 
     assert not {"https-key", "https-cert", "attestation-key", "attestation-cert"} & set(names)
 
 
-def test_the_broker_is_asked_over_https_once_it_has_both_halves() -> None:
+def test_probes_use_https_with_a_key_and_a_certificate() -> None:
     (plain,), (secure,) = pod()["containers"], pod(**EVERYTHING)["containers"]
 
     assert plain["readinessProbe"] == {
@@ -143,7 +143,7 @@ def test_the_broker_is_asked_over_https_once_it_has_both_halves() -> None:
     assert {secure[probe]["httpGet"]["scheme"] for probe in ("readinessProbe", "livenessProbe")} == {"HTTPS"}
 
 
-def test_the_broker_is_started_confined() -> None:
+def test_the_container_is_restricted() -> None:
     (broker,) = pod()["containers"]
 
     assert broker["command"] == ["/usr/local/bin/kbs", "--config-file", "/etc/kbs-config/kbs-config.toml"]
@@ -162,7 +162,7 @@ def test_the_environment_is_sorted(env: dict[str, str]) -> None:
     assert broker["env"] == [{"name": "A", "value": ""}, {"name": "B", "value": "2"}]
 
 
-def test_microservices_are_three_containers_with_settings_of_their_own() -> None:
+def test_microservices_are_three_containers_with_their_own_settings() -> None:
     three = pod(kbsDeploymentType="MicroservicesDeployment", kbsAsConfigMapName="a", kbsRvpsConfigMapName="r")
 
     assert [(one["name"], one["image"], one["ports"][0]["containerPort"]) for one in three["containers"]] == [
@@ -191,12 +191,12 @@ def test_microservices_are_three_containers_with_settings_of_their_own() -> None
         ),
     ],
 )
-def test_a_pod_that_no_cluster_would_take_is_refused(spec: dict[str, Any], problem: str) -> None:
+def test_an_invalid_pod_is_refused(spec: dict[str, Any], problem: str) -> None:
     with pytest.raises(ManifestInvalid, match=problem):
         built(**spec)
 
 
-def test_a_secret_whose_name_no_volume_may_have_is_mounted_all_the_same() -> None:
+def test_a_secret_with_a_name_that_is_invalid_for_a_volume_is_mounted() -> None:
     (first,) = pod(kbsSecretResources=["my.secret"])["initContainers"]
     volume = next(
         one
@@ -215,7 +215,7 @@ def test_one_pod_by_default(said: Any, replicas: int) -> None:
     assert built(KbsDeploymentSpec=said)["spec"]["replicas"] == replicas
 
 
-def test_the_deployment_is_owned_and_rolls_by_its_trace() -> None:
+def test_the_deployment_is_owned_and_has_the_input_digest() -> None:
     found = built()
 
     assert (found["metadata"]["name"], found["metadata"]["namespace"]) == ("trustee-deployment", "trust")
@@ -229,7 +229,7 @@ def test_the_deployment_is_owned_and_rolls_by_its_trace() -> None:
 
 
 @pytest.mark.parametrize(("said", "type_"), [(None, "ClusterIP"), ("", "ClusterIP"), ("NodePort", "NodePort")])
-def test_the_service_is_of_the_type_that_was_asked_for(said: str | None, type_: str) -> None:
+def test_the_service_has_the_declared_type(said: str | None, type_: str) -> None:
     found: Any = service(*kbs_config(kbsServiceType=said))
 
     assert found["metadata"]["name"] == "kbs-service"
@@ -240,7 +240,7 @@ def test_the_service_is_of_the_type_that_was_asked_for(said: str | None, type_: 
     }
 
 
-def test_a_live_deployment_with_the_servers_defaults_is_as_wanted() -> None:
+def test_defaults_of_the_server_are_no_difference() -> None:
     live = built(**EVERYTHING)
     live["spec"]["template"]["spec"]["dnsPolicy"] = "ClusterFirst"
     live["spec"]["template"]["spec"]["containers"][0]["terminationMessagePath"] = "/dev/termination-log"

@@ -1,4 +1,4 @@
-"""TLS settings carried over line by line, with trustee-operator's habits."""
+"""TLS settings merged line by line, with trustee-operator's rules."""
 
 import pytest
 
@@ -21,7 +21,7 @@ NEW = f"[http_server]\nworker_count = 4\n\n{BLOCK}[admin]\n"
         ("", False),
     ],
 )
-def test_a_setting_is_known_by_how_it_starts(line: str, answer: bool) -> None:
+def test_a_setting_is_recognised_by_its_start(line: str, answer: bool) -> None:
     assert is_tls_line(line) is answer
 
 
@@ -35,7 +35,7 @@ def test_a_section_may_be_the_last() -> None:
     assert merge_tls_lines("[http_server]\nworker_count = 8", NEW) == f"[http_server]\nworker_count = 8\n{BLOCK}"
 
 
-def test_a_key_without_spaces_is_not_seen() -> None:
+def test_a_key_without_spaces_is_not_recognised() -> None:
     assert merge_tls_lines('[http_server]\ntls_profile="old"\n', NEW) == f'[http_server]\ntls_profile="old"\n{BLOCK}'
 
 
@@ -56,11 +56,11 @@ def test_only_the_first_section_of_that_name_gets_the_settings() -> None:
     assert merge_tls_lines(twice, NEW) == f"[http_server]\n{BLOCK}[admin]\n[http_server]\na = 1\n"
 
 
-def test_a_header_that_comes_again_right_away_begins_no_other_section() -> None:
+def test_a_header_that_is_repeated_at_once_starts_no_section() -> None:
     twice = "[http_server]\na = 1\n[http_server]\n[admin]\n"
 
     assert merge_tls_lines(twice, NEW) == f"[http_server]\na = 1\n[http_server]\n{BLOCK}[admin]\n"
 
 
-def test_nothing_said_is_the_intermediate_profile() -> None:
+def test_the_default_is_the_intermediate_profile() -> None:
     assert tls_settings(read_tls_config(None)).values == {"tls_profile": "intermediate"}

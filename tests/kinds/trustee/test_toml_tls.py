@@ -1,4 +1,4 @@
-"""TLS settings in a file that people edit."""
+"""TLS settings in a file that users edit."""
 
 import tomllib
 
@@ -15,7 +15,7 @@ CUSTOM = kbs_toml(ProfileType.RESTRICTED, TlsSettings("custom", "1.2", "1.3", "A
 PERMISSIVE = kbs_toml(ProfileType.PERMISSIVE, TlsSettings("intermediate"))
 
 
-def test_a_key_without_spaces_is_seen_and_keeps_its_place_and_comment() -> None:
+def test_a_key_without_spaces_is_recognised_and_keeps_its_position_and_comment() -> None:
     text = "[http_server]\n\"tls_profile\"='old'  # mine\nworker_count = 8\n\n[admin]\nx = 1\n"
 
     assert with_tls(text, INTERMEDIATE) == (
@@ -23,7 +23,7 @@ def test_a_key_without_spaces_is_seen_and_keeps_its_place_and_comment() -> None:
     )
 
 
-def test_a_removed_setting_comes_back_at_the_end_of_its_table() -> None:
+def test_a_removed_setting_is_added_at_the_end_of_its_table() -> None:
     text = "[http_server] # the server\nworker_count = 8\n\n\n[admin]\nx = 1\n"
 
     assert with_tls(text, INTERMEDIATE) == (
@@ -33,11 +33,11 @@ def test_a_removed_setting_comes_back_at_the_end_of_its_table() -> None:
     )
 
 
-def test_settings_of_a_profile_that_is_left_go_and_the_comment_follows() -> None:
+def test_settings_of_the_former_profile_are_removed_and_the_comment_is_updated() -> None:
     assert with_tls(CUSTOM, INTERMEDIATE) == INTERMEDIATE
 
 
-def test_settings_of_a_profile_that_is_entered_come() -> None:
+def test_settings_of_the_new_profile_are_added() -> None:
     assert with_tls(INTERMEDIATE, CUSTOM) == CUSTOM
 
 
@@ -49,7 +49,7 @@ def test_a_file_without_the_table_gets_it() -> None:
 
 
 @pytest.mark.parametrize("empty", ["", " \n\n"])
-def test_an_emptied_file_is_made_anew(empty: str) -> None:
+def test_an_emptied_file_is_generated_again(empty: str) -> None:
     assert with_tls(empty, INTERMEDIATE) == INTERMEDIATE
 
 
@@ -67,7 +67,7 @@ def test_a_last_line_without_an_end_gets_one() -> None:
     assert made.startswith("[http_server]\nworker_count = 8\n\n# TLS configuration")
 
 
-def test_windows_lines_stay_so() -> None:
+def test_windows_line_endings_are_kept() -> None:
     made = with_tls("[http_server]\r\nworker_count = 8\r\n", INTERMEDIATE)
 
     assert made.endswith(
@@ -75,7 +75,7 @@ def test_windows_lines_stay_so() -> None:
     )
 
 
-def test_what_only_looks_like_a_setting_is_left_alone() -> None:
+def test_text_that_resembles_a_setting_is_not_changed() -> None:
     text = (
         '[http_server]\nsockets = [\n  "a", # [admin]\n]\nnote = """\n[admin]\ntls_profile = "no"\n"""\n'
         'tls_profile = "old"\n\n[plugins.http_server]\ntls_profile = "no"\n'
@@ -86,7 +86,7 @@ def test_what_only_looks_like_a_setting_is_left_alone() -> None:
     assert made == text.replace('tls_profile = "old"', 'tls_profile = "intermediate"')
 
 
-def test_a_second_comment_of_ours_goes() -> None:
+def test_a_second_generated_comment_is_removed() -> None:
     comment = "# TLS configuration - Mozilla old profile\n"
 
     made = with_tls(f'[http_server]\n{comment}{comment}tls_profile = "old"\n', INTERMEDIATE)
@@ -94,7 +94,7 @@ def test_a_second_comment_of_ours_goes() -> None:
     assert made == ('[http_server]\n# TLS configuration - Mozilla intermediate profile\ntls_profile = "intermediate"\n')
 
 
-def test_nothing_generated_changes_nothing() -> None:
+def test_without_generated_settings_nothing_changes() -> None:
     assert with_tls(INTERMEDIATE, PERMISSIVE) == INTERMEDIATE
 
 
@@ -106,12 +106,12 @@ def test_nothing_generated_changes_nothing() -> None:
         ("a = 1\na = 2\n", "it is not TOML"),
     ],
 )
-def test_what_cannot_be_edited_safely_is_left_as_it_is_and_told(text: str, problem: str) -> None:
+def test_a_file_that_cannot_be_edited_safely_is_unchanged_and_reported(text: str, problem: str) -> None:
     assert with_tls(text, INTERMEDIATE) == text
     assert problem in (toml_problem(text) or "")
 
 
-def test_a_good_file_has_no_problem() -> None:
+def test_a_valid_file_has_no_problem() -> None:
     assert toml_problem(INTERMEDIATE) is None
 
 
@@ -150,7 +150,7 @@ def test_statements_are_the_whole_text(text: str) -> None:
 
 @pytest.mark.laws
 @given(files, generated)
-def test_an_edit_is_done_once_and_changes_nothing_else(text: str, new: str) -> None:
+def test_an_edit_is_idempotent_and_changes_nothing_else(text: str, new: str) -> None:
     made = with_tls(text, new)
 
     assert with_tls(made, new) == made
@@ -165,7 +165,7 @@ def test_an_edit_is_done_once_and_changes_nothing_else(text: str, new: str) -> N
 
 @pytest.mark.laws
 @given(files, generated)
-def test_upstreams_way_is_done_once_too(text: str, new: str) -> None:
+def test_the_line_merge_is_idempotent(text: str, new: str) -> None:
     made = merge_tls_lines(text, new)
 
     assert merge_tls_lines(made, new) == made

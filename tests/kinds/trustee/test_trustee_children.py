@@ -1,4 +1,4 @@
-"""What a TrusteeConfig makes."""
+"""The children of a TrusteeConfig."""
 
 import tomllib
 from typing import Any
@@ -29,7 +29,7 @@ def settings(**spec: Any) -> dict[str, Any]:
     return tomllib.loads(data("ConfigMap/tc-kbs-config", **spec)["kbs-config.toml"])
 
 
-def test_objects_come_in_the_order_in_which_they_are_needed() -> None:
+def test_children_are_in_the_order_in_which_they_are_needed() -> None:
     assert list(made(**HTTPS, **TOKEN)) == [
         "ConfigMap/tc-kbs-config",
         "Secret/tc-auth-secret",
@@ -46,7 +46,7 @@ def test_objects_come_in_the_order_in_which_they_are_needed() -> None:
     ]
 
 
-def test_ibm_se_has_a_claim_in_the_place_of_policies() -> None:
+def test_ibm_se_has_a_claim_instead_of_policies() -> None:
     assert list(made(**IBM))[5:] == ["PersistentVolumeClaim/tc-ibmse-certstore-pvc", "KbsConfig/tc-kbs-config"]
     assert made(**IBM)["PersistentVolumeClaim/tc-ibmse-certstore-pvc"].object["spec"] == {
         "accessModes": ["ReadOnlyMany"],
@@ -99,7 +99,7 @@ def test_keys_are_generated_when_the_secret_is_created() -> None:
     assert (auth.filled_on_create, auth.update_policy) == (KEY_PAIR, ChildUpdatePolicy.CREATE_ONLY)
 
 
-def test_certificates_are_copied_half_by_half() -> None:
+def test_key_and_certificate_are_copied_into_two_secrets() -> None:
     both = {**HTTPS, **TOKEN}
 
     assert data("Secret/tc-https-key-secret", **both) == {"privateKey": "a2V5"}
@@ -109,7 +109,7 @@ def test_certificates_are_copied_half_by_half() -> None:
     assert made(**both)["Secret/tc-https-key-secret"].update_policy is ChildUpdatePolicy.OVERWRITE
 
 
-def test_a_permissive_kbs_config_is_this_one() -> None:
+def test_the_permissive_kbs_config() -> None:
     assert kbs() == {
         "kbsDeploymentType": "AllInOneDeployment",
         "KbsDeploymentSpec": {"replicas": 1},
@@ -124,7 +124,7 @@ def test_a_permissive_kbs_config_is_this_one() -> None:
     }
 
 
-def test_each_wish_adds_its_names() -> None:
+def test_each_setting_adds_its_names() -> None:
     plain = kbs(**RESTRICTED)
     wishes = {**HTTPS, **TOKEN, "kbsServiceType": "NodePort"}
 
@@ -141,7 +141,7 @@ def test_each_wish_adds_its_names() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, RESTRICTED, {**HTTPS, **TOKEN}, IBM, {"httpsSpec": None, "tlsConfig": None}])
-def test_the_kbs_config_is_one_that_its_own_kind_takes(spec: dict[str, Any]) -> None:
+def test_the_generated_kbs_config_is_valid(spec: dict[str, Any]) -> None:
     msgspec.convert(kbs(**spec), KbsConfigSpec)
 
 
@@ -158,7 +158,7 @@ def test_permissive_settings_serve_anyone_without_tls() -> None:
     assert found["admin"] == {"authorization_mode": "DenyAll"}
 
 
-def test_restricted_settings_want_certificates() -> None:
+def test_restricted_settings_require_certificates() -> None:
     found = settings(**RESTRICTED, tlsConfig={"profile": "custom", "ciphers": ["TLS_DHE_RSA_WITH_AES_128_CBC_SHA"]})
     broker = found["attestation_service"]["attestation_token_broker"]
 
@@ -175,7 +175,7 @@ def test_restricted_settings_want_certificates() -> None:
     }
 
 
-def test_both_store_and_verify_alike() -> None:
+def test_both_profiles_store_and_verify_in_the_same_way() -> None:
     for found in (settings(), settings(**RESTRICTED)):
         service = found["attestation_service"]
         assert (service["type"], service["timeout"]) == ("coco_as_builtin", 5)
@@ -212,5 +212,5 @@ def test_attestation_policies_do_not_depend_on_the_profile() -> None:
 
 
 @pytest.mark.parametrize("spec", [{}, RESTRICTED, {**HTTPS, **TOKEN, **IBM}])
-def test_the_same_wishes_make_the_same_objects(spec: dict[str, Any]) -> None:
+def test_generation_is_deterministic(spec: dict[str, Any]) -> None:
     assert [child.object for child in made(**spec).values()] == [child.object for child in made(**spec).values()]

@@ -1,4 +1,4 @@
-"""Generated objects that people edit, over several passes of their TrusteeConfig."""
+"""Generated objects that users edit, over several passes of their TrusteeConfig."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ RESTRICTED = {"profileType": "Restricted"}
 
 
 class Cluster:
-    """The children as they are, and what their owner remembers."""
+    """The live children, and the last generated values in the status of their owner."""
 
     def __init__(self, **spec: Any) -> None:
         self.live: dict[str, Any] = {key: child.object for key, child in made(**spec).items()}
@@ -36,7 +36,7 @@ class Cluster:
         return str(text)
 
     def reconcile(self, **spec: Any) -> set[str]:
-        """One pass: what it wrote."""
+        """One pass; the children that it wrote."""
         written, self.fates = set(), {}
         for key, child in made(**spec).items():
             renewal = child_update(child, self.live[key], read_last_generated(self.memory, child))
@@ -65,7 +65,7 @@ def test_a_profile_switch_changes_unedited_contents() -> None:
     assert cluster.fates == {}
 
 
-def test_and_switches_back() -> None:
+def test_a_profile_switch_can_be_undone() -> None:
     cluster, fresh = Cluster(), Cluster()
     cluster.reconcile(**RESTRICTED)
     cluster.reconcile()
@@ -108,7 +108,7 @@ def test_an_edited_tls_setting_is_reverted() -> None:
     assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].tls.tls_profile': Resolution.REVERTED}
 
 
-def test_a_file_that_is_no_toml_is_left_with_its_author() -> None:
+def test_a_file_that_is_no_toml_is_not_changed() -> None:
     cluster = Cluster(**RESTRICTED)
     cluster.edit(SETTINGS, "worker_count = 4", "worker_count = ")
 
@@ -118,7 +118,7 @@ def test_a_file_that_is_no_toml_is_left_with_its_author() -> None:
     assert cluster.reconcile(**RESTRICTED) == set()
 
 
-def test_an_emptied_file_is_made_anew() -> None:
+def test_an_emptied_file_is_generated_again() -> None:
     cluster = Cluster(**RESTRICTED)
     before = cluster.text(SETTINGS)
     cluster.live[SETTINGS] = {**cluster.live[SETTINGS], "data": {"kbs-config.toml": ""}}
@@ -145,7 +145,7 @@ def test_blank_lines_are_no_edit() -> None:
     assert cluster.fates == {}
 
 
-def test_a_childs_fields_are_kept_by_entry() -> None:
+def test_edits_of_a_child_are_kept_by_entry() -> None:
     cluster = Cluster()
     spec = cluster.live[KBS]["spec"]
     cluster.live[KBS] = {**cluster.live[KBS], "spec": {**spec, "kbsSecretResources": ["attestation-status", "mine"]}}
@@ -179,7 +179,7 @@ WISHES: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.laws
 @given(st.lists(st.sampled_from(EDITS) | st.sampled_from(WISHES), max_size=6))
-def test_whatever_happens_a_second_pass_writes_nothing(history: list[Any]) -> None:
+def test_a_second_pass_writes_nothing_after_any_history(history: list[Any]) -> None:
     cluster, wishes = Cluster(), WISHES[0]
     for event in history:
         if isinstance(event, dict):

@@ -1,4 +1,4 @@
-"""What is generated, on a real API server: it takes all of it, and what it adds is no difference."""
+"""Generated objects on a real API server: it accepts all of them, and its defaults are no drift."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ WISHES = {
 
 
 def created(server: Access, namespace: str, wanted: Any) -> Any:
-    """The object as the server has it: without its owner, who is not there, or it would be collected."""
+    """The object as the server stores it: without its owner, which does not exist, or it would be garbage collected."""
     metadata = {**wanted["metadata"], "namespace": namespace, "ownerReferences": []}
     answer = server.call("POST", FOLDERS[wanted["kind"]].format(namespace), {**wanted, "metadata": metadata})
     assert answer.status == 201, answer.body
@@ -41,7 +41,7 @@ def created(server: Access, namespace: str, wanted: Any) -> Any:
 
 
 @pytest.mark.parametrize("spec", [{}, EVERYTHING, MICROSERVICES], ids=["plain", "everything", "microservices"])
-def test_a_server_takes_the_workload_and_adds_nothing_that_counts(
+def test_a_server_accepts_the_workload_and_its_defaults_are_no_drift(
     api_server: Access, namespace: str, spec: dict[str, Any]
 ) -> None:
     for wanted in (deployment(*kbs_config(**spec), IMAGES, "settings:1"), service(*kbs_config(**spec))):
@@ -51,7 +51,7 @@ def test_a_server_takes_the_workload_and_adds_nothing_that_counts(
 
 
 def written(server: Access, namespace: str, spec: Any, live: dict[str, Any]) -> dict[str, Any]:
-    """Both objects after one pass over what is `live`, by kind; what needs no write is the very same."""
+    """Both objects after one pass over the `live` ones, by kind; an object without a write is returned unchanged."""
     after = {}
     for child in workload(*kbs_config(**spec), IMAGES, "settings:1"):
         made: Any = child_update(child, live[child.key], None).object
@@ -80,7 +80,7 @@ LIMITS = {"limits": {"cpu": "1"}}
 DEPLOYMENT, SERVICE = "Deployment/trustee-deployment", "Service/kbs-service"
 
 
-def test_a_server_takes_every_change_and_keeps_what_is_not_ours(api_server: Access, namespace: str) -> None:
+def test_a_server_accepts_every_change_and_keeps_fields_of_other_writers(api_server: Access, namespace: str) -> None:
     children = workload(*kbs_config(), IMAGES, "settings:1")
     live = {child.key: created(api_server, namespace, child.object) for child in children}
     place = f"{FOLDERS['Deployment'].format(namespace)}/trustee-deployment"
@@ -102,7 +102,7 @@ def test_a_server_takes_every_change_and_keeps_what_is_not_ours(api_server: Acce
 
 
 @pytest.mark.parametrize("spec", [{}, WISHES, {"ibmSE": {"pvName": "certificates"}}], ids=["plain", "tls", "ibm"])
-def test_a_server_takes_every_child_and_nothing_is_left_to_write(
+def test_a_server_accepts_every_child_and_nothing_is_left_to_write(
     api_server: Access, namespace: str, spec: dict[str, Any]
 ) -> None:
     children = [child for child in made(**spec).values() if not child.key.startswith("KbsConfig")]

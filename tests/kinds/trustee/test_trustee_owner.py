@@ -1,4 +1,4 @@
-"""The owner TrusteeConfig: what it asks for, what it makes of it, and how it stands."""
+"""The owner TrusteeConfig: its sources, its children, and its key pair."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -59,11 +59,11 @@ def child(key: str, **spec: Any) -> Child:
     return next(one for one in generated(**spec).children if one.key == key)
 
 
-# --- What it asks for -------------------------------------------------------------------------------------------------
+# --- Spec and sources -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", WISHES)
-def test_a_spec_that_a_trustee_can_have_is_taken(spec: dict[str, Any]) -> None:
+def test_a_valid_spec_is_accepted(spec: dict[str, Any]) -> None:
     OWNER.check(trustee_config(**spec))
 
     assert OWNER.dependencies(trustee_config(**spec)) == ()
@@ -88,7 +88,7 @@ def test_an_invalid_spec_is_refused_by_every_verb(spec: dict[str, Any], told: st
             look(resource)
 
 
-def test_sources_are_what_the_spec_names_and_the_volume_is_the_clusters() -> None:
+def test_sources_are_the_secrets_of_the_spec_and_the_cluster_scoped_volume() -> None:
     everything = {**WITH_HTTPS, **WITH_TOKEN, **WITH_IBM}
 
     assert OWNER.sources(trustee_config()) == ()
@@ -96,14 +96,14 @@ def test_sources_are_what_the_spec_names_and_the_volume_is_the_clusters() -> Non
     assert (SERVER.namespace, PV.namespace) == ("trust", "")
 
 
-def test_one_secret_may_serve_both_ways() -> None:
+def test_one_secret_may_be_used_for_https_and_tokens() -> None:
     same = {"httpsSpec": {"tlsSecretName": "token"}, **WITH_TOKEN}
 
     assert OWNER.sources(trustee_config(**same)) == (TOKENS,)
     assert generated(**same).error is None
 
 
-def test_all_that_it_makes_and_reads_is_said_beforehand() -> None:
+def test_all_kinds_of_children_and_sources_are_declared() -> None:
     makes = {(one.group, one.kind) for one in OWNER.makes}
     reads = {(one.group, one.kind) for one in OWNER.reads}
 
@@ -113,11 +113,11 @@ def test_all_that_it_makes_and_reads_is_said_beforehand() -> None:
     assert [one.kind for one in OWNER.reads if not one.is_namespaced] == ["PersistentVolume"]
 
 
-def test_nothing_holds_it() -> None:
+def test_a_trustee_config_has_no_finalizer() -> None:
     assert (OWNER.finalizer, OWNER.minimum_outputs) == ("", {})
 
 
-def test_a_name_has_to_fit_into_a_label() -> None:
+def test_a_name_that_is_too_long_for_a_label_is_refused() -> None:
     document = trustee_config().document
     long = Resource({**document, "metadata": {"namespace": "n", "name": "t" * 64}})
 
@@ -126,11 +126,11 @@ def test_a_name_has_to_fit_into_a_label() -> None:
     OWNER.check(Resource({**document, "metadata": {"namespace": "n", "name": "t" * 63}}))
 
 
-# --- What it makes ----------------------------------------------------------------------------------------------------
+# --- Children ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", WISHES)
-def test_every_wish_is_made_whole_with_the_kbs_config_last(spec: dict[str, Any]) -> None:
+def test_every_spec_generates_all_children_with_the_kbs_config_last(spec: dict[str, Any]) -> None:
     made = generated(**spec)
 
     assert made.error is None
@@ -143,7 +143,7 @@ def test_every_wish_is_made_whole_with_the_kbs_config_last(spec: dict[str, Any])
 
 
 @pytest.mark.parametrize("spec", WISHES)
-def test_the_kbs_config_names_nothing_that_is_not_made(spec: dict[str, Any]) -> None:
+def test_the_kbs_config_names_only_generated_objects(spec: dict[str, Any]) -> None:
     names = {key.partition("/")[2] for key in keys(generated(**spec))}
     kbs: Any = child(KBS, **spec).object["spec"]
 
@@ -153,7 +153,7 @@ def test_the_kbs_config_names_nothing_that_is_not_made(spec: dict[str, Any]) -> 
     assert kbs.get("ibmSEConfigSpec", {}).get("certStorePvc", "attestation-status") in names
 
 
-def test_a_restricted_one_without_certificates_is_made_and_warned_of() -> None:
+def test_a_restricted_spec_without_certificates_is_generated_with_warnings() -> None:
     made = generated(profileType="Restricted")
 
     assert keys(made)[-1] == KBS
@@ -188,7 +188,7 @@ HALF_A_PAIR = Resource(certificates("token", "x", ""))
         ({PV: None, SERVER: None, TOKENS: None}, BEFORE_THE_CLAIM, DependencyNotFound, "PersistentVolume"),
     ],
 )
-def test_what_is_missing_stops_it_there_and_the_rest_is_made(
+def test_a_missing_source_stops_the_generation_after_the_earlier_children(
     found: dict[ResourceRef, Resource | None], made: list[str], error: type[Exception], told: str
 ) -> None:
     there = {ref: one for ref, one in {**FOUND, **found}.items() if one is not None}
@@ -200,7 +200,7 @@ def test_what_is_missing_stops_it_there_and_the_rest_is_made(
     assert told in str(result.error)
 
 
-def test_a_claim_of_ours_on_the_right_volume_is_no_trouble() -> None:
+def test_a_claim_that_is_bound_to_the_declared_volume_is_accepted() -> None:
     ours = Resource(child(f"PersistentVolumeClaim/{CLAIM.name}", **WITH_IBM).object)
 
     assert generated({**FOUND, CLAIM: ours}, **WITH_IBM).error is None
@@ -208,7 +208,7 @@ def test_a_claim_of_ours_on_the_right_volume_is_no_trouble() -> None:
 
 @pytest.mark.laws
 @given(st.sampled_from(WISHES), st.sets(st.sampled_from(sorted(FOUND))))
-def test_whatever_is_there_a_kbs_config_is_made_only_when_all_is(spec: dict[str, Any], there: set[ResourceRef]) -> None:
+def test_a_kbs_config_is_generated_only_when_every_source_exists(spec: dict[str, Any], there: set[ResourceRef]) -> None:
     found = {ref: FOUND[ref] for ref in there}
     resource = trustee_config(**spec)
 

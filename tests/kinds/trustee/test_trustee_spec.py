@@ -43,7 +43,7 @@ def test_names_are_those_of_the_api_capitals_included() -> None:
     assert {"KbsEnvVars", "KbsDeploymentSpec"} < {one.name for one in msgspec.structs.fields(KbsConfigSpec)}
 
 
-def test_a_cluster_checks_what_upstreams_definition_checks() -> None:
+def test_the_crd_checks_what_the_upstream_crd_checks() -> None:
     schema: Any = schema_of(TrusteeConfigSpec, field_docs)["properties"]
     tls = schema["tlsConfig"]
 
@@ -61,7 +61,7 @@ def test_a_cluster_checks_what_upstreams_definition_checks() -> None:
     assert all(one["description"] for one in (*schema.values(), *kinds.values()))
 
 
-def test_what_is_left_out_or_null_is_nothing() -> None:
+def test_left_out_and_null_are_equal() -> None:
     empty = spec(httpsSpec=None, attestationTokenVerificationSpec={}, profileType=None)
 
     assert (empty.https_secret, empty.token_secret, empty.profile) == ("", "", ProfileType.PERMISSIVE)
@@ -79,12 +79,12 @@ def test_a_contradiction_is_refused() -> None:
 @pytest.mark.parametrize(
     "tls", [{"profile": "new"}, {"minVersion": "1.4"}, {"maxVersion": "2.0"}, {"minVersion": "1.x"}, {"other": 1}]
 )
-def test_a_tls_config_that_no_cluster_takes_is_refused(tls: dict[str, Any]) -> None:
+def test_an_invalid_tls_config_is_refused(tls: dict[str, Any]) -> None:
     with pytest.raises(ManifestInvalid, match=r"spec\.tlsConfig: "):
         read_tls_config(tls)
 
 
-def test_only_a_custom_profile_says_more_than_its_name() -> None:
+def test_only_a_custom_profile_has_further_settings() -> None:
     more = {"minVersion": "1.2", "ciphers": ["TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"], "groups": ["x25519", "P-256"]}
 
     modern = tls_settings(read_tls_config({"profile": "modern", **more}))
@@ -104,7 +104,7 @@ def secret(**fields: Any) -> dict[str, Any]:
     return {"type": "kubernetes.io/tls", "data": {"tls.key": "a", "tls.crt": "b"}, **fields}
 
 
-def test_a_pair_is_taken_from_its_secret() -> None:
+def test_a_key_and_certificate_are_read_from_their_secret() -> None:
     assert tls_pair("HTTPS", "s", secret()) == TlsPair("a", "b")
 
 
@@ -117,12 +117,12 @@ def test_a_pair_is_taken_from_its_secret() -> None:
         (secret(data={"tls.key": "a"}), DependencyInvalid, "tls.crt not found in TLS secret s"),
     ],
 )
-def test_a_secret_that_is_no_pair_is_an_error_that_says_so(found: Any, error: type[Exception], told: str) -> None:
+def test_a_secret_without_a_key_and_certificate_is_an_error(found: Any, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         tls_pair("HTTPS", "s", found)
 
 
-def test_a_volume_has_to_be_there_and_its_claim_on_it() -> None:
+def test_the_volume_has_to_exist_and_its_claim_has_to_be_bound_to_it() -> None:
     claim: dict[str, Any] = {"metadata": {"name": "c"}, "spec": {"volumeName": "other"}}
 
     check_volume("pv", {}, None)
@@ -133,7 +133,7 @@ def test_a_volume_has_to_be_there_and_its_claim_on_it() -> None:
         check_volume("pv", {}, claim)
 
 
-def test_a_restricted_trustee_without_certificates_is_told_before_it_fails_to_start() -> None:
+def test_a_restricted_spec_without_certificates_has_warnings() -> None:
     half = spec(profileType="Restricted", httpsSpec={"tlsSecretName": "s"})
 
     assert missing_field_warnings(spec()) == ()
@@ -143,7 +143,7 @@ def test_a_restricted_trustee_without_certificates_is_told_before_it_fails_to_st
     )
 
 
-def test_the_status_follows_the_childs() -> None:
+def test_the_status_follows_that_of_the_child() -> None:
     properties: Any = schema_of(TrusteeConfigStatus, field_docs)["properties"]
     ref = KbsConfigRef("confidentialcontainers.org/v1alpha1", "KbsConfig", "tc-kbs-config", "trust")
 
@@ -157,5 +157,5 @@ def test_the_status_follows_the_childs() -> None:
 
 
 @pytest.mark.parametrize(("status", "answer"), [({"isReady": True}, True), ({"isReady": "yes"}, False), ({}, False)])
-def test_a_child_is_ready_when_it_says_so(status: dict[str, Any], answer: bool) -> None:
+def test_a_child_is_ready_when_its_status_says_so(status: dict[str, Any], answer: bool) -> None:
     assert is_kbs_config_ready({"status": status}) is answer

@@ -42,7 +42,7 @@ def made(**spec: Any) -> dict[str, Child]:
 
 
 def kbs_config(**spec: Any) -> tuple[Resource, KbsConfigSpec]:
-    """A KbsConfig named `kc` with this spec, and what it needs at least; and its spec, typed."""
+    """A KbsConfig named `kc` with this spec and the required names; and its spec, typed."""
     resource = kbs_resource(**spec)
     return resource, msgspec.convert(resource.spec, KbsConfigSpec)
 

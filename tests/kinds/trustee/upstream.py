@@ -139,7 +139,7 @@ def _is_known(exchange: str, cipher: str) -> bool:
 
 
 def read_tls_config(tree: "dict[str, Json] | None") -> TlsConfig | None:
-    """A `tlsConfig` as a cluster would take it, an empty text being none; ManifestInvalid says what is wrong."""
+    """A `tlsConfig` as a cluster decodes it: empty text is left out; ManifestInvalid for an invalid one."""
     if tree is None:
         return None
     values = {name: value for name, value in tree.items() if value not in ("", None)}

@@ -189,7 +189,7 @@ class SqlDatabaseKind:
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[SqlDatabase]
     ) -> RemoteOperation | None:
-        """Sends the declared settings; the service chooses the others to match."""
+        """Sends the declared settings; the service chooses a matching value for one that is left out."""
         return _operation(
             await self.google.put(_call(intent.location), _body(intent, wanted)), _parts(intent.location)[0]
         )

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from setpoint.kinds.kubernetes_object.remote import RemoteObjects
 
 _DEFINITION: Final = CrdDetails(
-    "An object in a cluster, kept by server-side apply.", KubernetesObjectStatus, short_names=("kobj",)
+    "An object in a cluster, managed by server-side apply.", KubernetesObjectStatus, short_names=("kobj",)
 )
 
 
@@ -113,7 +113,7 @@ class KubernetesObjectKind:
         return {"spec": {**resource.spec, "manifest": desired_object(resource, resolved)}}
 
     def view(self, live: LiveObject) -> JsonObject:
-        """Empty: the dry run of the API server tells what differs."""
+        """Empty: the dry run of the API server shows what differs."""
         return {"spec": {}}
 
     def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
@@ -161,7 +161,7 @@ class KubernetesObjectKind:
 
     async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """See SupportsDryRun."""
-        return (await self.remote.forecast(intent, look, decision)).writes
+        return (await self.remote.dry_run(intent, look, decision)).writes
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Creates the object."""

@@ -152,21 +152,21 @@ class RemoteObjects:
 
     # --- Dry run ------------------------------------------------------------------------------------------------------
 
-    async def forecast(self, intent: Intent, look: LiveObservation, decision: Decision) -> DryRunResult:
+    async def dry_run(self, intent: Intent, observation: LiveObservation, decision: Decision) -> DryRunResult:
         """The writes that are left, and their result, by a dry run of the API server."""
         request, location = apply_intent_of(intent), parse_object_location(intent.location)
         target = await self._write_target(location)
-        if isinstance(look, Absent):
+        if isinstance(observation, Absent):
             made = decode_response(_objects, await self._create(target, request, dry_run=True), location.title)
             return DryRunResult((PlannedWrite(Action.CREATE, "create", creation_changes(made)),), made)
-        live = look.whole
+        live = observation.whole
         if is_deleting(live):
             raise pending_deletion(live, location, request.deletion, self.clock.now())
         if not request.force_conflicts:
             require_unclaimed(live, request.manager, location)
-        return await self._forecast_update(target, request, live, decision)
+        return await self._dry_run_update(target, request, live, decision)
 
-    async def _forecast_update(
+    async def _dry_run_update(
         self, target: ApplyTarget, request: ApplyIntent, live: Json, decision: Decision
     ) -> DryRunResult:
         body, name = _apply_body(request, live), "update"

@@ -18,7 +18,7 @@ class KubeconfigSpec(SpecStruct, frozen=True):
     """A kubeconfig that is kept in a Secret."""
 
     valueFrom: ValueFrom
-    """Where the kubeconfig is kept. It has to hold all it needs: no paths of files, and no commands that log in."""
+    """Where the kubeconfig is kept. It has to be self-contained: no paths of files, no exec plugins."""
 
 
 class ClusterSpec(SpecStruct, frozen=True):
@@ -62,9 +62,9 @@ class DeletionSpec(SpecStruct, frozen=True):
     """How the object is deleted."""
 
     propagation: Annotated[Maybe[PropagationPolicy], Default("Background")] = UNSET
-    """What becomes of what the object owns: it goes after it, it goes before it, it stays."""
+    """When the objects that it owns are deleted: after it, before it, or not at all."""
     timeout: Annotated[Maybe[str | int], Default("5m")] = UNSET
-    """How long finalizers may hold the object before that is told as a failure. The deletion itself goes on."""
+    """How long finalizers may hold the object before the deletion is reported as failed. It continues after that."""
 
 
 class KubernetesObjectSpec(SpecStruct, frozen=True):
@@ -73,17 +73,17 @@ class KubernetesObjectSpec(SpecStruct, frozen=True):
     manifest: dict[str, Any] | str
     """The object: as a map, or as the text of one YAML document. Values of other resources go in as `$ref`."""
     cluster: Maybe[ClusterSpec] = UNSET
-    """The cluster that the object is in; left out, the one that keeps this resource, or the current context."""
+    """The cluster of the object; when left out, the cluster that stores this resource, or the current context."""
     waitFor: Maybe[WaitForSpec] = UNSET
     """What is waited for once the object is as declared."""
     ignoreFields: Maybe[list[str]] = UNSET
-    """Paths in the object that are set when it is made and left to others from then on, such as `spec.replicas`."""
+    """Paths in the object that are set at creation and left to other writers afterwards, such as `spec.replicas`."""
     deleteProtection: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the object must not be deleted, nor replaced."""
     forceConflicts: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether fields are taken over from other managers that set them."""
+    """Whether fields are taken over from other field managers."""
     replace: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether the object may be deleted and made anew: for another name, kind or cluster, or an immutable field."""
+    """Whether the object may be deleted and created anew: for another name, kind or cluster, or an immutable field."""
     deletion: Maybe[DeletionSpec] = UNSET
     """How the object is deleted."""
 
@@ -104,7 +104,7 @@ class ObjectReference(Struct, frozen=True):
     name: str
     """Its name."""
     uid: str
-    """What tells it from an earlier one of the same name."""
+    """Distinguishes it from an earlier object of the same name."""
     namespace: str | UnsetType = UNSET
     """Its namespace, if it has one."""
 
@@ -113,28 +113,28 @@ class OutputStatus(Struct, frozen=True):
     """The output of the resource, which other resources may refer to."""
 
     state: Literal["null", "unknown", "known"]
-    """`null`: nothing is tracked. `unknown`: it is not there yet, and whoever needs it waits. `known`: here it is."""
+    """`null`: nothing is tracked. `unknown`: there is no value yet, and dependants wait. `known`: it is in `value`."""
     value: Any = UNSET
-    """The object, cut to the path that is waited for."""
+    """The object, reduced to the path that is waited for."""
     reason: str | UnsetType = UNSET
     """Why it is unknown."""
     since: str | UnsetType = UNSET
     """Since when it is unknown."""
     last: Any = UNSET
-    """The value that was known before, for people: nobody else gets it."""
+    """The value that was known before, for the operator to read: dependants do not get it."""
 
 
 class KubernetesObjectStatus(Struct, frozen=True):
     """The status of a KubernetesObject."""
 
     output: OutputStatus | UnsetType = UNSET
-    """The value that the resource offers to others, of a `field` wait: null, unknown or known."""
+    """The value that the resource offers to its dependants, of a `field` wait: null, unknown or known."""
     object: ObjectReference | UnsetType = UNSET
     """The object itself."""
 
 
 class LiveObject(Struct, frozen=True):
-    """The live object, cut to what KubernetesObjects own: no defaults, no fields of other managers, no status."""
+    """The live object, reduced to fields that KubernetesObjects own: no defaults, no status, no other field."""
 
     apiVersion: str
     kind: str

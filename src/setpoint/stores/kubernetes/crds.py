@@ -26,48 +26,48 @@ COLUMNS: Final[tuple[JsonObject, ...]] = (
     {"name": "Reason", "type": "string", "jsonPath": f"{_READY}.reason", "description": "Why."},
     {
         **{"name": "Status Age", "type": "date", "jsonPath": f"{_READY}.lastTransitionTime"},
-        "description": "Since when it is so.",
+        "description": "Since when the status is so.",
     },
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     {
         **{"name": "Message", "type": "string", "jsonPath": f"{_READY}.message", "priority": 1},
-        "description": "The whole story.",
+        "description": "The reason in detail.",
     },
 )
 
 
 class StatusCondition(msgspec.Struct, rename="camel"):
-    """One thing that can be said about a resource."""
+    """A condition of a resource."""
 
     type: str
-    """What it is about: Ready, and others while they hold."""
+    """The type: Ready, and further ones while they hold."""
     status: Literal["True", "False", "Unknown"]
-    """Whether it is so."""
+    """Whether the condition holds."""
     reason: str = ""
-    """Why, in one word."""
+    """The reason, in one word."""
     message: str = ""
-    """Why, in words."""
+    """The reason in detail."""
     last_transition_time: str = ""
-    """Since when the status is what it is."""
+    """Since when the condition has this status."""
     observed_generation: Int64 = 0
-    """The generation that it speaks of, where that is another one than the status' own."""
+    """The generation that the condition is about, where it differs from that of the status."""
 
 
 class CommonStatus(msgspec.Struct, rename="camel"):
-    """What the status of every kind may show."""
+    """The status fields that all kinds share."""
 
     conditions: Annotated[list[StatusCondition], Keyed("type")] = []
-    """`Ready` with a reason and a message, and others while they hold."""
+    """`Ready` with a reason and a message, and further conditions while they hold."""
     observed_generation: Int64 = 0
-    """The generation of the spec that the conditions speak of."""
+    """The generation of the spec that the conditions are about."""
     last_modified_cookie: str = ""
     """The digests of the intent and of the live object when both last agreed."""
     server_defaults: list[str] = []
-    """The fields that the manifest leaves out and on whose value the service insists."""
+    """The fields that the manifest leaves out and that the service sets back to its own value."""
     last_handled_reconcile_at: str = ""
-    """The last request for a look that was taken up: see the annotation setpoint.dev/reconcile-requested-at."""
+    """The last handled request to reconcile: see the annotation setpoint.dev/reconcile-requested-at."""
     setpoint: dict[str, Any] = {}
-    """What the last step did, and where the object is: `setpoint explain` and `setpoint describe` tell it in words."""
+    """What the last step did, and where the object is: `setpoint explain` and `setpoint describe` print it."""
 
 
 def plural_of(kind: ResourceType) -> str:
@@ -116,7 +116,7 @@ def _version(kind: ResourceType, describe: DescribeFields) -> JsonObject:
 
 def _schema(kind: ResourceType, describe: DescribeFields) -> OpenApiSchema:
     (spec,) = (one for one in member_nodes(root_node(kind.tree_type)) if one.name == "spec")
-    written = {"description": "What the author asks for.", **schema_of_node(spec, describe)}
+    written = {"description": "What the author declares.", **schema_of_node(spec, describe)}
     described = kind.definition.description
     return {
         **({"description": described} if described else {}),
@@ -142,7 +142,8 @@ def _status(kind: ResourceType, describe: DescribeFields) -> OpenApiSchema:
     parts: dict[str, Json] = {name: part for name, part in own.items() if name != "required"}
     if kind.definition.required:
         parts["required"] = list(kind.definition.required)
-    return {"description": "What was found out.", **parts, "properties": {**_properties(own), **_properties(every)}}
+    members: dict[str, Json] = {**_properties(own), **_properties(every)}
+    return {"description": "What setpoint observed and did.", **parts, "properties": members}
 
 
 def _properties(schema: OpenApiSchema) -> dict[str, Json]:

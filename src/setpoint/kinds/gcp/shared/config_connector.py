@@ -38,7 +38,7 @@ class SpecReference(Struct, forbid_unknown_fields=True, frozen=True):
     """A reference in a spec: to another resource by name, or to an external object by its name in the service."""
 
     external: str | None | UnsetType = UNSET
-    """What it is called in its service, for what is not a resource here."""
+    """The name in the service, of an object that is not a resource here."""
     name: str | None | UnsetType = UNSET
     """The name of the resource."""
     namespace: str | None | UnsetType = UNSET

@@ -1,14 +1,14 @@
-"""The live instance as the API reports it, cut to the fields that a spec models: no other one moves its digest.
+"""The live instance as the API reports it, reduced to the fields that a spec models: no other field changes its digest.
 
 Settings in use that no spec field models are listed, because a full update would reset them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.http import decode_response
 from setpoint.kinds.typed_spec import Maybe
@@ -259,84 +259,58 @@ def read_instance(body: bytes, what: str) -> DecodedInstance:
     return DecodedInstance(instance, decode_response(_outputs, body, what))
 
 
-class _UnmodelledPsc(Struct, frozen=True):
-    networkAttachmentUri: Maybe[Any] = UNSET
-    pscAutoConnections: Maybe[Any] = UNSET
-
-
-class _UnmodelledNetwork(Struct, frozen=True):
-    customSubjectAlternativeNames: Maybe[Any] = UNSET
-    pscConfig: Maybe[_UnmodelledPsc] = UNSET
-    serverCaMode: Maybe[Any] = UNSET
-    serverCaPool: Maybe[Any] = UNSET
-    serverCertificateRotationMode: Maybe[Any] = UNSET
-
-
-class _UnmodelledDirectory(Struct, frozen=True):
-    adminCredentialSecretName: Maybe[Any] = UNSET
-    dnsServers: Maybe[Any] = UNSET
-    mode: Maybe[Any] = UNSET
-    organizationalUnit: Maybe[Any] = UNSET
-
-
-class _UnmodelledInsights(Struct, frozen=True):
-    enhancedQueryInsightsEnabled: Maybe[Any] = UNSET
-
-
-class _UnmodelledPasswordPolicy(Struct, frozen=True):
-    disallowCompromisedCredentials: Maybe[Any] = UNSET
-
-
-class _UnmodelledSettings(Struct, frozen=True):
-    activeDirectoryConfig: Maybe[_UnmodelledDirectory] = UNSET
-    connectionPoolConfig: Maybe[Any] = UNSET
-    dataApiAccess: Maybe[Any] = UNSET
-    dataDiskProvisionedIops: Maybe[Any] = UNSET
-    dataDiskProvisionedThroughput: Maybe[Any] = UNSET
-    databaseReplicationEnabled: Maybe[Any] = UNSET
-    enableDataplexIntegration: Maybe[Any] = UNSET
-    enableGoogleMlIntegration: Maybe[Any] = UNSET
-    finalBackupConfig: Maybe[Any] = UNSET
-    insightsConfig: Maybe[_UnmodelledInsights] = UNSET
-    ipConfiguration: Maybe[_UnmodelledNetwork] = UNSET
-    passwordValidationPolicy: Maybe[_UnmodelledPasswordPolicy] = UNSET
-    replicationLagMaxSeconds: Maybe[Any] = UNSET
-    retainBackupsOnDelete: Maybe[Any] = UNSET
-
-
-class _UnmodelledReplica(Struct, frozen=True):
-    cascadableReplica: Maybe[Any] = UNSET
-
-
-class _UnmodelledFailover(Struct, frozen=True):
-    name: Maybe[Any] = UNSET
-
-
-class _UnmodelledInstance(Struct, frozen=True):
-    failoverReplica: Maybe[_UnmodelledFailover] = UNSET
-    includeReplicasForMajorVersionUpgrade: Maybe[Any] = UNSET
-    onPremisesConfiguration: Maybe[Any] = UNSET
-    replicaConfiguration: Maybe[_UnmodelledReplica] = UNSET
-    settings: Maybe[_UnmodelledSettings] = UNSET
-    switchTransactionLogsToCloudStorageEnabled: Maybe[Any] = UNSET
-
-
-_unmodelled: Final = msgspec.json.Decoder(_UnmodelledInstance)
-# Values that the service sets when a request leaves the setting out.
-_SERVICE_DEFAULTS: Final[Mapping[str, object]] = {
+# Settings that no field of the spec models, in the order of a report; each with the value that the service sets when a
+# request leaves it out, if that is not an empty one.
+_UNMODELLED: Final[Mapping[str, object]] = {
+    "failoverReplica.name": None,
+    "includeReplicasForMajorVersionUpgrade": None,
+    "onPremisesConfiguration": None,
+    "replicaConfiguration.cascadableReplica": None,
+    "settings.activeDirectoryConfig.adminCredentialSecretName": None,
+    "settings.activeDirectoryConfig.dnsServers": None,
     "settings.activeDirectoryConfig.mode": "MANAGED_ACTIVE_DIRECTORY",
+    "settings.activeDirectoryConfig.organizationalUnit": None,
+    "settings.connectionPoolConfig": None,
     "settings.dataApiAccess": "DISALLOW_DATA_API",
+    "settings.dataDiskProvisionedIops": None,
+    "settings.dataDiskProvisionedThroughput": None,
     "settings.databaseReplicationEnabled": True,
+    "settings.enableDataplexIntegration": None,
+    "settings.enableGoogleMlIntegration": None,
+    "settings.finalBackupConfig": None,
+    "settings.insightsConfig.enhancedQueryInsightsEnabled": None,
+    "settings.ipConfiguration.customSubjectAlternativeNames": None,
+    "settings.ipConfiguration.pscConfig.networkAttachmentUri": None,
+    "settings.ipConfiguration.pscConfig.pscAutoConnections": None,
     "settings.ipConfiguration.serverCaMode": "GOOGLE_MANAGED_INTERNAL_CA",
+    "settings.ipConfiguration.serverCaPool": None,
     "settings.ipConfiguration.serverCertificateRotationMode": "NO_AUTOMATIC_ROTATION",
+    "settings.passwordValidationPolicy.disallowCompromisedCredentials": None,
     "settings.replicationLagMaxSeconds": 31536000,
+    "settings.retainBackupsOnDelete": None,
+    "switchTransactionLogsToCloudStorageEnabled": None,
 }
+
+
+def _struct_with(paths: Iterable[str]) -> type[Struct]:
+    """A struct with a field for each path: decoding drops every other member without building it."""
+    below: dict[str, list[str]] = {}
+    for path in paths:
+        name, _, rest = path.partition(".")
+        below.setdefault(name, []).extend([rest] if rest else [])
+    fields: list[tuple[str, Any, object]] = [
+        (name, _struct_with(rest) | None | UnsetType if rest else Any, UNSET) for name, rest in below.items()
+    ]
+    return msgspec.defstruct("_Unmodelled", fields, frozen=True)
+
+
+_unmodelled: Final = msgspec.json.Decoder(_struct_with(_UNMODELLED))
 
 
 def unmodelled_settings(body: bytes, what: str) -> list[str]:
     """The paths of settings in the response that are in use and that the spec does not model."""
     found = msgspec.to_builtins(decode_response(_unmodelled, body, what))
-    return [path for path, value in _leaves(found, "") if value != _SERVICE_DEFAULTS.get(path)]
+    return [path for path, value in _leaves(found, "") if value != _UNMODELLED.get(path)]
 
 
 def _leaves(value: object, at: str) -> Iterator[tuple[str, Any]]:
@@ -344,7 +318,7 @@ def _leaves(value: object, at: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for name, one in value.items():
             yield from _leaves(one, f"{at}.{name}".lstrip("."))
-    elif (value is False and _SERVICE_DEFAULTS.get(at) is True) or _is_set(value):
+    elif (value is False and _UNMODELLED.get(at) is True) or _is_set(value):
         yield at, value
 
 

@@ -18,7 +18,7 @@ class SecretText(SpecStruct, frozen=True):
     """A secret value in the manifest, or in a Secret."""
 
     value: Maybe[str] = UNSET
-    """The secret itself, for everybody to see who may see the resource."""
+    """The secret in plain text, readable by every user who may read the resource."""
     valueFrom: Maybe[ValueFrom] = UNSET
     """Where the secret is kept."""
 
@@ -29,15 +29,15 @@ class ReplicaConfiguration(SpecStruct, frozen=True):
     failoverTarget: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the primary fails over to this replica. MySQL only."""
     caCertificate: Maybe[str] = UNSET
-    """The certificate of the authority that the primary is checked by, in PEM."""
+    """The certificate of the authority that signed the primary's certificate, in PEM."""
     clientCertificate: Maybe[str] = UNSET
     """The replica's own certificate, in PEM."""
     clientKey: Annotated[Maybe[str], Mark.WRITE_ONLY] = UNSET
     """The private key of that certificate, in PEM."""
     connectRetryInterval: Annotated[Maybe[Int64], Default(0)] = UNSET
-    """The seconds between two attempts to reach the primary."""
+    """The seconds between two attempts to connect to the primary."""
     dumpFilePath: Maybe[str] = UNSET
-    """The dump to begin with, as `gs://BUCKET/FILE`."""
+    """The dump to start from, as `gs://BUCKET/FILE`."""
     masterHeartbeatPeriod: Annotated[Maybe[Int64], Default(0)] = UNSET
     """The milliseconds between two heartbeats of the replication."""
     password: Annotated[Maybe[SecretText], Mark.WRITE_ONLY] = UNSET
@@ -47,7 +47,7 @@ class ReplicaConfiguration(SpecStruct, frozen=True):
     username: Maybe[str] = UNSET
     """The replication user."""
     verifyServerCertificate: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether the primary has to have the name that its certificate says."""
+    """Whether the common name in the primary's certificate is verified."""
 
 
 class ReplicationCluster(SpecStruct, frozen=True):
@@ -57,9 +57,9 @@ class ReplicationCluster(SpecStruct, frozen=True):
 
 class BinLogCoordinates(SpecStruct, frozen=True):
     binLogFileName: Maybe[str] = UNSET
-    """The file of the binary log that is read last."""
+    """The last file of the binary log that is read."""
     binLogPosition: Maybe[Int64] = UNSET
-    """How far it is read."""
+    """The position in that file."""
 
 
 class CloneSource(SpecStruct, frozen=True):
@@ -70,9 +70,9 @@ class CloneSource(SpecStruct, frozen=True):
     binLogCoordinates: Maybe[BinLogCoordinates] = UNSET
     """How far into the binary log of the source the clone goes. MySQL only."""
     databaseNames: Maybe[list[str]] = UNSET
-    """The databases to take; all of them when none is named. SQL Server only."""
+    """The databases to clone; all of them when none is named. SQL Server only."""
     pointInTime: Maybe[str] = UNSET
-    """The moment at which the source's data is taken, in RFC 3339."""
+    """The point in time of the source's data, in RFC 3339."""
 
 
 class ActiveDirectoryConfig(SpecStruct, frozen=True):
@@ -91,7 +91,7 @@ class BackupRetentionSettings(SpecStruct, frozen=True):
     retainedBackups: Int64
     """How many backups are kept."""
     retentionUnit: Maybe[str] = UNSET
-    """What is counted: COUNT is backups."""
+    """The unit: COUNT is a number of backups."""
 
 
 class BackupConfiguration(SpecStruct, frozen=True):
@@ -104,12 +104,12 @@ class BackupConfiguration(SpecStruct, frozen=True):
     location: Maybe[str] = UNSET
     """Where backups are kept: a region or a multi-region."""
     pointInTimeRecoveryEnabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
-    """Whether the data of any moment can be had back."""
-    # A wish: the service begins when it has room.
+    """Whether the data can be restored to any point in time."""
+    # A request: the service starts when it has capacity.
     startTime: Annotated[Maybe[str], Mark.CHOSEN, Mark.ASKED] = UNSET
     """When a backup may begin, in UTC: `HH:MM`."""
     transactionLogRetentionDays: Annotated[Maybe[Int64], Mark.CHOSEN] = UNSET
-    """For how many days the logs are kept that point-in-time recovery needs."""
+    """For how many days the transaction logs for point-in-time recovery are kept."""
 
 
 class DataCacheConfig(SpecStruct, frozen=True):
@@ -135,31 +135,31 @@ class DenyMaintenancePeriod(SpecStruct, frozen=True):
 
 class InsightsConfig(SpecStruct, frozen=True):
     queryInsightsEnabled: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether queries are looked into."""
+    """Whether Query Insights is on."""
     queryPlansPerMinute: Annotated[Maybe[Int64], Default(5)] = UNSET
-    """How many query plans are taken down in a minute, 0 to 20."""
+    """How many query plans are recorded per minute, 0 to 20."""
     queryStringLength: Annotated[Maybe[Int64], Default(1024)] = UNSET
-    """How many bytes of a query are kept, 256 to 4500."""
+    """How many bytes of a query are recorded, 256 to 4500."""
     recordApplicationTags: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether the tags that applications put into queries are kept."""
+    """Whether the tags that applications put into queries are recorded."""
     recordClientAddress: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether the addresses of clients are kept."""
+    """Whether the addresses of clients are recorded."""
 
 
 class AuthorizedNetwork(SpecStruct, frozen=True):
     value: str
     """The addresses, in CIDR notation."""
     name: Maybe[str] = UNSET
-    """What they are called."""
+    """The name of the entry."""
     expirationTime: Maybe[str] = UNSET
-    """When they are no longer let in, in RFC 3339."""
+    """When the entry expires, in RFC 3339."""
 
 
 class PscConfig(SpecStruct, frozen=True):
     allowedConsumerProjects: Maybe[list[str]] = UNSET
     """The projects that may connect, by name or number."""
     pscEnabled: Maybe[bool] = UNSET
-    """Whether Private Service Connect leads to the instance."""
+    """Whether the instance can be reached through Private Service Connect."""
 
 
 class IpConfiguration(SpecStruct, frozen=True):
@@ -168,9 +168,9 @@ class IpConfiguration(SpecStruct, frozen=True):
     allocatedIpRange: Maybe[str] = UNSET
     """The name of the range that the private address is taken from."""
     authorizedNetworks: Annotated[Maybe[list[AuthorizedNetwork]], Keyed("name", "value")] = UNSET
-    """Who may connect to the public address."""
+    """The networks that may connect to the public address."""
     enablePrivatePathForGoogleCloudServices: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether services such as BigQuery may come over the private address."""
+    """Whether services such as BigQuery may connect to the private address."""
     ipv4Enabled: Annotated[Maybe[bool], Default(True)] = UNSET
     """Whether there is a public address."""
     privateNetworkRef: Annotated[Maybe[SpecReference], Mark.PROTECTED] = UNSET
@@ -180,7 +180,7 @@ class IpConfiguration(SpecStruct, frozen=True):
     requireSsl: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether connections have to be encrypted. `sslMode` says it in more detail."""
     sslMode: Annotated[Maybe[str], Default(UNENCRYPTED)] = UNSET
-    """Which connections are taken: ALLOW_UNENCRYPTED_AND_ENCRYPTED, ENCRYPTED_ONLY or
+    """Which connections are accepted: ALLOW_UNENCRYPTED_AND_ENCRYPTED, ENCRYPTED_ONLY or
     TRUSTED_CLIENT_CERTIFICATE_REQUIRED."""
 
     __checks__: ClassVar = (
@@ -190,7 +190,7 @@ class IpConfiguration(SpecStruct, frozen=True):
 
 class LocationPreference(SpecStruct, frozen=True):
     followGaeApplication: Maybe[str] = UNSET
-    """The App Engine application to be near to."""
+    """The App Engine application to be close to."""
     secondaryZone: Maybe[str] = UNSET
     """The zone of the standby."""
     zone: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
@@ -203,31 +203,31 @@ class MaintenanceWindow(SpecStruct, frozen=True):
     hour: Annotated[Maybe[Int64], Default(0)] = UNSET
     """The hour of the day in UTC, 0 to 23."""
     updateTrack: Maybe[str] = UNSET
-    """Whether it comes earlier or later than for others: `canary`, `stable` or `week5`."""
+    """When updates are installed, from first to last: `canary`, `stable` or `week5`."""
 
 
 class PasswordValidationPolicy(SpecStruct, frozen=True):
     enablePasswordPolicy: Annotated[bool, Default(False)]
-    """Whether passwords are held to the policy."""
+    """Whether the policy is enforced."""
     complexity: Maybe[str] = UNSET
-    """What a password is made of: COMPLEXITY_DEFAULT asks for letters, digits and others."""
+    """COMPLEXITY_DEFAULT requires lower-case letters, upper-case letters, digits and other characters."""
     disallowUsernameSubstring: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the name of the user is refused in a password."""
     minLength: Annotated[Maybe[Int64], Default(0)] = UNSET
-    """The fewest characters that a password has."""
+    """The minimum number of characters."""
     passwordChangeInterval: Maybe[str] = UNSET
-    """The least time between two changes of a password, such as `600s`. PostgreSQL only."""
+    """The minimum time between two changes of a password, such as `600s`. PostgreSQL only."""
     reuseInterval: Annotated[Maybe[Int64], Default(0)] = UNSET
     """How many earlier passwords may not be used again."""
 
 
 class SqlServerAuditConfig(SpecStruct, frozen=True):
     bucketRef: SpecReference
-    """The bucket that audit files go to."""
+    """The bucket that audit files are uploaded to."""
     retentionInterval: Maybe[str] = UNSET
     """How long audit files stay on the instance, such as `86400s`."""
     uploadInterval: Maybe[str] = UNSET
-    """How often audit files go to the bucket, such as `600s`."""
+    """How often audit files are uploaded, such as `600s`."""
 
 
 class InstanceSettings(SpecStruct, frozen=True):
@@ -242,18 +242,18 @@ class InstanceSettings(SpecStruct, frozen=True):
     advancedMachineFeatures: Maybe[AdvancedMachineFeatures] = UNSET
     """Details of the machine. SQL Server only."""
     authorizedGaeApplications: Maybe[list[str]] = UNSET
-    """Deprecated: the service makes nothing of it."""
+    """Deprecated: the service ignores it."""
     availabilityType: Annotated[Maybe[str], Default("ZONAL")] = UNSET
     """ZONAL, or REGIONAL for a standby in another zone."""
     backupConfiguration: Annotated[Maybe[BackupConfiguration], Mark.PROTECTED] = UNSET
-    """Backups, and how far back the data can be had."""
+    """Backups and point-in-time recovery."""
     collation: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The collation of the server. SQL Server only."""
     connectorEnforcement: Annotated[Maybe[str], Default("NOT_REQUIRED")] = UNSET
-    """Whether clients have to come through a connector: REQUIRED or NOT_REQUIRED."""
-    # Deprecated: taken, and never given back.
+    """Whether clients have to connect through a connector: REQUIRED or NOT_REQUIRED."""
+    # Deprecated: accepted, and never returned.
     crashSafeReplication: Annotated[Maybe[bool], Mark.ASKED] = UNSET
-    """Deprecated: the service makes nothing of it."""
+    """Deprecated: the service ignores it."""
     dataCacheConfig: Maybe[DataCacheConfig] = UNSET
     """The cache on local disks."""
     databaseFlags: Annotated[Maybe[list[DatabaseFlag]], Keyed("name")] = UNSET
@@ -275,19 +275,19 @@ class InstanceSettings(SpecStruct, frozen=True):
     insightsConfig: Maybe[InsightsConfig] = UNSET
     """Query Insights."""
     ipConfiguration: Annotated[Maybe[IpConfiguration], Default({})] = UNSET
-    """The addresses of the instance, and who may connect."""
+    """The addresses of the instance, and which clients may connect."""
     locationPreference: Annotated[Maybe[LocationPreference], Mark.CHOSEN] = UNSET
     """The zones."""
     maintenanceWindow: Maybe[MaintenanceWindow] = UNSET
     """The hour of the week in which maintenance may begin."""
     passwordValidationPolicy: Maybe[PasswordValidationPolicy] = UNSET
-    """What the passwords of users have to be like."""
+    """The rules for the passwords of users."""
     pricingPlan: Annotated[Maybe[str], Default("PER_USE")] = UNSET
-    """How it is paid for: PER_USE."""
+    """The pricing plan: PER_USE."""
     replicationType: Annotated[Maybe[str], Default("SYNCHRONOUS")] = UNSET
-    """Deprecated: the service makes nothing of it."""
+    """Deprecated: the service ignores it."""
     sqlServerAuditConfig: Maybe[SqlServerAuditConfig] = UNSET
-    """What becomes of audits. SQL Server only."""
+    """Where audit files are stored, and for how long. SQL Server only."""
     timeZone: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The time zone of the server. SQL Server only."""
 
@@ -296,7 +296,7 @@ class SqlInstanceSpec(SpecStruct, frozen=True):
     """The spec of a SQLInstance."""
 
     settings: InstanceSettings
-    """How the instance is set up."""
+    """The settings of the instance."""
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The name of the instance in the service; the resource's own when left out."""
     databaseVersion: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
@@ -312,13 +312,13 @@ class SqlInstanceSpec(SpecStruct, frozen=True):
     encryptionKMSCryptoKeyRef: Annotated[Maybe[SpecReference], Mark.IMMUTABLE] = UNSET
     """The key that the data is encrypted with."""
     rootPassword: Annotated[Maybe[SecretText], Mark.WRITE_ONLY] = UNSET
-    """The password of the first user. SQL Server cannot do without."""
+    """The password of the first user. SQL Server requires it."""
     replicaConfiguration: Maybe[ReplicaConfiguration] = UNSET
-    """How a replica follows its primary."""
+    """How a replica replicates from its primary."""
     replicationCluster: Maybe[ReplicationCluster] = UNSET
-    """The part that the instance has in recovery from a disaster."""
+    """Its role in disaster recovery."""
     cloneSource: Maybe[CloneSource] = UNSET
-    """The instance whose data a new one begins with; of no consequence once it is there."""
+    """The instance that a new one is cloned from; ignored once the instance exists."""
 
     __checks__: ClassVar = (RESOURCE_ID_CHECK,)
 

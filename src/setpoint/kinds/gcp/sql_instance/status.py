@@ -13,32 +13,32 @@ class InstanceAddress(Struct, frozen=True):
     ipAddress: str | UnsetType = UNSET
     """The address."""
     timeToRetire: str | UnsetType = UNSET
-    """When it stops being the instance's."""
+    """When the address is retired."""
     type: str | UnsetType = UNSET
-    """PRIMARY is public and comes in, OUTGOING is public and goes out, PRIVATE is in the network."""
+    """PRIMARY: public, for incoming connections; OUTGOING: public, for outgoing ones; PRIVATE: in the network."""
 
 
 class ObservedReplicationCluster(Struct, frozen=True):
     drReplica: bool | UnsetType = UNSET
-    """Whether this is the replica for disasters."""
+    """Whether this is the disaster recovery replica."""
     psaWriteEndpoint: str | UnsetType = UNSET
-    """The name that leads to the instance that takes writes."""
+    """The DNS name of the instance that accepts writes."""
 
 
 class InstanceObservedState(Struct, frozen=True):
     replicationCluster: ObservedReplicationCluster | UnsetType = UNSET
-    """The replication cluster, as far as it is in one."""
+    """Its replication cluster, if it is in one."""
 
 
 class ServerCertificate(Struct, frozen=True):
     cert: str | UnsetType = UNSET
     """The certificate, in PEM."""
     commonName: str | UnsetType = UNSET
-    """Whose it is."""
+    """The common name of its subject."""
     createTime: str | UnsetType = UNSET
-    """When it was made."""
+    """When it was created."""
     expirationTime: str | UnsetType = UNSET
-    """When it stops being good."""
+    """When it expires."""
     sha1Fingerprint: str | UnsetType = UNSET
     """Its fingerprint."""
 
@@ -47,7 +47,7 @@ class SqlInstanceStatus(Struct, frozen=True):
     """The status: what the service reports beside the spec."""
 
     availableMaintenanceVersions: list[str] | UnsetType = UNSET
-    """What `spec.maintenanceVersion` could be."""
+    """The possible values of `spec.maintenanceVersion`."""
     connectionName: str | UnsetType = UNSET
     """`PROJECT:REGION:NAME`, for connectors."""
     dnsName: str | UnsetType = UNSET
@@ -55,21 +55,21 @@ class SqlInstanceStatus(Struct, frozen=True):
     firstIpAddress: str | UnsetType = UNSET
     """The first of the addresses."""
     instanceType: str | UnsetType = UNSET
-    """Whether it is a replica."""
+    """CLOUD_SQL_INSTANCE, or READ_REPLICA_INSTANCE for a replica."""
     ipAddress: list[InstanceAddress] | UnsetType = UNSET
     """All addresses, each with its type."""
     observedState: InstanceObservedState | UnsetType = UNSET
-    """Its part in a replication cluster."""
+    """Its role in a replication cluster."""
     privateIpAddress: str | UnsetType = UNSET
     """The first private address."""
     pscServiceAttachmentLink: str | UnsetType = UNSET
-    """Where Private Service Connect finds it."""
+    """The service attachment for Private Service Connect."""
     publicIpAddress: str | UnsetType = UNSET
     """The first public address."""
     selfLink: str | UnsetType = UNSET
     """The address of the instance in the API."""
     serverCaCert: ServerCertificate | UnsetType = UNSET
-    """The certificate that clients check the server by."""
+    """The CA certificate that clients verify the server with."""
     serviceAccountEmailAddress: str | UnsetType = UNSET
     """The account that the instance acts as."""
 

@@ -80,7 +80,7 @@ class LiveUserPasswordPolicy(Struct, frozen=True):
 
 
 class SqlUser(Struct, frozen=True):
-    """The live user, cut to the fields that the kind models."""
+    """The live user, reduced to the fields that the kind models."""
 
     name: str
     host: str = ""
@@ -102,7 +102,7 @@ class SqlUserOutputs(Struct, frozen=True):
 
 
 class _Key(Struct, frozen=True):
-    """What identifies a user in the list. One without a name is never the one that is looked for."""
+    """The identity of a user in the list. An entry without a name matches no user."""
 
     name: str = ""
     host: str = ""

@@ -20,7 +20,7 @@ class UserPassword(SpecStruct, frozen=True):
     """A password in the manifest, or in a Secret."""
 
     value: Maybe[str] = UNSET
-    """The password itself, for everybody to see who may see the resource."""
+    """The password in plain text, readable by every user who may read the resource."""
     valueFrom: Maybe[ValueFrom] = UNSET
     """Where the password is kept."""
 
@@ -47,11 +47,11 @@ class UserPasswordPolicy(SpecStruct, frozen=True):
     enableFailedAttemptsCheck: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether failed attempts are counted."""
     enablePasswordVerification: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether it takes the old password to set a new one. MySQL only."""
+    """Whether the old password is required to set a new one. MySQL only."""
     passwordExpirationDuration: Annotated[Maybe[str], Default(NEVER_EXPIRES)] = UNSET
-    """How long a password is good, in seconds: `2592000s`; `0s` is for ever."""
+    """How long a password is valid, in seconds: `2592000s`; with `0s` it does not expire."""
     status: Annotated[Maybe[list[UserPasswordStatus]], Mark.OUTPUT_ONLY] = UNSET
-    """What the service says of the password."""
+    """What the service reports about the password."""
 
     __checks__: ClassVar = (
         Check(
@@ -72,7 +72,7 @@ class SqlUserSpec(SpecStruct, frozen=True):
     instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
     """The instance that the user belongs to."""
     host: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
-    """Where the user may come from. MySQL only."""
+    """The host that the user may connect from. MySQL only."""
     password: Annotated[Maybe[UserPassword], Mark.WRITE_ONLY] = UNSET
     """The password; only a user of type BUILT_IN has one."""
     passwordPolicy: Maybe[UserPasswordPolicy] = UNSET
@@ -80,7 +80,7 @@ class SqlUserSpec(SpecStruct, frozen=True):
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The name of the user in the service; the resource's own when left out."""
     type: Annotated[Maybe[UserType], Mark.IMMUTABLE, Default(BUILT_IN)] = UNSET
-    """How the user proves who it is."""
+    """How the user authenticates."""
 
     __checks__: ClassVar = (
         RESOURCE_ID_CHECK,

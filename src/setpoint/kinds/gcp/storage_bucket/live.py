@@ -1,4 +1,4 @@
-"""The live bucket as the JSON API reports it, cut to the fields that a spec models: no other one moves its digest."""
+"""The live bucket as the JSON API reports it, reduced to the fields that a spec models: no other changes its digest."""
 
 from dataclasses import dataclass
 from typing import Final

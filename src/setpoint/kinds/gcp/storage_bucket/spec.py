@@ -46,37 +46,37 @@ _SERVICE_DECIDES: Final = {"spec.storageClass": Mark.OUTPUT_ONLY}
 
 class BucketVersioning(SpecStruct, frozen=True):
     enabled: Annotated[bool, Default(False)]
-    """Whether what is overwritten or deleted is kept as an older version."""
+    """Whether objects that are overwritten or deleted are kept as older versions."""
 
 
 class LifecycleAction(SpecStruct, frozen=True):
     type: str
     """Delete, SetStorageClass or AbortIncompleteMultipartUpload."""
     storageClass: Maybe[str] = UNSET
-    """The class that objects get."""
+    """The new class of the objects."""
 
 
 class LifecycleCondition(SpecStruct, frozen=True):
     age: Maybe[Int64] = UNSET
-    """The days that the object is old, or older."""
+    """The minimum age of the object in days."""
     createdBefore: Maybe[str] = UNSET
-    """The day before which the object was made: `yyyy-mm-dd`."""
+    """The day before which the object was created: `yyyy-mm-dd`."""
     customTimeBefore: Maybe[str] = UNSET
     """The day before which the object's custom time is: `yyyy-mm-dd`."""
     daysSinceCustomTime: Maybe[Int64] = UNSET
-    """The days since the object's custom time."""
+    """The minimum days since the object's custom time."""
     daysSinceNoncurrentTime: Maybe[Int64] = UNSET
-    """The days since a newer version took its place."""
+    """The minimum days since a newer version replaced it."""
     matchesPrefix: Maybe[list[str]] = UNSET
-    """What the name starts with; one of them."""
+    """Prefixes of the name; one of them has to match."""
     matchesStorageClass: Maybe[list[str]] = UNSET
-    """The class of the object; one of them."""
+    """Classes of the object; one of them has to match."""
     matchesSuffix: Maybe[list[str]] = UNSET
-    """What the name ends with; one of them."""
+    """Suffixes of the name; one of them has to match."""
     noncurrentTimeBefore: Maybe[str] = UNSET
-    """The day before which a newer version took its place: `yyyy-mm-dd`."""
+    """The day before which a newer version replaced it: `yyyy-mm-dd`."""
     numNewerVersions: Maybe[Int64] = UNSET
-    """How many newer versions there are, or more."""
+    """The minimum number of newer versions."""
     withState: Maybe[Literal["LIVE", "ARCHIVED", "ANY", ""]] = UNSET
     """Whether it is the live version, or an archived one."""
 
@@ -85,21 +85,21 @@ class LifecycleCondition(SpecStruct, frozen=True):
 
 class LifecycleRule(SpecStruct, frozen=True):
     action: LifecycleAction
-    """What is done."""
+    """The action."""
     condition: LifecycleCondition
-    """To which objects: all that it says has to hold."""
+    """The objects that the rule applies to: every field has to match."""
 
 
 class BucketAutoclass(SpecStruct, frozen=True):
     enabled: Annotated[bool, Default(False)]
     """Whether the service moves objects to the class that fits how they are used."""
     terminalStorageClass: Annotated[Maybe[str], Default("NEARLINE")] = UNSET
-    """The class of what nobody reads for long: NEARLINE or ARCHIVE."""
+    """The last class of objects that are not read: NEARLINE or ARCHIVE."""
 
 
 class BucketSoftDeletePolicy(SpecStruct, frozen=True):
     retentionDurationSeconds: Annotated[Maybe[Int64], Default(604800), Mark.PROTECTED] = UNSET
-    """For how many seconds what is deleted can be had back; 0 turns it off."""
+    """For how many seconds deleted objects can be restored; 0 turns soft delete off."""
 
 
 class BucketRetentionPolicy(SpecStruct, frozen=True):
@@ -111,7 +111,7 @@ class BucketRetentionPolicy(SpecStruct, frozen=True):
 
 class BucketCors(SpecStruct, frozen=True):
     maxAgeSeconds: Maybe[Int64] = UNSET
-    """For how many seconds a browser may remember the answer."""
+    """For how many seconds a browser may cache the response."""
     method: Maybe[list[str]] = UNSET
     """The HTTP methods; `*` is any."""
     origin: Maybe[list[str]] = UNSET
@@ -122,16 +122,16 @@ class BucketCors(SpecStruct, frozen=True):
 
 class BucketLogging(SpecStruct, frozen=True):
     logBucket: str
-    """The bucket that logs go to."""
+    """The bucket that logs are written to."""
     logObjectPrefix: Maybe[str] = UNSET
-    """What their names start with; the name of the bucket when left out."""
+    """The prefix of their names; the name of the bucket when left out."""
 
 
 class BucketWebsite(SpecStruct, frozen=True):
     mainPageSuffix: Maybe[str] = UNSET
     """The page of a folder, such as `index.html`."""
     notFoundPage: Maybe[str] = UNSET
-    """The page for what is not there."""
+    """The page for objects that do not exist."""
 
 
 class BucketEncryption(SpecStruct, frozen=True):
@@ -161,7 +161,7 @@ class VpcNetworkSource(SpecStruct, frozen=True):
 
 class BucketIpFilter(SpecStruct, frozen=True):
     mode: Annotated[Literal["Enabled", "Disabled"], Default("Disabled")]
-    """Whether the filter is in force."""
+    """Whether the filter is enforced."""
     publicNetworkSource: Maybe[PublicNetworkSource] = UNSET
     """The public addresses that reach the bucket."""
     vpcNetworkSources: Maybe[list[VpcNetworkSource]] = UNSET
@@ -182,37 +182,37 @@ class StorageBucketSpec(SpecStruct, frozen=True):
     customPlacementConfig: Annotated[Maybe[CustomPlacementConfig], Mark.IMMUTABLE] = UNSET
     """The regions of a dual region of your own choice."""
     storageClass: Annotated[Maybe[str], Default(STORAGE_CLASS)] = UNSET
-    """The class of objects that come without one."""
+    """The class of objects that do not name one."""
     autoclass: Maybe[BucketAutoclass] = UNSET
     """Storage classes chosen by the service."""
     uniformBucketLevelAccess: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
-    """Whether only the bucket says who may do what, and no object for itself."""
+    """Whether access is granted on the bucket only, and not on single objects."""
     bucketPolicyOnly: Maybe[bool] = UNSET
     """Deprecated: the older name of `uniformBucketLevelAccess`, which wins."""
     publicAccessPrevention: Annotated[Maybe[str], Default("inherited"), Mark.PROTECTED] = UNSET
-    """`enforced` keeps the public out; `inherited` leaves that to the organization."""
+    """`enforced` refuses public access; `inherited` leaves that to the organization."""
     versioning: Maybe[BucketVersioning] = UNSET
     """Older versions of objects."""
     lifecycleRule: Maybe[Annotated[list[LifecycleRule], Meta(max_length=1000)]] = UNSET
-    """What becomes of objects in time."""
+    """Rules that delete objects, or change their class, over time."""
     softDeletePolicy: Annotated[Maybe[BucketSoftDeletePolicy], Mark.PROTECTED] = UNSET
-    """For how long deleted objects can be had back."""
+    """For how long deleted objects can be restored."""
     retentionPolicy: Annotated[Maybe[BucketRetentionPolicy], Mark.PROTECTED] = UNSET
-    """For how long objects have to stay."""
+    """For how long objects cannot be deleted or replaced."""
     defaultEventBasedHold: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether new objects are held until somebody lets go of them."""
+    """Whether new objects get an event-based hold, which stays until it is released."""
     requesterPays: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether whoever reads also pays for it."""
+    """Whether the requester pays for the request, instead of the owner of the bucket."""
     encryption: Maybe[BucketEncryption] = UNSET
-    """The key for objects that come without one."""
+    """The key for objects that do not name one."""
     cors: Maybe[list[BucketCors]] = UNSET
-    """Which pages of other origins may read."""
+    """Which web pages of other origins may read."""
     website: Maybe[BucketWebsite] = UNSET
     """The bucket as a web site."""
     logging: Maybe[BucketLogging] = UNSET
-    """Logs of who reads and writes."""
+    """Access logs."""
     ipFilter: Maybe[BucketIpFilter] = UNSET
-    """From where the bucket can be reached."""
+    """The addresses and networks that can reach the bucket."""
 
     __checks__: ClassVar = (RESOURCE_ID_CHECK,)
 
@@ -252,9 +252,9 @@ def _without_terminal(declared: Declared) -> Declared:
 
 class ObservedSoftDelete(Struct, frozen=True):
     effectiveTime: str | UnsetType = UNSET
-    """Since when it holds."""
+    """Since when it is in effect."""
     retentionDurationSeconds: Int64 | UnsetType = UNSET
-    """How long a deleted object can be had back."""
+    """For how many seconds a deleted object can be restored."""
 
 
 class BucketObservedState(Struct, frozen=True):
@@ -268,7 +268,7 @@ class StorageBucketStatus(Struct, frozen=True):
     """The status: what the service reports beside the spec."""
 
     observedState: BucketObservedState | UnsetType = UNSET
-    """The storage class, and the soft delete policy with the time since when it holds."""
+    """The storage class, and the soft delete policy with the time since when it is in effect."""
     selfLink: str | UnsetType = UNSET
     """The address of the bucket in the API."""
     url: str | UnsetType = UNSET

@@ -5,8 +5,8 @@ Imported by `app`; imports `kinds.trustee.constants` and no other kind. Start at
 
 from setpoint.kinds.trustee.kbs_config.inputs import InputObject, input_objects, input_versions
 from setpoint.kinds.trustee.kbs_config.owner import (
+    DeploymentReadiness,
     KbsConfigOwner,
-    ReadinessVerdict,
     TrusteeReadiness,
     deployment_readiness,
 )
@@ -25,12 +25,12 @@ __all__ = (
     "DEPLOYMENT",
     "FINALIZER",
     "SERVICE",
+    "DeploymentReadiness",
     "DeploymentType",
     "InputObject",
     "KbsConfigOwner",
     "KbsConfigSpec",
     "KbsConfigStatus",
-    "ReadinessVerdict",
     "TrusteeImages",
     "TrusteeReadiness",
     "deployment",

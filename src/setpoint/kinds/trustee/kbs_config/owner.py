@@ -32,8 +32,8 @@ class TrusteeReadiness(StrEnum):
     ABSENT = "DeploymentAbsent"
 
 
-class ReadinessVerdict(NamedTuple):
-    """Readiness with its message."""
+class DeploymentReadiness(NamedTuple):
+    """The readiness of Trustee, with a message."""
 
     readiness: TrusteeReadiness
     message: str
@@ -44,25 +44,25 @@ class ReadinessVerdict(NamedTuple):
         return self.readiness is TrusteeReadiness.READY
 
 
-def deployment_readiness(live: JsonObject | None) -> ReadinessVerdict:
+def deployment_readiness(live: JsonObject | None) -> DeploymentReadiness:
     """Ready when all pods run the current spec: a status of an older generation does not count."""
     if live is None:
-        return ReadinessVerdict(TrusteeReadiness.ABSENT, "the Deployment is not there yet")
+        return DeploymentReadiness(TrusteeReadiness.ABSENT, "the Deployment is not there yet")
     left = rollout_pending(live)
     if left is not None:
-        return ReadinessVerdict(TrusteeReadiness.ROLLING_OUT, f"{display_name(live)}: {left}")
+        return DeploymentReadiness(TrusteeReadiness.ROLLING_OUT, f"{display_name(live)}: {left}")
     if count_at(live, "spec", "replicas", absent=1) == 0:
-        return ReadinessVerdict(
+        return DeploymentReadiness(
             TrusteeReadiness.SCALED_TO_ZERO, f"{display_name(live)} is scaled to zero: no client is served"
         )
-    return ReadinessVerdict(TrusteeReadiness.READY, "Trustee deployment is ready")
+    return DeploymentReadiness(TrusteeReadiness.READY, "Trustee deployment is ready")
 
 
 _DEPLOYMENT_KIND: Final = ObjectKind("apps", "v1", "Deployment", "deployments")
 _SERVICE_KIND: Final = ObjectKind("", "v1", "Service", "services")
 _PART_KINDS: Final = {kind.kind: kind for kind in (CONFIG_MAP, SECRET)}
 _DEFINITION: Final = CrdDetails(
-    "One Trustee, by the names of what it is made of.", KbsConfigStatus, required=("isReady",)
+    "A Trustee, by the names of its ConfigMaps and Secrets.", KbsConfigStatus, required=("isReady",)
 )
 
 
@@ -114,9 +114,9 @@ class KbsConfigOwner:
     def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready when all pods run the current spec."""
         live = children.get(f"{_DEPLOYMENT_KIND.kind}/{DEPLOYMENT}")
-        verdict = deployment_readiness(None if live is None else live.document)
-        ready = ReadyCondition("True" if verdict.is_ready else "False", verdict.readiness.value, verdict.message)
-        return OwnerStatus(ready, {"isReady": verdict.is_ready}, "Trustee deployment is no longer ready")
+        found = deployment_readiness(None if live is None else live.document)
+        ready = ReadyCondition("True" if found.is_ready else "False", found.readiness.value, found.message)
+        return OwnerStatus(ready, {"isReady": found.is_ready}, "Trustee deployment is no longer ready")
 
     def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """The Deployment, whose pods end before the finalizer is removed."""

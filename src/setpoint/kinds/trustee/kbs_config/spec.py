@@ -26,7 +26,7 @@ class CertCacheEntry(SpecStruct, frozen=True):
     secretName: str
     """The Secret with the certificates of one machine."""
     mountPath: Maybe[str] = UNSET
-    """Where they are found; the usual store of VCEK certificates when left out."""
+    """Where they are mounted; the default store of VCEK certificates when left out."""
 
 
 class KbsLocalCertCacheSpec(SpecStruct, frozen=True):
@@ -36,7 +36,7 @@ class KbsLocalCertCacheSpec(SpecStruct, frozen=True):
 
 class DeploymentSpec(SpecStruct, frozen=True):
     replicas: Annotated[Maybe[Int32], Default(1)] = UNSET
-    """How many pods there are; 0 is a number."""
+    """The number of pods; 0 is allowed."""
 
 
 class KbsConfigSpec(SpecStruct, frozen=True):
@@ -65,7 +65,7 @@ class KbsConfigSpec(SpecStruct, frozen=True):
     kbsAttestationCertSecretName: Maybe[str] = UNSET
     """The Secret with the certificate of tokens, under `token.crt`."""
     kbsSecretResources: Maybe[list[str]] = UNSET
-    """The Secrets that attested clients can have, as `default/<Secret>/<key>`."""
+    """The Secrets that attested clients can read, as `default/<Secret>/<key>`."""
     kbsAttestationPolicyConfigMapName: Maybe[str] = UNSET
     """The ConfigMap with the attestation policy, under `default_cpu.rego`."""
     kbsGpuAttestationPolicyConfigMapName: Maybe[str] = UNSET
@@ -77,7 +77,7 @@ class KbsConfigSpec(SpecStruct, frozen=True):
     KbsEnvVars: Maybe[dict[str, str]] = UNSET
     """Environment variables of every container."""
     kbsLocalCertCacheSpec: Maybe[KbsLocalCertCacheSpec] = UNSET
-    """Certificates for machines without a way out."""
+    """Certificates for machines without access to the Internet."""
     KbsDeploymentSpec: Maybe[DeploymentSpec] = UNSET
     """The Deployment."""
 
@@ -137,4 +137,4 @@ class KbsConfigStatus(Struct, frozen=True):
     """The status: whether Trustee is ready."""
 
     isReady: bool
-    """Whether all pods that were asked for run, and run what was asked for. Always written."""
+    """Whether all declared pods are available, and of the current template. Always written."""

@@ -101,7 +101,7 @@ _CLAIM: Final = ObjectKind("", "v1", "PersistentVolumeClaim", "persistentvolumec
 _VOLUME: Final = ObjectKind("", "v1", "PersistentVolume", "persistentvolumes", is_namespaced=False)
 _KBS_CONFIG: Final = ObjectKind(GROUP, VERSION, "KbsConfig", "kbsconfigs")
 _LONGEST_NAME: Final = 63
-_DEFINITION: Final = CrdDetails("One Trustee, from a few wishes.", TrusteeConfigStatus)
+_DEFINITION: Final = CrdDetails("A Trustee, from a few settings.", TrusteeConfigStatus)
 
 
 @dataclass(slots=True)

@@ -35,16 +35,16 @@ class AttestationTokenVerificationSpec(SpecStruct, frozen=True):
 
 class IbmSe(SpecStruct, frozen=True):
     pvName: str
-    """The PersistentVolume with the certificates of IBM Secure Execution. It has to be there already."""
+    """The PersistentVolume with the certificates of IBM Secure Execution. It has to exist already."""
 
 
 class TlsConfig(SpecStruct, frozen=True):
     profile: Annotated[Literal["old", "intermediate", "modern", "custom"] | UnsetType, Default(INTERMEDIATE)] = UNSET
-    """Mozilla's profile; `custom` is what the other fields say."""
+    """Mozilla's profile; `custom` uses the other fields."""
     minVersion: Annotated[str, Meta(pattern=VERSION_PATTERN)] | UnsetType = UNSET
-    """The oldest version of TLS that is spoken, with `custom`: 1.0 to 1.3."""
+    """The oldest accepted version of TLS, with `custom`: 1.0 to 1.3."""
     maxVersion: Annotated[str, Meta(pattern=VERSION_PATTERN)] | UnsetType = UNSET
-    """The newest version of TLS that is spoken, with `custom`: 1.0 to 1.3."""
+    """The newest accepted version of TLS, with `custom`: 1.0 to 1.3."""
     ciphers: Maybe[list[str]] = UNSET
     """The cipher suites, with `custom`, by the names of IANA or OpenSSL."""
     groups: Maybe[list[str]] = UNSET
@@ -59,7 +59,7 @@ class TrusteeConfigSpec(SpecStruct, frozen=True):
     """The spec of a TrusteeConfig."""
 
     profileType: Maybe[str] = UNSET
-    """`Restricted` wants HTTPS and attested clients; anything else is `Permissive`, for trying out."""
+    """`Restricted` requires HTTPS and attested clients; any other value is `Permissive`, for tests."""
     kbsServiceType: Maybe[str] = UNSET
     """The type of the Service, such as ClusterIP or NodePort."""
     httpsSpec: Maybe[HttpsSpec] = UNSET
@@ -69,7 +69,7 @@ class TrusteeConfigSpec(SpecStruct, frozen=True):
     ibmSE: Maybe[IbmSe] = UNSET
     """IBM Secure Execution instead of the usual attestation policies."""
     tlsConfig: Maybe[TlsConfig] = UNSET
-    """Which TLS is spoken. Only a Restricted TrusteeConfig speaks it."""
+    """The TLS settings. Only a Restricted TrusteeConfig uses TLS."""
 
     @property
     def profile(self) -> ProfileType:
@@ -125,15 +125,15 @@ class TrusteeConfigStatus(Struct, frozen=True):
     """The status: readiness of the KbsConfig, and the last generated values for the next merge."""
 
     isReady: bool | UnsetType = UNSET
-    """Whether the KbsConfig is."""
+    """Whether the KbsConfig is ready."""
     kbsConfigRef: KbsConfigRef | UnsetType = UNSET
     """The KbsConfig."""
     statusDescription: str | UnsetType = UNSET
-    """The same in words."""
+    """The readiness in words."""
     lastGenerated: dict[str, Any] | UnsetType = UNSET
-    """Digests of what was generated, by object and field: what tells a person's edit from an older value of ours."""
+    """Digests of the last generated values, by object and field: they tell edits from older generated values."""
     conflicts: list[str] | UnsetType = UNSET
-    """Where a person's edit was kept although what is generated changed, too."""
+    """Fields where an edit was kept although the generated value changed, too."""
 
 
 _READY: Final = "TrusteeConfig is ready and KbsConfig is deployed successfully"

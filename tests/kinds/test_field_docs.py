@@ -1,4 +1,4 @@
-"""What stands below a field is its description."""
+"""Docstrings below fields are the descriptions of the fields."""
 
 import sys
 
@@ -34,15 +34,15 @@ class Array(Disk):
     """In GB, of each."""
 
 
-def test_a_text_belongs_to_the_field_above_it() -> None:
+def test_a_docstring_belongs_to_the_field_above_it() -> None:
     assert field_docs(Disk) == {"size": "In GB.", "kind": "Which one: fast or slow."}
 
 
-def test_fields_of_a_base_come_with_their_texts() -> None:
+def test_inherited_fields_have_their_docstrings() -> None:
     assert field_docs(Array) == {"size": "In GB, of each.", "kind": "Which one: fast or slow.", "count": "How many."}
 
 
-def test_classes_in_classes_and_functions_have_theirs() -> None:
+def test_nested_and_local_classes_have_their_docstrings() -> None:
     class Local(Struct):
         name: str
         """Here."""
@@ -51,7 +51,7 @@ def test_classes_in_classes_and_functions_have_theirs() -> None:
     assert field_docs(Local) == {"name": "Here."}
 
 
-def test_without_a_source_there_is_no_text() -> None:
+def test_a_class_without_source_has_no_docstrings() -> None:
     made = type("Made", (Struct,), {"__annotations__": {"size": int}, "__module__": "nowhere"})
     built_in = type("BuiltIn", (Struct,), {"__annotations__": {"size": int}, "__module__": sys.__name__})
 

@@ -1,4 +1,4 @@
-"""The user that a new MySQL instance comes with: gone in the end, whatever happens on the way; a stranger's stays."""
+"""The default root user of a MySQL instance: deleted from a new one despite faults, kept in one of another writer."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begu
 from tests.engine.kind_fixture import Trouble
 from tests.engine.settings import Setting
 from tests.engine.step_harness import StepHarness
-from tests.kinds.lifecycle_mysql import IN_MEMORY, ON_SQLITE, MysqlStand
+from tests.kinds.lifecycle_mysql import IN_MEMORY, ON_SQLITE, MysqlFixture
 
 pytestmark = pytest.mark.slow
 
 
-def stand_of(harness: StepHarness) -> MysqlStand:
+def mysql_fixture_of(harness: StepHarness) -> MysqlFixture:
     fixture = harness.fixture
-    assert isinstance(fixture, MysqlStand)
+    assert isinstance(fixture, MysqlFixture)
     return fixture
 
 
 async def killed(harness: StepHarness, interruption: Any) -> bool:
-    """Whether the process died on the way."""
+    """Whether the process died during the steps."""
     try:
         await interrupted(harness, interruption).go_on()
     except Killed:
@@ -38,7 +38,7 @@ async def killed(harness: StepHarness, interruption: Any) -> bool:
 
 @pytest.mark.parametrize("while_away", [False, True], ids=["at once", "when the service is done"])
 @pytest.mark.parametrize("setting", [IN_MEMORY, ON_SQLITE], ids=str)
-def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
+def test_the_default_root_user_is_deleted_wherever_the_process_dies(
     setting: Setting, while_away: bool, tmp_path: Path
 ) -> None:
     async def dies_after(awaits: int) -> bool:
@@ -47,7 +47,7 @@ def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
             if while_away:
                 harness.fixture.finish()
             assert isinstance(await harness.go_on(), Settled)
-            assert (harness.fixture.objects, stand_of(harness).users) == (["some-instance"], [])
+            assert (harness.fixture.objects, mysql_fixture_of(harness).users) == (["some-instance"], [])
             assert harness.fixture.writes.count("create") == 1
             assert StoredState.of(await harness.resource()).creating is None
             return was_killed
@@ -60,7 +60,9 @@ def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
-def test_the_root_user_goes_when_the_answer_to_the_creation_is_lost(is_slow: bool, tmp_path: Path) -> None:
+def test_the_default_root_user_is_deleted_when_the_response_to_the_creation_is_lost(
+    is_slow: bool, tmp_path: Path
+) -> None:
     async def scenario() -> tuple[Any, list[str], int]:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
             harness.fixture.trouble(Trouble.LOST, ["create"], times=1)
@@ -68,7 +70,7 @@ def test_the_root_user_goes_when_the_answer_to_the_creation_is_lost(is_slow: boo
             if not is_slow:
                 harness.fixture.finish()
             assert isinstance(await harness.go_on(), Settled)
-            return lost, stand_of(harness).users, harness.fixture.writes.count("create")
+            return lost, mysql_fixture_of(harness).users, harness.fixture.writes.count("create")
 
     lost, users, created = asyncio.run(scenario())
 
@@ -81,7 +83,7 @@ def test_the_root_user_goes_when_the_answer_to_the_creation_is_lost(is_slow: boo
 
 
 class JustBefore:
-    """Something happens right before one verb of whatever is wrapped."""
+    """Calls `happening` right before one verb of the wrapped object."""
 
     def __init__(self, inner: Any, verb: str, happening: Callable[[], None]) -> None:
         self._inner, self._verb, self._happening = inner, verb, happening
@@ -98,13 +100,13 @@ class JustBefore:
         return preceded
 
 
-@pytest.mark.parametrize("labels", [{}, {"managed-by-cnrm": "true"}], ids=["a person", "a tool like this one"])
-def test_a_name_that_is_taken_by_then_is_an_adoption_and_its_root_user_stays(
+@pytest.mark.parametrize("labels", [{}, {"managed-by-cnrm": "true"}], ids=["by a user", "by Config Connector"])
+def test_an_instance_that_another_writer_created_first_is_adopted_and_keeps_its_root_user(
     labels: dict[str, str], tmp_path: Path
 ) -> None:
     async def scenario() -> tuple[Any, list[str]]:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
-            fixture = stand_of(harness)
+            fixture = mysql_fixture_of(harness)
             kind = fixture.kind_over(
                 lambda one: JustBefore(one, "post", lambda: fixture.create_as_another_writer(**labels))
             )
@@ -119,10 +121,10 @@ def test_a_name_that_is_taken_by_then_is_an_adoption_and_its_root_user_stays(
     assert users == ["root"]
 
 
-def test_a_strangers_root_user_stays_wherever_the_process_dies(tmp_path: Path) -> None:
+def test_the_root_user_of_another_writers_instance_is_kept_wherever_the_process_dies(tmp_path: Path) -> None:
     async def dies_after(awaits: int) -> bool:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / str(awaits)) as harness:
-            fixture, interruption = stand_of(harness), Interruption(awaits, die)
+            fixture, interruption = mysql_fixture_of(harness), Interruption(awaits, die)
             make = fixture.create_as_another_writer
             was_killed = await killed(harness, Preceded(interruption, lambda one: JustBefore(one, "post", make)))
             if not fixture.objects:
@@ -138,10 +140,10 @@ def test_a_strangers_root_user_stays_wherever_the_process_dies(tmp_path: Path) -
     pytest.fail("a step never ended")
 
 
-def test_a_creation_that_was_refused_is_not_gone_on_with_under_another_name(tmp_path: Path) -> None:
+def test_a_refused_creation_is_not_continued_under_another_name(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
-            fixture = stand_of(harness)
+            fixture = mysql_fixture_of(harness)
             fixture.trouble(Trouble.REFUSED, ["create"], times=1)
             assert isinstance(await harness.step(), Stopped)
             fixture.create_as_another_writer(**{"managed-by-cnrm": "true"}, name="another")
@@ -154,7 +156,7 @@ def test_a_creation_that_was_refused_is_not_gone_on_with_under_another_name(tmp_
 
 @dataclass(slots=True)
 class Preceded:
-    """An interruption of what has something happening before one of its verbs."""
+    """An interruption of an object that is wrapped by `before`."""
 
     interruption: Interruption
     before: Callable[[Any], Any]
@@ -165,6 +167,6 @@ class Preceded:
 
 
 async def _until_settled(harness: StepHarness) -> StepOutcome:
-    """A name that turned out to be taken is looked at again."""
+    """Steps again after a conflict about the name."""
     outcome = await harness.go_on()
     return outcome if isinstance(outcome, Settled) else await harness.go_on()

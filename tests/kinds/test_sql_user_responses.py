@@ -1,4 +1,4 @@
-"""Answers about users that come seldom, and must not be taken for something else."""
+"""Rare responses about users, and the errors that they become."""
 
 import asyncio
 from typing import Any
@@ -36,14 +36,14 @@ def operation(status: str, **more: Any) -> HttpResponse:
     return response(200, {"name": "o", "status": status, "operationType": "UPDATE_USER", "targetId": "main", **more})
 
 
-# --- Who is there ----------------------------------------------------------------------------------------------------
+# --- Observation -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"<html>welcome</html>", b"[]", b"{}", b'{"items": []}', b'{"kind": "sql#instancesList"}', b'{"items": 7}'],
 )
-def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
+def test_a_response_that_is_no_list_proves_no_absence(body: bytes) -> None:
     look = kind(HttpResponse(200, {}, body)).observe(PLACE)
 
     with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
@@ -65,7 +65,7 @@ def test_a_user_that_is_not_listed_is_absent(answer: HttpResponse) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 429, 500, 503])
-def test_any_other_answer_says_nothing(status: int) -> None:
+def test_an_error_response_proves_no_absence(status: int) -> None:
     with pytest.raises(SetpointError):
         asyncio.run(kind(error_response(status, "backendError")).observe(PLACE))
 
@@ -98,13 +98,13 @@ def test_an_entry_without_a_host_matches_when_no_other_does(place: Location, hos
         ({"name": "ann", "type": "BUILT_IN"}, False),
     ],
 )
-def test_a_principal_is_known_by_its_address(listed: dict[str, str], is_meant: bool) -> None:
+def test_an_iam_user_is_found_by_its_email_address(listed: dict[str, str], is_meant: bool) -> None:
     place = Location("projects/p/instances/main/users/ann%40example.com")
 
     assert isinstance(asyncio.run(kind(listing({**listed, "host": "%"})).observe(place)), Present) is is_meant
 
 
-def test_the_same_user_in_another_list_is_the_very_same() -> None:
+def test_the_digest_of_a_user_does_not_depend_on_the_rest_of_the_list() -> None:
     me, others = {"name": "some-user", "host": "%"}, ({"name": "a"}, {"name": "b"})
     one = kind(listing(me), listing(*others, me), listing({**me, "etag": "2"}))
 
@@ -119,11 +119,11 @@ def test_the_same_user_in_another_list_is_the_very_same() -> None:
     assert isinstance(moved, Present)
 
 
-# --- What comes of a write -------------------------------------------------------------------------------------------
+# --- Writes ----------------------------------------------------------------------------------------------------------
 
 
 def updating(one: SqlUserKind) -> RemoteOperation | None:
-    """What an update comes to that sets a policy."""
+    """The result of an update that sets a policy."""
     intent = intent_of(
         Resource(user({**EXTERNAL, "passwordPolicy": {"allowedFailedAttempts": 3}})), one, ResolvedReferences()
     )
@@ -166,7 +166,7 @@ def test_an_expired_operation_is_done() -> None:
         (error_response(503, "backendError"), RemoteUnavailable),
     ],
 )
-def test_the_answer_to_an_update_decides_what_comes_next(answer: HttpResponse, error: type[SetpointError]) -> None:
+def test_the_response_to_an_update_decides_the_error(answer: HttpResponse, error: type[SetpointError]) -> None:
     with pytest.raises(error):
         updating(kind(answer))
 
@@ -174,7 +174,7 @@ def test_the_answer_to_an_update_decides_what_comes_next(answer: HttpResponse, e
 @pytest.mark.parametrize(
     ("after", "error"), [(listing(), RemoteRefused), (listing({"name": "some-user"}), RemoteConflict)]
 )
-def test_a_taken_name_is_looked_at_again(after: HttpResponse, error: type[SetpointError]) -> None:
+def test_a_conflict_about_a_name_is_observed_again(after: HttpResponse, error: type[SetpointError]) -> None:
     one = kind(error_response(409, "alreadyExists"), after)
     intent = intent_of(Resource(user(EXTERNAL)), one, ResolvedReferences())
 
@@ -182,7 +182,7 @@ def test_a_taken_name_is_looked_at_again(after: HttpResponse, error: type[Setpoi
         asyncio.run(one.create(intent, overlay(intent.declared, MISSING)))
 
 
-def test_a_user_that_is_gone_by_now_is_deleted() -> None:
+def test_deleting_a_user_that_is_gone_succeeds() -> None:
     gone = kind(error_response(404, "notFound")).delete(PLACE, Present(SqlUser("some-user")), Resource(user(EXTERNAL)))
 
     assert asyncio.run(gone) is None
@@ -195,11 +195,11 @@ def test_a_user_that_is_gone_by_now_is_deleted() -> None:
         (PLACE, "%", "%", "host=%25&name=some-user"),
         (PLACE, None, "%", "host=%25&name=some-user"),
         (PLACE, None, "", "name=some-user"),
-        # Refused as a move: what is on record goes.
+        # A change of the location is refused: the recorded user is deleted.
         (PLACE, "10.0.0.1", "%", "host=%25&name=some-user"),
     ],
 )
-def test_the_user_on_record_is_asked_for(place: Location, said: str | None, told: str, asked: str) -> None:
+def test_requests_select_the_recorded_user(place: Location, said: str | None, told: str, asked: str) -> None:
     http = ScriptedHttp(error_response(404, "notFound"))
     one = SqlUserKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = Resource(user({**EXTERNAL, "host": said}))
@@ -212,7 +212,7 @@ def test_the_user_on_record_is_asked_for(place: Location, said: str | None, told
 @pytest.mark.parametrize(
     ("version", "asked"), [("MYSQL_8_0", "host=%25&name=some-user"), ("POSTGRES_16", "name=some-user")]
 )
-def test_anywhere_is_a_host_only_where_there_are_hosts(version: str, asked: str) -> None:
+def test_the_wildcard_host_is_sent_only_to_engines_with_hosts(version: str, asked: str) -> None:
     http = ScriptedHttp(response(200, {"databaseVersion": version}), error_response(404, "notFound"))
     one = SqlUserKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = Resource(user({**EXTERNAL, "host": "%"}))
@@ -222,7 +222,7 @@ def test_anywhere_is_a_host_only_where_there_are_hosts(version: str, asked: str)
     assert http.requests[-1].url.partition("/users?")[2] == f"{asked}&alt=json&prettyPrint=false"
 
 
-def test_a_user_that_is_there_without_the_host_that_was_asked_for_is_told() -> None:
+def test_a_user_that_exists_without_the_declared_host_is_reported() -> None:
     one = kind(error_response(404, "notFound"))
     resource = Resource(user({**EXTERNAL, "host": "10.0.0.1", "passwordPolicy": {"allowedFailedAttempts": 3}}))
     intent, before = intent_of(resource, one, ResolvedReferences()), Present(SqlUser("some-user"))

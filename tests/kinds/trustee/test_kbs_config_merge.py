@@ -1,4 +1,4 @@
-"""A KbsConfig that people edit: one claim at a time."""
+"""The merge of an edited KbsConfig, case by case."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_every_field_has_one_policy() -> None:
     assert set(field_policies()) == leaves - holders
 
 
-def test_six_fields_are_peoples() -> None:
+def test_six_fields_are_editable() -> None:
     theirs = {field: policy for field, policy in field_policies().items() if policy is not EditPolicy.MANAGED}
 
     assert theirs == {
@@ -65,7 +65,7 @@ def test_dialects_differ_in_the_attestation_policy(dialect: MergeDialect, kept: 
 @pytest.mark.parametrize(
     ("dialect", "is_kept"), [(MergeDialect.SETPOINT, False), (MergeDialect.HEAD, False), (MergeDialect.BRIEF, True)]
 )
-def test_a_claim_of_our_own_is_no_edit_in_the_newer_dialects(dialect: MergeDialect, is_kept: bool) -> None:
+def test_the_generated_claim_is_no_edit_in_the_newer_dialects(dialect: MergeDialect, is_kept: bool) -> None:
     live: Json = {"ibmSEConfigSpec": {"certStorePvc": "tc-ibmse-certstore-pvc"}}
 
     merged = merge_kbs_config(None, live, {}, dialect_fields("tc", dialect))
@@ -74,7 +74,7 @@ def test_a_claim_of_our_own_is_no_edit_in_the_newer_dialects(dialect: MergeDiale
     assert (merged.spec == live) is is_kept
 
 
-def test_a_profile_switch_takes_the_debug_log_away_again() -> None:
+def test_a_profile_switch_removes_the_debug_log() -> None:
     live = spec(KbsEnvVars={"RUST_LOG": "debug", "MINE": "1"})
     last = remember(spec(KbsEnvVars={"RUST_LOG": "debug"}), OURS)
 
@@ -87,7 +87,7 @@ def test_a_profile_switch_takes_the_debug_log_away_again() -> None:
     )
 
 
-def test_whose_edit_was_kept_and_why_is_told() -> None:
+def test_the_merge_report_says_which_edit_was_kept_and_why() -> None:
     last = spec(KbsEnvVars={"A": "1", "B": "1"}, kbsSecretResources=["old", "status"])
     live = spec(KbsEnvVars={"A": "2", "C": "3"}, kbsSecretResources=["old", "mine"], kbsConfigMapName="mine")
     generated = spec(KbsEnvVars={"A": "3", "B": "1"}, kbsSecretResources=["status"])
@@ -103,7 +103,7 @@ def test_whose_edit_was_kept_and_why_is_told() -> None:
     }
 
 
-def test_a_removal_and_a_value_are_told_in_different_words() -> None:
+def test_the_merge_report_distinguishes_a_removal_from_a_value() -> None:
     merged = merge_kbs_config(
         remember(spec(KbsEnvVars={"A": "1"}, kbsSecretResources=["a"]), OURS),
         spec(KbsEnvVars={}, kbsSecretResources=["a", "b"]),
@@ -117,7 +117,7 @@ def test_a_removal_and_a_value_are_told_in_different_words() -> None:
     ]
 
 
-def test_two_ways_a_removal_comes_back() -> None:
+def test_a_two_way_merge_restores_a_removed_entry() -> None:
     live, generated = spec(kbsSecretResources=[]), spec(kbsSecretResources=["status"])
     last = remember(generated, OURS)
 
@@ -128,7 +128,7 @@ def test_two_ways_a_removal_comes_back() -> None:
     assert two.spec == generated
 
 
-def test_an_order_only_edit_is_one_without_a_memory_and_is_kept_in_any_case() -> None:
+def test_another_order_is_an_edit_without_last_generated_values_and_is_always_kept() -> None:
     live, generated = spec(kbsSecretResources=["b", "a"]), spec(kbsSecretResources=["a", "b"])
 
     first = merge_kbs_config(None, live, generated, OURS)
@@ -139,7 +139,7 @@ def test_an_order_only_edit_is_one_without_a_memory_and_is_kept_in_any_case() ->
     assert then.spec is live
 
 
-def test_a_map_that_lacks_an_entry_is_changed_though_the_entry_comes_back() -> None:
+def test_a_map_without_an_entry_counts_as_changed() -> None:
     live, generated = spec(KbsEnvVars={"A": "1"}), spec(KbsEnvVars={"A": "1", "B": "2"})
 
     merged = merge_kbs_config(None, live, generated, OURS)

@@ -1,4 +1,4 @@
-"""How it stands with a TrusteeConfig."""
+"""The status of a TrusteeConfig."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ WORKING = {
 
 
 def standing(status: Any = None, text: str | None = None, spec: Any = None, **metadata: Any) -> OwnerStatus:
-    """With a KbsConfig of this status and metadata, and with this text for its settings."""
+    """The status with a KbsConfig of this status and metadata, and with this `kbs-config.toml`."""
     live = {key: child.object for key, child in made(**(spec or {})).items()}
     kbs: Any = live[KBS]
     live[KBS] = {**kbs, "metadata": {**kbs["metadata"], "generation": 3, **metadata}, "status": status or {}}
@@ -45,7 +45,7 @@ def standing(status: Any = None, text: str | None = None, spec: Any = None, **me
 @pytest.mark.parametrize(
     "status", [{"isReady": True}, {"isReady": True, "observedGeneration": 3}], ids=["no generation", "the same"]
 )
-def test_it_is_ready_when_its_kbs_config_is(status: dict[str, Any]) -> None:
+def test_it_is_ready_when_its_kbs_config_is_ready(status: dict[str, Any]) -> None:
     found = standing(status)
 
     assert (found.ready.status, found.ready.reason) == ("True", "UpToDate")
@@ -78,7 +78,7 @@ def test_it_is_ready_when_its_kbs_config_is(status: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_anything_less_is_told_with_what_the_kbs_config_says(status: dict[str, Any], why: str) -> None:
+def test_it_is_not_ready_with_the_message_of_the_kbs_config(status: dict[str, Any], why: str) -> None:
     found = standing(status)
 
     assert (found.ready.status, found.ready.reason, found.ready.message) == ("False", "NotReady", why)
@@ -92,7 +92,7 @@ def test_a_kbs_config_that_is_being_deleted_is_not_ready() -> None:
     assert found.outputs == WAITING
 
 
-def test_a_kbs_config_that_is_not_there_is_waited_for() -> None:
+def test_a_missing_kbs_config_is_waited_for() -> None:
     found = TrusteeConfigOwner().status_of(trustee_config(), {})
 
     assert found.ready.message == "KbsConfig trust/tc-kbs-config is not there yet"
@@ -117,7 +117,9 @@ HERE = "kbs-config.toml in ConfigMap trust/tc-kbs-config: "
         ),
     ],
 )
-def test_settings_that_cannot_be_seen_to_are_told_while_the_server_still_runs(text: str, spec: Any, why: str) -> None:
+def test_settings_that_cannot_be_merged_are_reported_while_the_server_still_runs(
+    text: str, spec: Any, why: str
+) -> None:
     running, stopped = standing({"isReady": True}, text, spec), standing({}, text, spec)
 
     assert (running.ready.status, running.ready.reason, running.ready.message) == ("False", "NotReady", why)
@@ -126,11 +128,11 @@ def test_settings_that_cannot_be_seen_to_are_told_while_the_server_still_runs(te
 
 
 @pytest.mark.parametrize("text", [INLINE, TWO, "# nothing\n"])
-def test_without_tls_the_settings_may_be_written_anyhow(text: str) -> None:
+def test_without_tls_the_settings_may_have_any_form(text: str) -> None:
     assert standing({"isReady": True}, text).ready.status == "True"
 
 
-def test_the_definition_has_a_place_for_all_of_it() -> None:
+def test_the_schema_of_the_status_has_every_field() -> None:
     shown: Any = schema_of(TrusteeConfigStatus, field_docs)["properties"]
 
     assert set(shown) == {"isReady", "kbsConfigRef", "statusDescription", "lastGenerated", "conflicts"}

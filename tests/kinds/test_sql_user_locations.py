@@ -1,4 +1,4 @@
-"""Who is meant by a user's name: the name as the service has it, and the host where there are hosts."""
+"""Which user a resource is: its name in the service, and its host on engines with hosts."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from tests.kinds.kind_harness import PROJECT, KindHarness, database, in_kind_har
 from tests.kinds.test_sql_user import EXTERNAL, MAIN, REF, USERS, calls, error_in, names, user, with_instance
 
 
-def test_whether_anywhere_is_said_or_not_makes_no_difference() -> None:
+def test_a_wildcard_host_and_no_host_are_the_same_user() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         outcomes = [
@@ -33,7 +33,7 @@ def test_whether_anywhere_is_said_or_not_makes_no_difference() -> None:
     assert (len(sent), there) == (1, [("root", "%"), ("some-user", "%")])
 
 
-def test_another_host_is_another_user_and_no_move() -> None:
+def test_a_change_of_the_host_is_refused() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "host": "10.0.0.1"}))
@@ -48,13 +48,13 @@ def test_another_host_is_another_user_and_no_move() -> None:
     assert (outcome, after) == (Gone(), [("root", "%")])
 
 
-def test_one_name_from_two_hosts_is_two_resources() -> None:
+def test_one_name_with_two_hosts_is_two_resources() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         said = {"passwordPolicy": {"allowedFailedAttempts": 3}}
         await engine.settle(user({**MAIN, "resourceID": "app", "host": "10.0.0.1"}, "near"))
         far = await engine.apply(user({**MAIN, "resourceID": "app", **said}, "far"))
-        await engine.go_on(far)
+        await engine.step_until_done(far)
         await engine.delete(far)
         return names(engine)
 
@@ -63,7 +63,7 @@ def test_one_name_from_two_hosts_is_two_resources() -> None:
 
 @pytest.mark.parametrize("version", ["MYSQL_8_0", "POSTGRES_16", "SQLSERVER_2019_STANDARD"])
 @pytest.mark.parametrize("name", ["a b", "a/b?c=d&e", "%41", "o'neill", "Zoë", "a@b", "?host=x", "*", "a+b#c"])
-def test_a_name_may_hold_anything(version: str, name: str) -> None:
+def test_a_name_may_contain_any_character(version: str, name: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, version)
         policy = {"passwordPolicy": {"allowedFailedAttempts": 3}}
@@ -81,7 +81,7 @@ def test_a_name_may_hold_anything(version: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("version", "name"), [("MYSQL_8_0", "root"), ("POSTGRES_16", "postgres"), ("SQLSERVER_2019_STANDARD", "sqlserver")]
 )
-def test_who_is_there_from_the_beginning_is_adopted(version: str, name: str) -> None:
+def test_a_default_user_is_adopted(version: str, name: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, version)
         before = names(engine)
@@ -94,12 +94,12 @@ def test_who_is_there_from_the_beginning_is_adopted(version: str, name: str) -> 
     assert (sent, is_same) == ([], True)
 
 
-def test_mysql_has_another_name_for_a_principal() -> None:
+def test_mysql_lists_an_iam_user_by_a_shorter_name() -> None:
     spec = {**MAIN, "resourceID": "ann@example.com", "type": "CLOUD_IAM_USER"}
 
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
-        outcomes = [await engine.settle(user(spec)), await engine.go_on(REF)]
+        outcomes = [await engine.settle(user(spec)), await engine.step_until_done(REF)]
         there = names(engine)
         await engine.delete(REF)
         return outcomes, there, calls(engine)
@@ -124,7 +124,7 @@ def test_an_iam_user_is_not_confused_with_a_user_of_a_similar_name() -> None:
     assert in_kind_harness(scenario) == [("root", "%"), ("ann", "%"), ("ann@corp", "%")]
 
 
-def test_a_user_does_not_become_another_type_of_user() -> None:
+def test_a_change_of_the_user_type_is_refused() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await engine.settle(user(MAIN))
@@ -153,7 +153,7 @@ def test_only_mysql_has_hosts() -> None:
 
 
 @pytest.mark.parametrize("external", ["main", f"projects/{PROJECT}/instances/main"])
-def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None:
+def test_an_instance_can_be_referred_to_by_every_form_of_its_name(external: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({"instanceRef": {"external": external}, "host": "10.0.0.1"}))
@@ -162,7 +162,7 @@ def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None
     assert in_kind_harness(scenario) == [("root", "%"), ("some-user", "10.0.0.1")]
 
 
-def test_the_instance_has_to_be_there_and_ready() -> None:
+def test_a_missing_or_unready_instance_is_waited_for() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         other = user({"instanceRef": {"name": "other"}})
@@ -178,7 +178,7 @@ def test_the_instance_has_to_be_there_and_ready() -> None:
     assert asked == ()
 
 
-# --- Manifests that cannot be ----------------------------------------------------------------------------------------
+# --- Invalid manifests -----------------------------------------------------------------------------------------------
 
 KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
 
@@ -211,7 +211,7 @@ KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
         ({**EXTERNAL, "passwordPolicy": {"allowedFailedAttempts": "3"}}, "write a whole number, without quotes"),
     ],
 )
-def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], told: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         with pytest.raises(ManifestInvalid) as caught:
@@ -227,12 +227,12 @@ def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[st
     assert asked == ()
 
 
-def test_what_only_the_service_says_of_a_password_may_stand_in_the_spec() -> None:
+def test_output_only_fields_of_a_policy_may_be_in_the_spec() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         said = {"allowedFailedAttempts": 3, "status": [{"locked": True}]}
         await engine.settle(user({**MAIN, "passwordPolicy": said}))
-        await engine.go_on(REF)
+        await engine.step_until_done(REF)
         return engine.sent
 
     policy = {"allowedFailedAttempts": 3}

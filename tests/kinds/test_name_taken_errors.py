@@ -1,4 +1,4 @@
-"""A name that is taken: adopted when there is something to see, and told when there is not."""
+"""The error for a name that is taken: a conflict if the object can be read, else a refusal."""
 
 import asyncio
 
@@ -14,13 +14,13 @@ async def seen(look: LiveObservation) -> LiveObservation:
     return look
 
 
-def test_what_can_be_seen_by_now_is_looked_at_again() -> None:
+def test_a_taken_name_of_a_readable_object_is_a_conflict() -> None:
     conflict = RemoteConflict("POST /b: 409")
 
     assert asyncio.run(name_taken_error(conflict, seen(Present(StorageBucket(name="x"))))) is conflict
 
 
-def test_a_name_under_which_nothing_can_be_seen_needs_the_author() -> None:
+def test_a_taken_name_of_an_unreadable_object_is_a_refusal() -> None:
     error = asyncio.run(name_taken_error(RemoteConflict("POST /b: 409"), seen(Absent())))
 
     with pytest.raises(RemoteRefused, match=r"choose another spec\.resourceID"):

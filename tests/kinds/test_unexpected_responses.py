@@ -1,4 +1,4 @@
-"""Answers that a service gives seldom, and that must not be taken for something else."""
+"""Rare responses of a service, and the errors that they become."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def google(*answers: HttpResponse) -> GoogleClient:
 
 @pytest.mark.parametrize("body", [b"", b"<html>welcome</html>", b"[]", b"{}", b'{"name": 7}', b'{"name": "\xff"}'])
 @pytest.mark.parametrize(("kind", "place"), [(StorageBucketKind, BUCKET), (SqlDatabaseKind, DATABASE)])
-def test_an_answer_that_is_no_object_says_nothing(
+def test_a_response_that_is_no_object_is_neither_absent_nor_present(
     kind: Callable[[GoogleClient], AnyKind], place: Location, body: bytes
 ) -> None:
     look = kind(google(HttpResponse(200, {}, body))).observe(place)
@@ -44,7 +44,7 @@ def test_an_answer_that_is_no_object_says_nothing(
     ("after", "error"), [(ABSENT, RemoteRefused), (response(200, {"name": "some-bucket"}), RemoteConflict)]
 )
 @pytest.mark.parametrize("kind", [StorageBucketKind, SqlDatabaseKind])
-def test_a_taken_name_is_looked_at_again(
+def test_a_conflict_about_a_name_is_observed_again(
     kind: Callable[[GoogleClient], AnyKind], after: HttpResponse, error: type[SetpointError]
 ) -> None:
     manifest = bucket({}) if kind is StorageBucketKind else database({"instanceRef": {"external": "main"}})
@@ -59,7 +59,7 @@ def test_an_expired_operation_is_done() -> None:
     assert asyncio.run(SqlDatabaseKind(google(ABSENT)).poll(RemoteOperation("projects/p/operations/o")))
 
 
-def test_an_empty_page_is_not_an_empty_bucket() -> None:
+def test_an_empty_first_page_does_not_mean_an_empty_bucket() -> None:
     pages = [response(200, {"nextPageToken": "next"}), response(200, {"items": [{"name": "a", "generation": "1"}]})]
     http = ScriptedHttp(*pages)
     kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))

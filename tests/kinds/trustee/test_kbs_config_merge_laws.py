@@ -1,4 +1,4 @@
-"""A KbsConfig that people edit: what holds for every history, in every dialect."""
+"""Laws of the merge of an edited KbsConfig, in every dialect."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ tables = st.sampled_from(MergeDialect).map(lambda dialect: dialect_fields("tc", 
 
 
 @given(specs, specs, specs, tables)
-def test_a_merge_leaves_nothing_for_the_next_one(last: Spec, live: Spec, new: Spec, table: Any) -> None:
+def test_a_merge_is_idempotent(last: Spec, live: Spec, new: Spec, table: Any) -> None:
     once = merge_kbs_config(remember(last, table), live, new, table)
     again = merge_kbs_config(once.memory, once.spec, new, table)
 
@@ -49,14 +49,14 @@ def test_a_merge_leaves_nothing_for_the_next_one(last: Spec, live: Spec, new: Sp
 
 
 @given(specs, specs, tables)
-def test_two_ways_a_merge_leaves_nothing_either(live: Spec, new: Spec, table: Any) -> None:
+def test_a_two_way_merge_is_idempotent(live: Spec, new: Spec, table: Any) -> None:
     once = merge_kbs_config(None, live, new, table)
 
     assert merge_kbs_config(None, once.spec, new, table).spec is once.spec
 
 
 @given(specs, specs, tables)
-def test_nothing_moved_and_nothing_removed_is_the_two_way_merge(edited: Spec, new: Spec, table: Any) -> None:
+def test_without_changes_and_removals_both_merges_agree(edited: Spec, new: Spec, table: Any) -> None:
     live = with_all_entries(edited, new)
 
     three = merge_kbs_config(remember(new, table), live, new, table)
@@ -105,7 +105,7 @@ def test_null_is_empty(last: Spec, live: Spec, new: Spec, table: Any) -> None:
 
 
 @given(specs, specs, specs, tables)
-def test_nothing_is_invented(last: Spec, live: Spec, new: Spec, table: Any) -> None:
+def test_every_merged_value_is_live_or_generated(last: Spec, live: Spec, new: Spec, table: Any) -> None:
     merged = merge_kbs_config(remember(last, table), live, new, table)
 
     for path in (*table, *map(Path.parse, field_policies())):
@@ -130,7 +130,9 @@ def test_a_list_keeps_its_order_and_grows_at_its_end(last: Spec, live: Spec, new
 
 
 @given(specs, specs, specs, tables)
-def test_a_list_loses_what_was_retired_and_nothing_else(last: Spec, live: Spec, new: Spec, table: Any) -> None:
+def test_a_list_loses_exactly_the_entries_that_are_no_longer_generated(
+    last: Spec, live: Spec, new: Spec, table: Any
+) -> None:
     merged = merge_kbs_config(remember(last, table), live, new, table).spec
     assert isinstance(merged, dict)
     then, mine, now = (set(spec.get("kbsSecretResources") or ()) for spec in (last, live, new))
@@ -139,7 +141,7 @@ def test_a_list_loses_what_was_retired_and_nothing_else(last: Spec, live: Spec, 
 
 
 @given(specs, tables)
-def test_a_memory_survives_the_status_it_is_kept_in(spec: Spec, table: Any) -> None:
+def test_last_generated_values_survive_the_status(spec: Spec, table: Any) -> None:
     memory = remember(spec, table)
 
     assert last_generated_from_data(last_generated_to_data(memory)) == memory

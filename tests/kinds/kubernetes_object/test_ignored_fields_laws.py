@@ -1,4 +1,4 @@
-"""Ignored fields, whatever they are."""
+"""Laws of ignored fields."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.laws
 
 
 @given(OBJECTS, OBJECTS, st.data())
-def test_what_is_ours_is_sent_as_it_is_and_what_is_not_is_not_sent(
+def test_ignored_fields_are_sent_with_their_live_value_if_owned_and_left_out_if_not(
     live: Owned, wanted: Owned, data: st.DataObject
 ) -> None:
     tops = sorted({str(name) for name in (*live.value, *wanted.value)})
@@ -40,7 +40,7 @@ def test_only_named_fields_are_ignored(live: Owned, wanted: Owned) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-def test_an_owner_of_nothing_sends_nothing_of_it(live: Owned, wanted: Owned) -> None:
+def test_an_ignored_field_without_owned_values_is_not_sent(live: Owned, wanted: Owned) -> None:
     paths = [Path((str(name),)) for name in live.value]
 
     sent = with_ignored_fields(wanted.value, live.value, NO_FIELDS, paths)
@@ -48,7 +48,7 @@ def test_an_owner_of_nothing_sends_nothing_of_it(live: Owned, wanted: Owned) -> 
     assert all(get_at(sent, path) is MISSING for path in paths)
 
 
-def test_an_element_that_is_to_go_is_not_kept_for_a_field_in_it() -> None:
+def test_a_removed_element_is_not_kept_for_an_ignored_field_in_it() -> None:
     live: Any = {"ports": [{"port": 80, "protocol": "TCP", "nodePort": 1}]}
     owned: Any = {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:nodePort": {}}}}
 

@@ -1,4 +1,4 @@
-"""A TrusteeConfig and its KbsConfig through the engine, without a cluster: from the first wish to the end."""
+"""A TrusteeConfig and its KbsConfig in the engine, without a cluster: from creation to deletion."""
 
 import asyncio
 import itertools
@@ -20,15 +20,15 @@ TRUSTEE = ResourceRef(GROUP, "TrusteeConfig", "trust", "tc")
 KBS = ResourceRef(GROUP, "KbsConfig", "trust", "tc-kbs-config")
 DEPLOYMENT = ResourceRef("apps", "Deployment", "trust", "trustee-deployment")
 SETTINGS = ResourceRef("", "ConfigMap", "trust", "tc-kbs-config")
-WISHES = {
+SPEC = {
     "profileType": "Restricted",
     "httpsSpec": {"tlsSecretName": "server"},
     "attestationTokenVerificationSpec": {"tlsSecretName": "token"},
 }
 
 
-class Site:
-    """The store, and both owners at work on it."""
+class OwnerHarness:
+    """A memory store, and an engine with both owners."""
 
     def __init__(self) -> None:
         clock, numbers = FakeClock(), itertools.count()
@@ -39,25 +39,25 @@ class Site:
         }
         self.engine = EngineContext(self.store, clock, {}, owners=owners)
 
-    async def wish(self, **spec: Any) -> None:
-        """What the author asks for."""
+    async def apply(self, **spec: Any) -> None:
+        """Applies the TrusteeConfig with this spec."""
         metadata = {"name": "tc", "namespace": "trust"}
         document: dict[str, Any] = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "TrusteeConfig", "metadata": metadata}
         await self.store.apply({**document, "spec": spec})
 
-    async def certify(self) -> None:
-        """The author creates the certificates."""
+    async def create_certificates(self) -> None:
+        """Creates the Secrets with the certificates."""
         for secret in (HTTPS, TOKEN):
             await self.store.apply(secret)
 
-    async def look(self) -> tuple[StepOutcome, StepOutcome]:
-        """A step of each; the second of the first, once the other one is done."""
+    async def step_both(self) -> tuple[StepOutcome, StepOutcome]:
+        """A step of the TrusteeConfig, of the KbsConfig, and of the TrusteeConfig again; the last two outcomes."""
         await step(TRUSTEE, self.engine)
         kbs = await step(KBS, self.engine)
         return await step(TRUSTEE, self.engine), kbs
 
     async def roll_out(self) -> None:
-        """What a cluster does with a Deployment."""
+        """Sets the status of a Deployment as a cluster does after a rollout."""
         live = await self.get(DEPLOYMENT)
         wanted = live.spec["replicas"]
         counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), wanted)
@@ -69,7 +69,7 @@ class Site:
         return found
 
     async def edit(self, ref: ResourceRef, change: Callable[[Any], Any]) -> None:
-        """A user edits a child."""
+        """Edits a child as a user does."""
         live = await self.get(ref)
         await self.store.replace(live, change(live.document))
 
@@ -77,82 +77,85 @@ class Site:
         return {str(one.ref): one.revision for one in (await self.store.list()).resources}
 
 
-Scene: TypeAlias = Callable[[Site], Awaitable[None]]
+Scenario: TypeAlias = Callable[[OwnerHarness], Awaitable[None]]
 
 
-def play(context: Scene) -> None:
-    """The scene, on a site of its own that is up and running."""
+def with_running_trustee(scenario: Scenario) -> None:
+    """Runs the scenario in a new harness with a ready TrusteeConfig."""
 
     async def whole() -> None:
-        site = Site()
-        await site.certify()
-        await site.wish(**WISHES)
-        await site.look()
-        await site.roll_out()
-        await site.look()
-        await context(site)
+        harness = OwnerHarness()
+        await harness.create_certificates()
+        await harness.apply(**SPEC)
+        await harness.step_both()
+        await harness.roll_out()
+        await harness.step_both()
+        await scenario(harness)
 
     asyncio.run(whole())
 
 
-def test_it_gets_as_far_as_it_can_and_on_when_the_rest_comes() -> None:
-    async def context() -> None:
-        site = Site()
-        await site.wish(**WISHES)
+def test_children_are_created_up_to_a_missing_source_and_the_rest_when_it_exists() -> None:
+    async def scenario() -> None:
+        harness = OwnerHarness()
+        await harness.apply(**SPEC)
 
-        first = await step(TRUSTEE, site.engine)
+        first = await step(TRUSTEE, harness.engine)
 
         assert isinstance(first, Stopped)
         assert "HTTPS secrets: Secret server not found" in str(first.error)
-        assert await site.store.get(SETTINGS) is not None
-        assert await site.store.get(KBS) is None
-        await site.certify()
-        trustee, kbs = await site.look()
+        assert await harness.store.get(SETTINGS) is not None
+        assert await harness.store.get(KBS) is None
+        await harness.create_certificates()
+        trustee, kbs = await harness.step_both()
         assert isinstance(trustee, Settled)
         assert isinstance(kbs, Settled)
         assert (trustee.ready.reason, kbs.ready.reason) == ("NotReady", "RollingOut")
         assert "the controller has not reported yet" in trustee.ready.message
-        assert (await site.get(KBS)).status["isReady"] is False
+        assert (await harness.get(KBS)).status["isReady"] is False
 
-    asyncio.run(context())
+    asyncio.run(scenario())
 
 
-def test_it_is_ready_once_the_pods_run_and_then_nothing_moves() -> None:
-    async def context(site: Site) -> None:
-        before = await site.revisions()
+def test_it_is_ready_once_the_pods_run_and_then_writes_nothing() -> None:
+    async def scenario(harness: OwnerHarness) -> None:
+        before = await harness.revisions()
 
-        trustee, kbs = await site.look()
+        trustee, kbs = await harness.step_both()
 
         assert isinstance(trustee, Settled)
         assert isinstance(kbs, Settled)
         assert (trustee.ready.status, kbs.ready.status) == ("True", "True")
-        assert ((await site.get(TRUSTEE)).status["isReady"], (await site.get(KBS)).status["isReady"]) == (True, True)
-        assert await site.revisions() == before
+        assert ((await harness.get(TRUSTEE)).status["isReady"], (await harness.get(KBS)).status["isReady"]) == (
+            True,
+            True,
+        )
+        assert await harness.revisions() == before
 
-    play(context)
+    with_running_trustee(scenario)
 
 
 def test_a_renewed_certificate_reaches_the_pods() -> None:
-    async def context(site: Site) -> None:
-        before = await site.get(DEPLOYMENT)
-        await site.store.apply({**HTTPS, "data": {"tls.key": "bmV3", "tls.crt": "bmV3"}})
+    async def scenario(harness: OwnerHarness) -> None:
+        before = await harness.get(DEPLOYMENT)
+        await harness.store.apply({**HTTPS, "data": {"tls.key": "bmV3", "tls.crt": "bmV3"}})
 
-        trustee, kbs = await site.look()
+        trustee, kbs = await harness.step_both()
 
-        copied = await site.get(ResourceRef("", "Secret", "trust", "tc-https-key-secret"))
+        copied = await harness.get(ResourceRef("", "Secret", "trust", "tc-https-key-secret"))
         assert copied.document["data"] == {"privateKey": "bmV3"}
-        after = await site.get(DEPLOYMENT)
+        after = await harness.get(DEPLOYMENT)
         assert after.spec["template"] != before.spec["template"]
         assert isinstance(kbs, Settled)
         assert kbs.ready.reason == "RollingOut"
         assert isinstance(trustee, Settled)
         assert trustee.ready.status == "False"
 
-    play(context)
+    with_running_trustee(scenario)
 
 
 def test_edits_are_kept_in_editable_fields_and_reverted_in_managed_ones() -> None:
-    async def context(site: Site) -> None:
+    async def scenario(harness: OwnerHarness) -> None:
         def mine(document: Any) -> Any:
             spec = document["spec"]
             resources = [*spec["kbsSecretResources"], "token"]
@@ -161,43 +164,43 @@ def test_edits_are_kept_in_editable_fields_and_reverted_in_managed_ones() -> Non
         def scaled(document: Any) -> Any:
             return {**document, "spec": {**document["spec"], "replicas": 5, "minReadySeconds": 3}}
 
-        await site.edit(KBS, mine)
-        await site.edit(DEPLOYMENT, scaled)
+        await harness.edit(KBS, mine)
+        await harness.edit(DEPLOYMENT, scaled)
 
-        await site.look()
+        await harness.step_both()
 
-        spec = (await site.get(KBS)).spec
+        spec = (await harness.get(KBS)).spec
         assert spec["kbsSecretResources"] == ["attestation-status", "token"]
         assert "kbsServiceType" not in spec
-        live = (await site.get(DEPLOYMENT)).spec
+        live = (await harness.get(DEPLOYMENT)).spec
         assert (live["replicas"], live["minReadySeconds"]) == (1, 3)
 
-    play(context)
+    with_running_trustee(scenario)
 
 
 def test_unreadable_settings_are_reported() -> None:
-    async def context(site: Site) -> None:
-        await site.edit(SETTINGS, lambda one: {**one, "data": {"kbs-config.toml": "a = \n"}})
+    async def scenario(harness: OwnerHarness) -> None:
+        await harness.edit(SETTINGS, lambda one: {**one, "data": {"kbs-config.toml": "a = \n"}})
 
-        trustee, _ = await site.look()
+        trustee, _ = await harness.step_both()
 
         assert isinstance(trustee, Settled)
         assert trustee.ready.status == "False"
         assert "kbs-config.toml in ConfigMap trust/tc-kbs-config: it is not TOML" in trustee.ready.message
 
-    play(context)
+    with_running_trustee(scenario)
 
 
-def test_everything_goes_with_it_and_what_others_made_stays() -> None:
-    async def context(site: Site) -> None:
-        await site.store.delete(TRUSTEE)
+def test_deletion_removes_all_children_and_keeps_other_objects() -> None:
+    async def scenario(harness: OwnerHarness) -> None:
+        await harness.store.delete(TRUSTEE)
 
-        outcomes = [await site.look() for _ in range(4)]
+        outcomes = [await harness.step_both() for _ in range(4)]
 
         assert outcomes[-1] == (Gone(), Gone())
-        assert {str(one.ref) for one in (await site.store.list()).resources} == {
+        assert {str(one.ref) for one in (await harness.store.list()).resources} == {
             "Secret trust/server",
             "Secret trust/token",
         }
 
-    play(context)
+    with_running_trustee(scenario)

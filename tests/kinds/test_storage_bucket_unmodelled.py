@@ -1,4 +1,4 @@
-"""What a bucket keeps of what others decided."""
+"""Settings of a bucket that are kept: those that the spec does not model, and unmanaged ones."""
 
 import pytest
 
@@ -14,14 +14,14 @@ KEY = "projects/p/locations/eu/keyRings/r/cryptoKeys/k"
 
 
 @pytest.mark.parametrize("autoclass", [{}, {"autoclass": {"enabled": False}}])
-def test_no_class_to_end_in_is_asked_for_while_others_leave_autoclass_off(autoclass: JsonObject) -> None:
+def test_no_terminal_class_is_sent_while_unmanaged_autoclass_is_off(autoclass: JsonObject) -> None:
     said = {"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
     intent = intent_for(bucket(said, annotations={UNMANAGED: "spec.autoclass.enabled"}))
 
     assert plan_over(intent, read({**LIVE, **autoclass})).changes == ()
 
 
-def test_a_key_that_is_removed_takes_nothing_with_it_that_the_spec_has_no_word_for() -> None:
+def test_removing_a_key_keeps_the_unmodelled_encryption_settings() -> None:
     enforced = {"customerSuppliedEncryptionEnforcementConfig": {"restrictionMode": "FullyRestricted"}}
     intent, members = intent_for(bucket({})), {**LIVE, "encryption": {"defaultKmsKeyName": KEY, **enforced}}
     view = KIND.view(read(members))

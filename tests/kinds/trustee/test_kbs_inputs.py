@@ -1,4 +1,4 @@
-"""What a Trustee is made of, its trace, and whether it is ready."""
+"""The input objects of a KbsConfig, their digest, and its readiness."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def trace(objects: dict[InputObject, Any], **spec: Any) -> str:
     return input_versions(kbs_config(**spec)[1], objects)
 
 
-def test_config_maps_come_first_and_each_part_once() -> None:
+def test_input_objects_are_listed_once_with_config_maps_first() -> None:
     _, spec = kbs_config(
         kbsRvpsRefValuesConfigMapName="values",
         kbsAttestationPolicyConfigMapName="policies",
@@ -51,13 +51,13 @@ def test_config_maps_come_first_and_each_part_once() -> None:
     ]
 
 
-def test_microservices_have_two_more() -> None:
+def test_microservices_have_two_more_input_objects() -> None:
     _, spec = kbs_config(kbsDeploymentType="MicroservicesDeployment", kbsAsConfigMapName="a", kbsRvpsConfigMapName="r")
 
     assert [part.name for part in input_objects(spec)] == ["settings", "a", "r", "auth"]
 
 
-def test_the_trace_is_the_same_until_something_in_it_changes() -> None:
+def test_the_input_digest_changes_only_with_the_contents() -> None:
     before = trace(found())
 
     assert [one.split(":")[0] for one in before.split(",")] == ["settings", "auth"]
@@ -69,12 +69,12 @@ def test_the_trace_is_the_same_until_something_in_it_changes() -> None:
     assert trace(found(data={"publicKey": "bmV3"})) != before
 
 
-def test_a_secret_leaves_no_trace_that_could_be_tried_out() -> None:
+def test_the_contents_of_a_secret_cannot_be_guessed_from_its_digest() -> None:
     assert trace(found(metadata={"uid": "u9"})) == trace(found())
     assert trace(found(metadata={"uid": "another"})) != trace(found())
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_input_objects_are_named() -> None:
     with pytest.raises(DependencyNotFound, match="not found: ConfigMap settings, Secret s: create them"):
         trace({AUTH: {}}, kbsSecretResources=["s"])
 
@@ -90,7 +90,7 @@ def live(wanted: int = 2, generation: int = 3, observed: int = 3, **status: int)
     }
 
 
-def test_all_pods_that_were_asked_for_make_it_ready() -> None:
+def test_it_is_ready_when_all_declared_pods_are_available() -> None:
     assert deployment_readiness(live()).is_ready
     assert deployment_readiness(live()).message == "Trustee deployment is ready"
 
@@ -105,17 +105,17 @@ def test_all_pods_that_were_asked_for_make_it_ready() -> None:
         live(1, availableReplicas=0),
     ],
 )
-def test_anything_less_does_not(one: Any) -> None:
+def test_it_is_rolling_out_until_then(one: Any) -> None:
     assert deployment_readiness(one).readiness is TrusteeReadiness.ROLLING_OUT
     assert deployment_readiness(one).message.startswith("Deployment trust/trustee-deployment: ")
 
 
-def test_none_and_zero_are_two_things() -> None:
+def test_an_absent_deployment_and_zero_replicas_are_different() -> None:
     assert deployment_readiness(None).readiness is TrusteeReadiness.ABSENT
     assert deployment_readiness(live(0)).readiness is TrusteeReadiness.SCALED_TO_ZERO
     assert not deployment_readiness(live(0)).is_ready
     assert deployment_readiness(live(0, replicas=1)).readiness is TrusteeReadiness.ROLLING_OUT
 
 
-def test_the_status_has_to_say_whether_it_is_ready() -> None:
+def test_the_schema_of_the_status_requires_is_ready() -> None:
     assert schema_of(KbsConfigStatus, field_docs)["required"] == ["isReady"]
