@@ -15,10 +15,10 @@ from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guar
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import nearest
-from setpoint.engine.context import CookieLocation, EngineContext, SystemClock
+from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.kind import AnyKind, ResourceType
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import Clock, DryRunStore, Store
+from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.preview import OverlayStore

@@ -1,8 +1,5 @@
 """What a step works with, and what it may end in: the engine's dependencies, the step context, the outcome."""
 
-import asyncio
-import datetime
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -17,7 +14,7 @@ from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, StepMetrics, Store
+from setpoint.engine.ports import Clock, EventRecord, NoMetrics, ResourceUpdate, StepMetrics, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
 from setpoint.errors import ManifestInvalid, SetpointError
@@ -52,13 +49,6 @@ def management_of(annotations: Mapping[str, str]) -> Management:
     except ValueError:
         allowed = ", ".join(mode.value for mode in Management)
         raise ManifestInvalid(f"{MANAGEMENT} is {word!r}: write one of {allowed}") from None
-
-
-class NoMetrics:
-    """Metrics that are not collected."""
-
-    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """See StepMetrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,23 +259,3 @@ def step_context(
 def _own_members(status: JsonObject) -> JsonObject:
     """The members of a status that new outputs do not replace."""
     return {name: status[name] for name in ("conditions",) if name in status}
-
-
-# A clock that goes on while the machine sleeps, as leases do. Not every system has one.
-_SINCE_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-
-
-class SystemClock:
-    """The time of this machine."""
-
-    def now(self) -> str:
-        """See Clock."""
-        return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def monotonic(self) -> float:
-        """See Clock."""
-        return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
-
-    async def sleep(self, seconds: float) -> None:
-        """See Clock."""
-        await asyncio.sleep(seconds)
