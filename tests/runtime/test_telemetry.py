@@ -16,6 +16,7 @@ from setpoint.clients.ratelimit.circuit_breaker import Throttled
 from setpoint.clients.ratelimit.fair_queue import Caller
 from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
@@ -26,7 +27,6 @@ from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.catalogue import CATALOGUE
-from setpoint.runtime.metrics.exposition import KindKey
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.scheduling import Priority
@@ -47,7 +47,7 @@ class Shown:
 
     engine: EngineContext
     index: ResourceIndex = field(default_factory=lambda: ResourceIndex({}))
-    controllers: Mapping[KindKey, Controller] = field(default_factory=dict)
+    controllers: Mapping[GroupKind, Controller] = field(default_factory=dict)
     replica: ControllerReplica | None = None
 
 

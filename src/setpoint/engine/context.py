@@ -7,11 +7,12 @@ from typing import Final, Self, TypeAlias
 
 from setpoint.core.conditions import ConditionType
 from setpoint.core.plan import Plan, PlannedWrite
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, ResourceType
+from setpoint.engine.kind import AnyKind, ResourceType, unknown_kind
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, NoMetrics, ResourceUpdate, StepMetrics, Store
@@ -57,32 +58,31 @@ class EngineContext:
 
     store: Store
     clock: Clock
-    kinds: Mapping[tuple[str, str], AnyKind]
+    kinds: Mapping[GroupKind, AnyKind]
     cookies: CookieLocation = CookieLocation.STATUS
     metrics: StepMetrics = field(default_factory=NoMetrics)
     # Idle resources of a long-running process; None in a single command.
     idle_cache: IdleCache | None = None
     # What lists showed of live objects; None in a single command.
     listed_objects: ListedObjects | None = None
-    owners: Mapping[tuple[str, str], Owner] = field(default_factory=dict)
+    owners: Mapping[GroupKind, Owner] = field(default_factory=dict)
 
     @property
-    def resource_types(self) -> Mapping[tuple[str, str], ResourceType]:
+    def resource_types(self) -> Mapping[GroupKind, ResourceType]:
         """Every kind and owner."""
         return {**self.kinds, **self.owners}
 
     def resource_type_of(self, resource: Resource) -> ResourceType:
         """The kind or owner of `resource`; ManifestInvalid when there is none."""
-        found = self.resource_types.get((resource.ref.group, resource.ref.kind))
+        found = self.resource_types.get(resource.ref.group_kind)
         if found is None:
-            known = ", ".join(sorted(name for _, name in self.resource_types))
-            raise ManifestInvalid(f"{resource.ref}: no kind {resource.ref.kind} is known here; there is {known}")
+            raise unknown_kind(resource.ref.kind, self.resource_types, str(resource.ref))
         return found
 
     def kind_of(self, resource: Resource) -> AnyKind:
         """The kind of `resource`; ManifestInvalid when there is none."""
         self.resource_type_of(resource)
-        return self.kinds[resource.ref.group, resource.ref.kind]
+        return self.kinds[resource.ref.group_kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def step_context(
 ) -> StepContext:
     """The context of a step as it begins: a KindStepContext for a kind. ManifestInvalid for an unknown kind."""
     engine.resource_type_of(resource)
-    key = (resource.ref.group, resource.ref.kind)
+    key = resource.ref.group_kind
     owner = engine.owners.get(key)
     if owner is not None:
         return StepContext(engine, resource, state, trigger, requested, restart_wait, owner.minimum_outputs)

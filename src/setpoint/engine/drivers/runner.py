@@ -149,7 +149,7 @@ class StepRunner:
 
     async def _object_watch(self, ref: ResourceRef) -> ObjectWatch | None:
         """The watch of the live object of `ref`, if its service can be watched."""
-        kind, resource = self.engine.resource_types[ref.group, ref.kind], None
+        kind, resource = self.engine.resource_types[ref.group_kind], None
         with suppress(StoreError):
             resource = await self.engine.store.get(ref)
         location = None if resource is None else location_in(resource.status)
@@ -202,7 +202,7 @@ class StepRunner:
             # The step of the resource reports the error.
             with suppress(SetpointError):
                 resource = await self.engine.store.get(ref)
-                if resource is not None and not resource.is_deleting and (ref.group, ref.kind) in types:
+                if resource is not None and not resource.is_deleting and ref.group_kind in types:
                     found[ref] = (*dependencies_of(resource, types), *owner_dependency(resource, self._open))
         return found
 

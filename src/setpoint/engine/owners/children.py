@@ -11,6 +11,7 @@ from setpoint.core.merge.threeway import LastGenerated
 from setpoint.core.owner_references import Ownership, ownership
 from setpoint.core.plan import Hold, Plan
 from setpoint.core.redaction import is_secret
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
@@ -190,7 +191,7 @@ def _withholding(waiting: tuple[Oscillation, ...], planned: OwnerPlan) -> OwnerP
     return replace(planned, plan=plan, withheld=keys)
 
 
-def unreconciled_kinds(engine: EngineContext) -> frozenset[tuple[str, str]]:
+def unreconciled_kinds(engine: EngineContext) -> frozenset[GroupKind]:
     """The kinds of objects that can be stored and are not reconciled: Secrets, and what owners make or read."""
     named = {(one.group, one.kind) for owner in engine.owners.values() for one in (*owner.makes, *owner.reads)}
     return frozenset({SECRET, *named} - engine.resource_types.keys())
@@ -198,7 +199,7 @@ def unreconciled_kinds(engine: EngineContext) -> frozenset[tuple[str, str]]:
 
 def is_unreconciled(ref: ResourceRef, engine: EngineContext) -> bool:
     """Whether `ref` is of one of these kinds."""
-    return (ref.group, ref.kind) in unreconciled_kinds(engine)
+    return ref.group_kind in unreconciled_kinds(engine)
 
 
 # Children with contents of their own; any other can be generated again from the owner and its sources.
@@ -208,7 +209,7 @@ _EDITABLE: Final = (ChildUpdatePolicy.MERGE, ChildUpdatePolicy.CREATE_ONLY)
 def owners_of_children(children: Iterable[Resource | None], engine: EngineContext) -> tuple[ResourceRef, ...]:
     """The owners that control these, if they are reconciled here: they merge an edit of a child."""
     owners = dict.fromkeys(one.controller for one in children if one is not None)
-    return tuple(owner for owner in owners if owner is not None and (owner.group, owner.kind) in engine.owners)
+    return tuple(owner for owner in owners if owner is not None and owner.group_kind in engine.owners)
 
 
 async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Resource, ...]:
@@ -216,7 +217,7 @@ async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Re
 
     Cluster-scoped objects are left out. A resource of a kind has none.
     """
-    owner = engine.owners.get((resource.ref.group, resource.ref.kind))
+    owner = engine.owners.get(resource.ref.group_kind)
     if owner is None:
         return ()
     try:
@@ -240,4 +241,4 @@ def _children_with_contents(observation: OwnerObservation) -> Iterator[Resource]
 
 def _is_in_namespace(ref: ResourceRef, owner: Owner) -> bool:
     kinds = {(one.group, one.kind): one for one in (*owner.makes, *owner.reads)}
-    return kinds[ref.group, ref.kind].is_namespaced
+    return kinds[ref.group_kind].is_namespaced

@@ -216,7 +216,7 @@ def _state_after(context: StepContext, planned: OwnerPlan, observation: OwnerObs
 def _reconciled_children(context: StepContext, planned: OwnerPlan) -> tuple[ResourceRef, ...]:
     """The children that are reconciled here."""
     refs = (child_ref(child) for child in planned.observation.generated.children)
-    return tuple(ref for ref in refs if (ref.group, ref.kind) in context.engine.resource_types)
+    return tuple(ref for ref in refs if ref.group_kind in context.engine.resource_types)
 
 
 def _plan_observed_owner(context: StepContext, planned: OwnerPlan) -> PlannedStep:
@@ -273,7 +273,7 @@ async def _delete_children_and_release(context: StepContext, owner: Owner, going
     if left:
         names = join_names(str(child.ref) for child in left)
         due_children = tuple(
-            child.ref for child in left if (child.ref.group, child.ref.kind) in context.engine.resource_types
+            child.ref for child in left if child.ref.group_kind in context.engine.resource_types
         )
         return Stopped(OperationRunning(f"{names} has to go first, and is still there", after=1), due_children)
     ours = finalizers_of(owner, store)

@@ -140,7 +140,7 @@ async def _idle_outcome(ref: ResourceRef, engine: EngineContext) -> StepOutcome 
     entry = engine.idle_cache.of(ref) if engine.idle_cache is not None else None
     if entry is None or engine.clock.monotonic() >= entry.until:
         return None
-    kind = engine.kinds[ref.group, ref.kind]
+    kind = engine.kinds[ref.group_kind]
     try:
         found = await kind.observe(entry.location, entry.body)
     except SetpointError as error:
@@ -177,7 +177,7 @@ async def plan_step(context: StepContext) -> StepPlan:
     resource = context.resource
     if isinstance(context, KindStepContext):
         return await (plan_deletion(context) if resource.is_deleting else _plan_object(context))
-    owner = context.engine.owners[resource.ref.group, resource.ref.kind]
+    owner = context.engine.owners[resource.ref.group_kind]
     return await (plan_owner_deletion(context, owner) if resource.is_deleting else plan_owner_step(context, owner))
 
 

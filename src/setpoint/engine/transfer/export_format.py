@@ -88,7 +88,7 @@ class ExportedObject:
     @property
     def is_secret(self) -> bool:
         """Whether its values are secret."""
-        return (self.ref.group, self.ref.kind) == SECRET
+        return self.ref.group_kind == SECRET
 
     @property
     def ref(self) -> ResourceRef:
@@ -186,7 +186,7 @@ def _item(document: YamlDocument) -> ExportedItem:
     facts = tree.pop(FACTS, None)
     resource = Resource(_checked(tree, document))
     is_plain = isinstance(facts, dict) and set(facts) == {"version"}
-    if is_plain or (resource.ref.group, resource.ref.kind) == SECRET:
+    if is_plain or resource.ref.group_kind == SECRET:
         return ExportedObject(resource, _converted(facts, ObjectFacts, place, f"{FACTS}: "), place)
     return ExportedResource(resource, _converted(facts, ResourceFacts, place, f"{FACTS}: "), place)
 

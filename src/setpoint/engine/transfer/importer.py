@@ -23,6 +23,7 @@ from setpoint.engine.kind import (
     ResolvedReferences,
     SecretKeyReference,
     dependency_target,
+    unknown_kind,
 )
 from setpoint.engine.owner import Owner
 from setpoint.engine.owners.children import is_unreconciled
@@ -252,7 +253,7 @@ class _ImportCheck:
 
     async def _object(self, item: ExportedObject, present: Resource | None) -> ImportTarget:
         if not is_unreconciled(item.ref, self.engine):
-            raise ManifestInvalid(f"{item.ref}: no kind {item.ref.kind} is known here: leave it out of the export")
+            raise unknown_kind(item.ref.kind, (), str(item.ref), advice="leave it out of the export")
         if present is not None and _has_all_values(present, item.resource):
             return ImportTarget.OURS
         await self.dry_run(manifest_of(item.resource))

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from setpoint.clients.ratelimit.limiter import LimiterSnapshot as BudgetsSnapshot
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.core.decide import Decision
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
@@ -29,7 +30,6 @@ from setpoint.runtime.metrics.catalogue import (
 )
 from setpoint.runtime.metrics.exposition import (
     ControllerSnapshot,
-    KindKey,
     ReplicaSnapshot,
     ResourceCounts,
     api_samples,
@@ -81,7 +81,7 @@ class MonitoredManager(Protocol):
         ...
 
     @property
-    def controllers(self) -> Mapping[KindKey, Controller]:
+    def controllers(self) -> Mapping[GroupKind, Controller]:
         """One for each kind."""
         ...
 
