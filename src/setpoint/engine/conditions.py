@@ -203,13 +203,13 @@ def observed(paths: tuple[str, ...], *, is_there: bool) -> ReadyCondition:
     return ReadyCondition("False", reason, f"The live object differs in {', '.join(paths)}; nothing is written")
 
 
-def contested(because: str) -> ReadyCondition:
+def oscillating(because: str) -> ReadyCondition:
     """Oscillating fields differ, and are not reverted before their backoff is over."""
     return ReadyCondition("False", ConditionReason.CONTESTED, because)
 
 
-def withheld_message(paths: Sequence[str], until: str) -> str:
-    """Why these fields are not reverted now."""
+def oscillating_message(paths: Sequence[str], until: str) -> str:
+    """Why these oscillating fields are not reverted now."""
     return (
         f"{join_names(paths)}: changed after each put-back, and not put back again before {until}. The condition "
         "Contested says how often and to what. `setpoint reconcile` puts it back now"

@@ -101,10 +101,6 @@ class Oscillations:
         paths = {str(change.path) for change in changes} if self.fields else set()
         return tuple(oscillation for oscillation in self.fields if oscillation.path in paths and oscillation.wait(now))
 
-    def next_in(self, changes: Iterable[FieldChange], now: str) -> float | None:
-        """The seconds until the first of these may be reverted; None when none of them waits."""
-        return min((oscillation.wait(now) for oscillation in self.waiting(changes, now)), default=None)
-
     def begin(self, intent: str, changes: Iterable[FieldChange], mark: str, now: str) -> "Oscillations":
         """With the revert of these changes under way; where one is already, nothing changes."""
         oscillations = {oscillation.path: oscillation for oscillation in self.fields}

@@ -1,6 +1,6 @@
 """The children of an owner: what is generated, what is live, both digests, and the plan between the two."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -9,18 +9,17 @@ from setpoint.core.merge.child_plan import ChildPlan, plan_child
 from setpoint.core.merge.children import Child, ChildUpdatePolicy, resolve_last_generated
 from setpoint.core.merge.threeway import LastGenerated
 from setpoint.core.owner_references import Ownership, ownership
-from setpoint.core.plan import Hold, Plan
+from setpoint.core.plan import Plan
 from setpoint.core.redaction import is_secret
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine import conditions
 from setpoint.engine.context import EngineContext, StepContext
-from setpoint.engine.oscillation import Oscillation
 from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
+from setpoint.engine.step.hold import HeldField, held_fields, withhold
 from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
 
 # On an owner: `two-way` asks for a merge without the last generated state, as trustee-operator merges.
@@ -153,7 +152,7 @@ class OwnerPlan:
     observation: OwnerObservation
     children: ChildPlans
     plan: Plan
-    # The keys of the children that differ and are not written now: a field of theirs oscillates.
+    # The keys of the children that differ and are not written now: they have a held field.
     withheld: frozenset[str] = frozenset()
 
     @property
@@ -172,23 +171,19 @@ def owner_plan(context: StepContext, observation: OwnerObservation) -> OwnerPlan
     writes = tuple(one.write for one in children.plans if one.write is not None)
     kept = tuple(change for one in children.plans for change in one.kept)
     planned = OwnerPlan(observation, children, Plan(decision, writes, kept))
-    waiting = () if context.requested else memory.oscillations.waiting(planned.plan.changes, context.engine.clock.now())
-    return _withholding(waiting, planned) if waiting else planned
+    held = held_fields(planned.plan, observation.intent, context)
+    return _withholding(held, planned) if held else planned
 
 
-def _withholding(waiting: tuple[Oscillation, ...], planned: OwnerPlan) -> OwnerPlan:
-    """The plan without the children that have a field in backoff because another writer keeps changing it."""
-    paths = {oscillation.path for oscillation in waiting}
+def _withholding(held: Sequence[HeldField], planned: OwnerPlan) -> OwnerPlan:
+    """The plan without the children that have a held field: a child is written as a whole."""
+    paths = {one.path for one in held}
     keys = frozenset(
         write.name for write in planned.plan.writes if any(str(change.path) in paths for change in write.changes)
     )
     left = tuple(write for write in planned.plan.writes if write.name not in keys)
-    held = tuple(change for write in planned.plan.writes if write.name in keys for change in write.changes)
-    because = conditions.withheld_message(
-        [str(one.path) for one in held], min(oscillation.not_before for oscillation in waiting)
-    )
-    plan = replace(planned.plan, writes=left, withheld=held, because=because, held=Hold.CONTESTED)
-    return replace(planned, plan=plan, withheld=keys)
+    changes = tuple(change for write in planned.plan.writes if write.name in keys for change in write.changes)
+    return replace(planned, plan=withhold(replace(planned.plan, writes=left), changes, held), withheld=keys)
 
 
 def unreconciled_kinds(engine: EngineContext) -> frozenset[GroupKind]:
