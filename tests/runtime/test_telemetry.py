@@ -21,6 +21,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.ports import Store
+from setpoint.engine.metrics import BUGS, STEP_COUNTS, TERMINAL_ERRORS
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.controller import Controller
@@ -113,12 +114,23 @@ def test_failures_are_told_apart_by_who_can_mend_them() -> None:
     telemetry = Telemetry()
     for outcome in ("on_edit", "on_edit", "bug", "back_off", "on_change", "settled"):
         telemetry.step_finished("Gadget", outcome, "", 0.1)
+    for count in (TERMINAL_ERRORS, TERMINAL_ERRORS, BUGS):
+        telemetry.count(count, "Gadget")
 
     page = _page(telemetry)
 
     assert _samples(page, "controller_runtime_reconcile_errors_total") == {("Gadget",): 4.0}
     assert _samples(page, "controller_runtime_terminal_reconcile_errors_total") == {("Gadget",): 2.0}
     assert _samples(page, "controller_runtime_reconcile_panics_total") == {("Gadget",): 1.0}
+
+
+def test_every_count_of_steps_is_on_the_page_from_the_first_step_of_a_kind() -> None:
+    telemetry = Telemetry()
+    telemetry.step_finished("Gadget", "settled", "", 0.1)
+
+    page = _page(telemetry)
+
+    assert [_samples(page, count.name) for count in STEP_COUNTS] == [{("Gadget",): 0.0}] * len(STEP_COUNTS)
 
 
 def test_a_look_is_a_hit_when_both_digests_matched_and_a_miss_otherwise() -> None:

@@ -13,9 +13,10 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType, unknown_kind
+from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import Clock, EventRecord, NoMetrics, ResourceUpdate, StepMetrics, Store
+from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
 from setpoint.errors import ManifestInvalid, SetpointError

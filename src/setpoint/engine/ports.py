@@ -1,4 +1,4 @@
-"""What the engine needs from outside, as protocols: store, clock, metrics; the clock of this machine, and no metrics.
+"""What the engine needs from outside, as protocols: store and clock; and the clock of this machine.
 
 One contract suite per protocol runs on every implementation.
 """
@@ -355,21 +355,3 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """See Clock."""
         await asyncio.sleep(seconds)
-
-
-class StepMetrics(Protocol):
-    """The metrics of steps."""
-
-    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """A step of this kind ended in that time with `outcome`: settled, gone, or the retry of its error.
-
-        `decision` is empty when it did not get that far.
-        """
-        ...
-
-
-class NoMetrics:
-    """Metrics that are not collected."""
-
-    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """See StepMetrics."""

@@ -30,6 +30,7 @@ from setpoint.engine.context import (
 )
 from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Intent, LiveObservation, Reconciliation, Unchanged
+from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
@@ -51,6 +52,7 @@ from setpoint.errors import (
 )
 
 _log: Final = logging.getLogger(__name__)
+_COUNTED_ERRORS: Final = {Retry.ON_EDIT: TERMINAL_ERRORS, Retry.BUG: BUGS}
 
 
 async def step(
@@ -75,10 +77,15 @@ async def step(
         _log.exception("step broke", extra={"ref": str(ref)})
         # Without its text, which may contain a secret.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
-    decision = outcome.plan.decision.value if isinstance(outcome, Settled) else ""
-    seconds = engine.clock.monotonic() - started
-    engine.metrics.step_finished(ref.kind, _outcome_label(outcome), decision, seconds)
+    _measure(ref, outcome, engine.clock.monotonic() - started, engine.metrics)
     return outcome
+
+
+def _measure(ref: ResourceRef, outcome: StepOutcome, seconds: float, metrics: StepMetrics) -> None:
+    decision = outcome.plan.decision.value if isinstance(outcome, Settled) else ""
+    metrics.step_finished(ref.kind, _outcome_label(outcome), decision, seconds)
+    if isinstance(outcome, Stopped) and outcome.error.retry in _COUNTED_ERRORS:
+        metrics.count(_COUNTED_ERRORS[outcome.error.retry], ref.kind)
 
 
 def _outcome_label(outcome: StepOutcome) -> str:
