@@ -130,7 +130,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """A step that ends with `error` before it writes to the service; `execute` puts that on record, and raises it."""
+    """A step that cannot be planned because of `error`. `execute` puts that on record and raises it, as a rule."""
 
     error: SetpointError
     execute: Callable[[], Awaitable[StepOutcome]]

@@ -29,12 +29,18 @@ from setpoint.engine.context import (
     step_context,
 )
 from setpoint.engine.intent import resolve_intent
-from setpoint.engine.kind import Intent, LiveObservation, Reconciliation, Unchanged
+from setpoint.engine.kind import Intent, LiveObservation, Reconciliation, Unchanged, observe_decoded
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
-from setpoint.engine.step.delete import may_resume_deletion, must_replace, plan_deletion, plan_replacement
+from setpoint.engine.step.delete import (
+    as_replacement,
+    delete_replaced,
+    may_resume_deletion,
+    must_replace,
+    plan_deletion,
+)
 from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll_operation
 from setpoint.engine.step.finish import plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import cache_as_idle, is_listed_unchanged, observe_unless_unchanged
@@ -194,7 +200,8 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
         return plan_paused(context)
     intent = await resolve_intent(context.resource, context.engine)
     _require_valid(context, intent)
-    is_replaced = await must_replace(context, intent)
+    if await must_replace(context, intent):
+        return await _plan_replacement(context, intent)
     try:
         observed = (
             Unchanged() if is_listed_unchanged(intent, context) else await observe_unless_unchanged(intent, context)
@@ -204,15 +211,33 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     if isinstance(observed, Unchanged):
         return _plan_idle(context, intent)
     begun = InterruptedCreation.of(context, intent, observed)
-    context = replace(context, state=begun.state).with_current_oscillations(intent.digest, live_mark(observed))
-    decision = _decide(intent, observed, context)
-    context = await with_dry_run(decision, intent, observed, context)
-    planned = effective_plan(decision, intent, observed, context)
-    if is_replaced:
-        return plan_replacement(context, planned.plan)
+    context, planned = await _planned(replace(context, state=begun.state), intent, observed)
     if context.management is Management.OBSERVE:
         return plan_observed(context, intent, observed, planned.plan)
     return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
+
+
+async def _planned(
+    context: KindStepContext, intent: Intent, observed: LiveObservation
+) -> tuple[KindStepContext, EffectivePlan]:
+    """The plan for this observation, and the context with what it is made from."""
+    context = context.with_current_oscillations(intent.digest, live_mark(observed))
+    decision = _decide(intent, observed, context)
+    context = await with_dry_run(decision, intent, observed, context)
+    return context, effective_plan(decision, intent, observed, context)
+
+
+async def _plan_replacement(context: KindStepContext, intent: Intent) -> StepPlan:
+    """The step that deletes the object on record; the plan is for the new one.
+
+    The step does not depend on that plan: the service may refuse the new object as long as the old one exists.
+    """
+    try:
+        observed = await observe_decoded(intent.location, context.kind)
+        _, planned = await _planned(context, intent, observed)
+    except SetpointError as error:
+        return FailedStep(error, lambda: delete_replaced(context))
+    return PlannedStep(as_replacement(planned.plan), lambda: delete_replaced(context))
 
 
 async def _execute(
