@@ -245,12 +245,12 @@ class ThingKind:
     def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
         return self.service.changes()
 
-    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         await self.service.ask("rehearse", intent.location)
         self.service.require_free(intent.location)
-        wanted, live = _members(intent.declared.tree), {} if isinstance(look, Absent) else look.live.spec
+        wanted, live = _members(intent.declared.tree), {} if isinstance(observed, Absent) else observed.live.spec
         changes = tuple(_changes(live, wanted))
-        if isinstance(look, Absent):
+        if isinstance(observed, Absent):
             return (PlannedWrite(Action.CREATE, "create", changes),)
         if not changes:
             return ()

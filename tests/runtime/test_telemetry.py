@@ -20,8 +20,8 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
-from setpoint.engine.ports import Store
 from setpoint.engine.metrics import BUGS, STEP_COUNTS, TERMINAL_ERRORS
+from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.controller import Controller

@@ -26,6 +26,8 @@ FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
 DELETION_DEFENDER: Final = "cnrm.cloud.google.com/deletion-defender"
 DELETION_POLICY: Final = "cnrm.cloud.google.com/deletion-policy"
 MANAGEMENT: Final = "setpoint.dev/management"
+# In the record of a step: no caller said what caused it.
+UNSPECIFIED_TRIGGER: Final = "unspecified"
 
 
 class CookieLocation(StrEnum):
@@ -121,7 +123,7 @@ StepOutcome: TypeAlias = Settled | Stopped | Gone
 class PlannedStep:
     """A step stopped before its first write: its plan, and the function that executes it.
 
-    A preview reads `plan`; a step goes on with `execute`. Nothing was written to make one.
+    A preview reads `plan`; a step continues with `execute`. Nothing was written to make one.
     """
 
     plan: Plan
@@ -146,7 +148,7 @@ class StepContext:
     engine: EngineContext
     resource: Resource
     state: StoredState
-    trigger: str = "a look"
+    trigger: str = UNSPECIFIED_TRIGGER
     # Whether a reconcile was requested: backoff and earlier attempts do not count.
     requested: bool = False
     # Whether a wait that timed out has all of its timeout again.
@@ -162,7 +164,7 @@ class StepContext:
         return management_of(self.resource.annotations)
 
     def with_current_oscillations(self, intent: str, mark: str) -> Self:
-        """The context with the oscillations that go on, now that `mark` was observed; none if nothing is written."""
+        """The context with the oscillations that are still active now that `mark` was observed; none if only observed."""
         oscillations = self.state.oscillations
         if not oscillations.fields:
             return self
@@ -180,8 +182,8 @@ class StepContext:
         base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
         now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
         status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
-        news = self._condition_events(Resource({**self.resource.document, "status": status}), ready)
-        return await self._commit(status, (*news, *events), self._cookie_annotation())
+        changed = self._condition_events(Resource({**self.resource.document, "status": status}), ready)
+        return await self._commit(status, (*changed, *events), self._cookie_annotation())
 
     async def save_state(self, outputs: JsonObject | None = None) -> Self:
         """The context once its state is on record; the conditions stay, and a reconcile request is still open."""
@@ -217,9 +219,9 @@ class StepContext:
         before = self.resource
         if condition_of(before, ConditionType.READY) != condition_of(after, ConditionType.READY):
             yield self.event(ready.reason, ready.message, is_warning=ready.is_failure)
-        contested = condition_of(after, ConditionType.CONTESTED)
-        if contested is not None and condition_of(before, ConditionType.CONTESTED) is None:
-            yield self.event(ConditionType.CONTESTED, contested.message, is_warning=True)
+        oscillation = condition_of(after, ConditionType.CONTESTED)
+        if oscillation is not None and condition_of(before, ConditionType.CONTESTED) is None:
+            yield self.event(ConditionType.CONTESTED, oscillation.message, is_warning=True)
 
     def _cookie_annotation(self) -> Mapping[str, str | None]:
         """The annotation to write where cookies are kept there; none when it is the same already."""
@@ -244,7 +246,7 @@ def step_context(
     engine: EngineContext,
     state: StoredState,
     *,
-    trigger: str = "a look",
+    trigger: str = UNSPECIFIED_TRIGGER,
     requested: bool = False,
     restart_wait: bool = False,
 ) -> StepContext:

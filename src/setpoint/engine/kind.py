@@ -53,7 +53,7 @@ class Present(Generic[L]):
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The service answered with exactly the bytes whose digest the caller knows."""
+    """The service answered with exactly the bytes that the caller knows the digest of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class CrdDetails:
     outputs: type[msgspec.Struct] | None = None
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
-    # For names whose plural is not the name and an s.
+    # For names with a plural that is not the name and an s.
     plural: str = ""
     # The members of the status that are always written, even before there is a value.
     required: Sequence[str] = ()

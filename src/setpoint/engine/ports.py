@@ -241,7 +241,7 @@ class Store(Protocol):
 
 
 class DerivedStoreOperations(ABC):
-    """The operations of a Store that follow from its others: the same for every store that has `get` and `update`."""
+    """The operations of a Store that follow from `get` and `update`: the same for every store."""
 
     __slots__ = ()
 
@@ -337,7 +337,7 @@ class Clock(Protocol):
         ...
 
 
-# A clock that goes on while the machine sleeps, as leases do. Not every system has one.
+# A clock that continues while the machine sleeps, as leases do. Not every system has one.
 _SINCE_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 

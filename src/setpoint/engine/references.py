@@ -174,7 +174,7 @@ def output_value(dependency: ValueReference, source: Resource, dependant: Resour
     if source.is_deleting:
         raise _blocked(source, f"{waiting}: it is being deleted")
     if not _is_current(source):
-        raise _blocked(source, f"{waiting}: it has not been looked at since its spec changed")
+        raise _blocked(source, f"{waiting}: it has not been reconciled since its spec changed")
     output = outputs.from_data(source.status.get(OUTPUT)) if dependency.is_awaited else None
     # The reason of an output is of before the source was blocked: then the block is why there is no value now.
     says_why = isinstance(output, outputs.Unknown) and not _is_blocked(source)

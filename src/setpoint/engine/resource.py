@@ -11,7 +11,7 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.canonical import sha256_hex as sha256_of
 from setpoint.core.values.json_types import Json, JsonObject
 
-# The kind of objects whose values are secret.
+# The kind of objects with secret values.
 SECRET: Final[GroupKind] = ("", "Secret")
 Revision = NewType("Revision", str)
 

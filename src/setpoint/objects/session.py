@@ -144,11 +144,11 @@ class _RecordingKind(KubernetesObjectKind):
     def _written(self, intent: Intent, after: Present[LiveObject]) -> None:
         self._fresh, self.live = (intent.location, after), after.whole
 
-    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """See SupportsDryRun."""
         # The dry run shows what becomes of every field. A field manager that only changed a field, and does not apply
         # it, is therefore no conflict, whether or not the manifest has changed as well.
-        self.foreseen = await self.remote.forecast(intent, look, Decision.DRIFTED)
+        self.foreseen = await self.remote.forecast(intent, observed, Decision.DRIFTED)
         return self.foreseen.writes
 
 

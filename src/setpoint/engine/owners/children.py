@@ -25,7 +25,7 @@ from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
 # On an owner: `two-way` asks for a merge without the last generated state, as trustee-operator merges.
 MERGE: Final = "setpoint.dev/merge"
 TWO_WAY, THREE_WAY = "two-way", "three-way"
-# In its status: the last generated state, as digests by child, and the fields whose edits conflict with it.
+# In its status: the last generated state, as digests by child, and the fields with edits that conflict with it.
 LAST_GENERATED: Final = "lastGenerated"
 CONFLICTS: Final = "conflicts"
 _LABELS: Final = Path(("metadata", "labels"))

@@ -269,9 +269,7 @@ async def _delete_children_and_release(context: StepContext, owner: Owner, going
     left = [child for child in seen if not (store.collects and child.is_deleting)]
     if left:
         names = join_names(str(child.ref) for child in left)
-        due_children = tuple(
-            child.ref for child in left if child.ref.group_kind in context.engine.resource_types
-        )
+        due_children = tuple(child.ref for child in left if child.ref.group_kind in context.engine.resource_types)
         return Stopped(OperationRunning(f"{names} has to go first, and is still there", after=1), due_children)
     ours = finalizers_of(owner, store)
     rest = tuple(one for one in context.resource.finalizers if one not in ours)

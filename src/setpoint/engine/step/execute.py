@@ -1,6 +1,6 @@
 """Executes a plan, write by write: the only place that changes a live object that is to exist.
 
-A creation and a long-running operation are on record before the step goes on, so that a later step finishes them.
+A creation and a long-running operation are on record before the step continues, so that a later step finishes them.
 """
 
 from dataclasses import dataclass, replace

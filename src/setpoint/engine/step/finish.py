@@ -185,8 +185,8 @@ def step_record(context: StepContext, plan: Plan, at: Cookie | None = None) -> J
 def _is_idle(context: StepContext, plan: Plan) -> bool:
     is_end_of_another = context.state.attempt is not None
     # An owner may have to wait before it can create anything.
-    is_look = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK, Decision.CREATE)
-    return is_look and not plan.withheld
+    is_idle = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK, Decision.CREATE)
+    return is_idle and not plan.withheld
 
 
 def _waits_on(last: JsonObject, plan: Plan) -> bool:

@@ -29,7 +29,7 @@ class HeldField:
 class HoldRule:
     """A reason to withhold fields: which fields of a plan, the text for the operator, and the Ready condition.
 
-    `find` gets the plan, the digest of its intent, and the step; `change_cause` tells it drift from an author's change.
+    `find` gets the plan, the digest of its intent, and the step; `change_cause` says whether a change corrects drift.
     `message` gets the paths and the first time at which one of them may be written.
     """
 
@@ -46,9 +46,7 @@ def _in_backoff(plan: Plan, _intent: str, context: StepContext) -> Iterator[Held
 
 
 # The reason of the first rule that holds a field is that of the plan.
-HOLD_RULES: Final = (
-    HoldRule(Hold.OSCILLATING, _in_backoff, conditions.oscillating_message, conditions.oscillating),
-)
+HOLD_RULES: Final = (HoldRule(Hold.OSCILLATING, _in_backoff, conditions.oscillating_message, conditions.oscillating),)
 
 
 def held_fields(plan: Plan, intent: str, context: StepContext) -> tuple[HeldField, ...]:

@@ -156,15 +156,15 @@ class PreviewResult:
     trouble: str = ""
 
     @property
-    def told(self) -> Plan | None:
+    def shown(self) -> Plan | None:
         """The plan to show."""
         return self.whole if self.finding is PreviewFinding.MASKED else self.plan
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that would be written, that are held back, or that a cookie hides."""
-        told = self.told
-        changes = () if told is None else (*told.changes, *told.withheld)
+        shown = self.shown
+        changes = () if shown is None else (*shown.changes, *shown.withheld)
         return tuple(dict.fromkeys(str(change.path) for change in changes))
 
     @property

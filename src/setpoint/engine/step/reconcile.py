@@ -15,6 +15,7 @@ from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsWait
 from setpoint.engine.context import (
     FINALIZER,
+    UNSPECIFIED_TRIGGER,
     EngineContext,
     FailedStep,
     Gone,
@@ -65,7 +66,7 @@ async def step(
     ref: ResourceRef,
     engine: EngineContext,
     *,
-    trigger: str = "a look",
+    trigger: str = UNSPECIFIED_TRIGGER,
     requested: bool = False,
     restart_wait: bool = False,
 ) -> StepOutcome:

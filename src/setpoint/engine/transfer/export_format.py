@@ -175,9 +175,9 @@ def _read_items(header: YamlDocument, left: Iterator[YamlDocument]) -> list[Expo
 
 def _require_all(end: YamlDocument, found: int) -> None:
     place = end.where(_ROOT)
-    told = _tree(end.value, place).get("documents")
-    if not same(told, found):
-        raise ManifestInvalid(f"{place}: {told} documents should stand before this, and {found} do: export again")
+    expected = _tree(end.value, place).get("documents")
+    if not same(expected, found):
+        raise ManifestInvalid(f"{place}: {expected} documents should stand before this, and {found} do: export again")
 
 
 def _item(document: YamlDocument) -> ExportedItem:

@@ -1,4 +1,4 @@
-"""Exports resources from a store, with all that another store needs to go on with them."""
+"""Exports resources from a store, with all that another store needs to continue with them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
