@@ -80,8 +80,9 @@ class Plan:
         return data
 
     def hold(self, held: Hold, because: str) -> "Plan":
-        """The plan without its writes: their changes are withheld."""
-        return replace(self, writes=(), withheld=self.changes, because=because, held=held)
+        """The plan without its writes: their changes are withheld, without a time."""
+        changes = (*self.changes, *self.withheld)
+        return replace(self, writes=(), withheld=changes, because=because, held=held, retry_at="")
 
 
 @dataclass(frozen=True, slots=True)
