@@ -6,8 +6,11 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.context import Settled
 from setpoint.engine.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF
 from setpoint.engine.state import StoredState
+from setpoint.engine.step import hold
+from setpoint.engine.step.hold import HOLD_RULES
 from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere, in_memory, where_edits_are_told
+from tests.engine.test_hold import WINDOW
 
 pytestmark = pytest.mark.slow
 
@@ -203,5 +206,24 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
                 assert awaits > 4
                 return
         pytest.fail("a step never ended")
+
+    setting.play(scenario)
+
+
+@in_memory
+def test_another_rule_that_withholds_drift_applies_to_children(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(harness: OwnerHarness) -> None:
+        await harness.settle()
+        monkeypatch.setattr(hold, "HOLD_RULES", (*HOLD_RULES, WINDOW))
+
+        outcome = await meddle(harness, times=1)
+
+        assert outcome.plan.is_empty
+        assert [str(one.path) for one in outcome.plan.withheld] == [place(harness)]
+        assert outcome.ready.reason == "MaintenanceWindow"
+        assert outcome.requeue_after is not None
+        assert 0 < outcome.requeue_after < 7200
 
     setting.play(scenario)
