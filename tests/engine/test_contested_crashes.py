@@ -20,7 +20,7 @@ CASES = ((0, 3), (2, 3), (3, 4))
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 @pytest.mark.parametrize(("before", "in_all"), CASES)
-def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
+def test_killed_after_any_await_no_revert_is_lost_or_counted_twice(
     setting: Setting, before: int, in_all: int, tmp_path: Path
 ) -> None:
     async def is_killed_after(awaits: int) -> bool:

@@ -63,7 +63,7 @@ class Meddling(GadgetKind):
         return await GadgetKind.observe(self, location, known)
 
 
-def test_a_kind_that_writes_while_it_looks_is_named() -> None:
+def test_a_kind_that_writes_while_it_observes_is_named() -> None:
     with pytest.raises(AssertionError, match="it writes while it looks"):
         _play(lambda kind: Meddling(kind.service))
 

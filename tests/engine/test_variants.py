@@ -41,7 +41,7 @@ def test_a_kind_is_had_as_it_was() -> None:
     assert (kind_variant(kind, "1").revision, kind_variant(kind, "2")) == (1, kind)
 
 
-def test_what_there_is_not_is_told() -> None:
+def test_an_unknown_variant_is_reported() -> None:
     with pytest.raises(
         UserError, match=r"Gadget is not handled as '3' in any way .*: there is stateful, stateless, 1, 2"
     ):

@@ -193,7 +193,7 @@ def _host(story: Story) -> str | None:
 
 
 @given(st.lists(doings, max_size=25), st.booleans())
-def test_what_is_offered_is_what_is_there_for_as_long_as_it_is(doings: list[Doing], goes_on: bool) -> None:
+def test_the_output_is_the_live_value_as_long_as_it_exists(doings: list[Doing], goes_on: bool) -> None:
     async def scenario() -> None:
         story = Story()
         if goes_on:

@@ -67,7 +67,7 @@ def test_with_garbage_collection_only_those_go_that_have_to_be_gone_before(setti
 
 @everywhere
 @pytest.mark.parametrize("collects", [True, False])
-def test_what_is_gone_already_holds_nothing(setting: Setting, collects: bool) -> None:
+def test_a_child_that_is_gone_already_holds_nothing(setting: Setting, collects: bool) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         if collects:
             harness.store = Collecting(harness.store)
@@ -85,7 +85,7 @@ def test_what_is_gone_already_holds_nothing(setting: Setting, collects: bool) ->
 
 
 @everywhere
-def test_what_is_anothers_by_now_stays(setting: Setting) -> None:
+def test_a_child_with_another_controller_stays(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         other = {**owner_reference((await harness.resource()).document), "uid": "another"}

@@ -209,7 +209,7 @@ async def what_people_wrote_stays_and_nothing_is_written(harness: OwnerHarness) 
     assert get_at((await harness.child(theirs.key)).document, theirs.path) == theirs.value
 
 
-async def what_drifted_is_put_back_by_either_and_told_beforehand(harness: OwnerHarness) -> None:
+async def drift_is_corrected_by_either_revision_and_previewed(harness: OwnerHarness) -> None:
     owner, managed = harness.fixture.owner, harness.fixture.managed
     await harness.settle()
     await harness.meddle()
@@ -233,7 +233,7 @@ CLAIMS: Final[tuple[Claim, ...]] = (
     an_upgrade_that_finds_no_cookie_writes_nothing,
     an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing,
     what_people_wrote_stays_and_nothing_is_written,
-    what_drifted_is_put_back_by_either_and_told_beforehand,
+    drift_is_corrected_by_either_revision_and_previewed,
     what_is_made_otherwise_now_is_written_when_that_is_declared,
 )
 
