@@ -42,7 +42,7 @@ def resource(status: Json, *, deleting: bool = False) -> Resource:
 
 
 def after(error: SetpointError, *, deleting: bool = False, has_details: bool = True) -> Resource:
-    """A resource whose step stopped with `error`; the version before kept no details."""
+    """A resource after a step that stopped with `error`; the version before kept no details."""
     status = dict(with_conditions({}, 1, conditions.failure(error, deleting=deleting), (), NOW))
     if not has_details:
         status.pop("setpoint", None)

@@ -107,7 +107,7 @@ def test_an_order_only_dependency_is_no_part_of_the_desired_state() -> None:
 
         assert isinstance(await harness.step("b"), Settled)
         assert (await harness.resource("b")).status["lastModifiedCookie"] == cookie
-        assert [call for call in harness.service.calls if call == ("rehearse", "b")] == [("rehearse", "b")] * 2
+        assert [call for call in harness.service.calls if call == ("dry run", "b")] == [("dry run", "b")] * 2
 
     play(scenario)
 

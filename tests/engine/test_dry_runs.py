@@ -1,4 +1,4 @@
-"""Kinds whose service says what a write would change: then that is the plan."""
+"""Kinds with dry runs: the answer of the service is the plan."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What an export looks like, and everything that is none."""
+"""The format of an export, and documents that are none."""
 
 import asyncio
 from collections.abc import Callable

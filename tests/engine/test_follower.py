@@ -1,4 +1,4 @@
-"""What another process does is told by statuses alone, in the words in which a run of one's own would tell it."""
+"""The steps of another process, followed by statuses alone, have the outcomes that a run of this process has."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What keeps another process is told, though no status says so."""
+"""Errors of another process are reported, though they are in no status."""
 
 import asyncio
 

@@ -16,7 +16,7 @@ from tests.engine.step_harness import StepHarness, harness_for
 def _play(scenario: Callable[[StepHarness], Awaitable[None]]) -> None:
     async def play() -> None:
         async with harness_for(GadgetFixture()) as harness:
-            harness.go_on_for_ever()
+            harness.run_continuously()
             await scenario(harness)
 
     asyncio.run(play())
@@ -49,7 +49,7 @@ def test_an_idle_resource_is_observed_and_not_read() -> None:
 
 
 def bench_without_hearing(harness: StepHarness) -> StepHarness:
-    """The same process, which hears no more news."""
+    """The same process with an index that is not updated any more."""
     return StepHarness(harness.fixture, harness.store, harness.clock, idle_cache=harness.idle_cache)
 
 

@@ -17,7 +17,7 @@ HERE, THERE = Location("here"), Location("there")
 
 @dataclass(slots=True)
 class Talking:
-    """A kind that tells what a test says, when it says it."""
+    """A kind with a watch that sends what a test says."""
 
     said: asyncio.Queue[Location | Exception | None] = field(default_factory=asyncio.Queue)
     begun: int = 0

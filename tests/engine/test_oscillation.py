@@ -50,7 +50,7 @@ class End(Enum):
 
 @dataclass
 class Life:
-    """A field, another writer that changes it, and an engine that puts it back by the rule."""
+    """A field, another writer that changes it, and an engine that reverts it by the rule."""
 
     oscillations: Oscillations = NO_OSCILLATIONS
     # Moves with every change of the object, like an etag.

@@ -1,4 +1,4 @@
-"""What a resource offers to others: null, unknown or known, by what it waits for and by what can be seen."""
+"""The output of a resource for its dependants: null, unknown or known, by its wait and the live object."""
 
 import asyncio
 from pathlib import Path
@@ -161,7 +161,7 @@ def test_after_an_outage_the_same_bytes_are_decoded_again() -> None:
 
 
 async def _during_and_after_an_outage(harness: RunnerHarness) -> tuple[type[OutputState], type[OutputState]]:
-    """What is offered after a look that failed, and after the next that did not."""
+    """The output after a read that failed, and after the next that did not."""
     harness.service.down = "no route"
     await harness.step("a")
     during = type(await harness.output("a"))
@@ -172,7 +172,7 @@ async def _during_and_after_an_outage(harness: RunnerHarness) -> tuple[type[Outp
 
 def test_a_read_that_fails_is_seen_by_a_process_that_had_it_at_rest() -> None:
     async def scenario(harness: RunnerHarness) -> None:
-        harness.go_on_for_ever()
+        harness.run_continuously()
         await settled(harness)
         await harness.step("a")
 

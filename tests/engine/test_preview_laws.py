@@ -1,4 +1,4 @@
-"""Whatever led to a resource: both looks at it hold what they promise."""
+"""Laws of previews with and without a cookie, whatever happened to a resource before."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ annotations = st.sampled_from(({}, OBSERVE, UNMANAGED))
 
 @st.composite
 def situations(draw: st.DrawFn) -> Callable[[PreviewHarness], Awaitable[None]]:
-    """What led here: what was settled, what the author and others changed since, and which cookie is on record."""
+    """A history: what was settled, what the author and another writer changed since, and which cookie is on record."""
     first, then, notes = draw(specs), draw(st.none() | specs), draw(annotations)
     edits: dict[str, Any] = draw(specs)
     revision = draw(st.sampled_from((1, 2)))

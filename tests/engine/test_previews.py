@@ -1,4 +1,4 @@
-"""Both looks at a resource: what its cookie says, and what a comparison of everything says."""
+"""Both previews of a resource: with its cookie, and with a comparison of everything."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -64,7 +64,7 @@ class PreviewHarness:
         assert isinstance(await step(REF, self.engine), Settled)
 
     async def look(self) -> PreviewResult:
-        """Both looks; nothing is written meanwhile."""
+        """Both previews; nothing is written meanwhile."""
         before, calls = await self.store.list(), [call for call in self.service.calls if call[0] != "get"]
         found = await preview_with_and_without_cookie(REF, self.engine)
         assert await self.store.list() == before
@@ -181,7 +181,7 @@ def test_a_needlessly_raised_revision_costs_one_comparison() -> None:
 
 @dataclass(slots=True)
 class Restless(GadgetKind):
-    """A kind whose live object reads differently each time."""
+    """A kind with a live object that reads differently each time."""
 
     looks: "count[int]" = field(default_factory=count)
 

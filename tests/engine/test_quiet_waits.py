@@ -1,4 +1,4 @@
-"""While something is waited for, nothing is written that is no news."""
+"""During a wait nothing is written that says nothing new."""
 
 import asyncio
 from typing import Any
@@ -34,7 +34,7 @@ def test_a_wait_under_way_writes_nothing() -> None:
             await harness.step("a")
 
         assert await harness.revision("a") == before
-        assert [verb for verb, _ in harness.service.calls].count("rehearse") == 2
+        assert [verb for verb, _ in harness.service.calls].count("dry run") == 2
 
     play(scenario)
 

@@ -1,4 +1,4 @@
-"""A resource that is to stand for another object than before."""
+"""A resource that moves to another location: its object is replaced."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How often a resource that is as declared is looked at again."""
+"""How often a resource that is as declared is reconciled again."""
 
 import pytest
 from hypothesis import given

@@ -229,7 +229,7 @@ def test_all_that_can_run_runs_at_once() -> None:
 
         assert set(ends(outcomes).values()) == {"Settled"}
         assert harness.service.busiest == 20
-        # Five calls each: a look, a rehearsal, the creation, a look, a rehearsal.
+        # Five calls each: observe, dry run, create, observe, dry run.
         assert time_now() == 10
 
     play(scenario)

@@ -60,7 +60,7 @@ def test_an_object_that_changes_all_the_time_is_observed_ten_times_a_second_at_m
 
 
 class _Deafening(ThingKind):
-    """A kind whose listener breaks at once."""
+    """A kind with a watch that breaks at once."""
 
     async def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
         if str(topic):

@@ -31,7 +31,7 @@ async def _awaited(action: Awaitable[None]) -> None:
 
 
 async def told_of(old: TransferHarness, **options: Any) -> tuple[TransferHarness, dict[str, tuple[str, ...]]]:
-    """The new house, and what is told of each gadget that arrives there."""
+    """The new store, and the remarks about each gadget that is imported."""
     new = TransferHarness(
         new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies, old.revision
     )
@@ -233,7 +233,7 @@ def test_what_a_creation_under_way_hands_over_is_mapped_too() -> None:
     play(scenario)
 
 
-# --- What goes on -----------------------------------------------------------------------------------------------------
+# --- What continues ---------------------------------------------------------------------------------------------------
 
 
 def test_a_dependant_of_one_that_is_not_ready_keeps_its_cookie() -> None:
@@ -333,7 +333,7 @@ def test_owner_references_foreign_finalizers_and_last_applied_manifests_are_not_
         copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "kept": "yes"}
         await old.apply("a", {"size": 1}, annotations=copy, ownerReferences=[owner])
         await old.settle("a")
-        await old.store.set_finalizers(await old.resource("a"), ("stranger", "cnrm.cloud.google.com/finalizer"))
+        await old.store.set_finalizers(await old.resource("a"), ("other.test/holds", "cnrm.cloud.google.com/finalizer"))
 
         there: Any = (await (await moved(old)).resource("a")).document["metadata"]
 

@@ -56,7 +56,7 @@ def test_a_kind_that_never_comes_to_rest_is_named() -> None:
 
 @dataclass(slots=True)
 class Meddling(GadgetKind):
-    """Writes while it looks."""
+    """Writes while it observes."""
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         self.service.calls.append(("update", location))

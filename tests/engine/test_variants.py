@@ -16,7 +16,7 @@ from tests.engine.test_previews import REF, ChangedTree, PreviewHarness
 
 @dataclass(slots=True)
 class NewGadgetKind(GadgetKind):
-    """A kind whose default was changed in revision 2, and that can still do as before."""
+    """A kind with a default that changed in revision 2, and with its former implementation."""
 
     def former(self) -> Sequence[AnyKind]:
         return [GadgetKind(self.service, self.reconciliation)]

@@ -1,4 +1,4 @@
-"""Waits: what they are satisfied for, how long they go on, and what ends them."""
+"""Waits: what satisfies them, how long they last, and what ends them."""
 
 import asyncio
 from typing import Any

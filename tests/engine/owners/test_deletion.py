@@ -52,7 +52,7 @@ def test_with_garbage_collection_only_those_go_that_have_to_be_gone_before(setti
         first = [ref for ref in harness.fixture.owner.deleted_first(await harness.resource()) if finalizers(harness)]
         # Others may hold it, so that there is something to plan.
         held = await harness.resource()
-        await harness.store.set_finalizers(held, (*held.finalizers, "somebody.test/holds"))
+        await harness.store.set_finalizers(held, (*held.finalizers, "other.test/holds"))
         await harness.store.delete(harness.ref)
         told = await harness.preview()
 
@@ -144,7 +144,7 @@ def test_a_child_with_a_finalizer_is_waited_for(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         key = harness.fixture.teller
-        await harness.store.set_finalizers(await harness.child(key), ("somebody.test/holds",))
+        await harness.store.set_finalizers(await harness.child(key), ("other.test/holds",))
         await harness.store.delete(harness.ref)
 
         outcome = await harness.step()

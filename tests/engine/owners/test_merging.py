@@ -71,7 +71,7 @@ def test_a_child_on_its_way_out_is_made_again_once_it_is_gone(setting: Setting) 
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         key = harness.fixture.teller
-        old = await harness.store.set_finalizers(await harness.child(key), ("somebody.test/holds",))
+        old = await harness.store.set_finalizers(await harness.child(key), ("other.test/holds",))
         await harness.remove(key)
         await harness.change()
         await harness.settled()

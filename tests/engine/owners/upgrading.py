@@ -22,7 +22,7 @@ _WRITING: Final = ("apply", "create", "replace", "update_status", "set_finalizer
 
 
 class Witnessed:
-    """A store that puts on record what is written to it, and to whom."""
+    """A store that records every write: its verb and its resource."""
 
     def __init__(self, behind: Store, writes: list[tuple[str, ResourceRef]]) -> None:
         self._behind, self._writes = behind, writes
@@ -47,7 +47,7 @@ class Witnessed:
 
 @dataclass(slots=True)
 class Ground:
-    """The owner of a home, and the implementation that looks after it now."""
+    """An owner, and the implementation that reconciles it now."""
 
     harness: OwnerHarness
     written: list[tuple[str, ResourceRef]] = field(default_factory=list)
@@ -134,7 +134,7 @@ def revised(owner: Owner) -> Owner:
 
 
 class _Otherwise:
-    """An owner whose children are made otherwise."""
+    """An owner that generates its children differently."""
 
     def __init__(self, owner: Owner, change: Callable[[Child], Child | None], revision: int) -> None:
         self._owner, self._change, self.revision = owner, change, revision

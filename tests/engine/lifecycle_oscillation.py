@@ -8,8 +8,8 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step.reconcile import preview
 from tests.engine.claim import claim
 from tests.engine.kind_fixture import Part, Trouble
-from tests.engine.lifecycle_keeping import UP_TO_DATE
-from tests.engine.other_writer import HOUR, MINUTE, contested, counts, meddle, ready_now, updates
+from tests.engine.lifecycle_reconciling import UP_TO_DATE
+from tests.engine.other_writer import HOUR, MINUTE, counts, meddle, oscillation_message, ready_now, updates
 from tests.engine.step_harness import StepHarness
 
 # --- Noticed ---------------------------------------------------------------------------------------------------------
@@ -19,11 +19,11 @@ async def the_third_revert_is_reported(harness: StepHarness) -> None:
     await harness.settle()
 
     await meddle(harness, times=2)
-    before = await contested(harness)
+    before = await oscillation_message(harness)
     await meddle(harness)
 
     assert before is None
-    assert await contested(harness) is not None
+    assert await oscillation_message(harness) is not None
     assert await ready_now(harness) == UP_TO_DATE
     assert harness.fixture.value == harness.fixture.field.first
     assert updates(harness) == 3
@@ -33,7 +33,7 @@ async def the_condition_names_the_field_how_often_since_when_and_the_other_value
     await harness.settle()
     await meddle(harness, times=3)
 
-    told = await contested(harness)
+    told = await oscillation_message(harness)
 
     path, theirs = harness.fixture.field.path, canonical(harness.fixture.field.drifted).decode()
     assert told is not None
@@ -49,7 +49,7 @@ async def writers_that_set_different_values_count_together(harness: StepHarness)
         harness.fixture.edit(field.member, value)
         await harness.go_on()
 
-    told = await contested(harness)
+    told = await oscillation_message(harness)
 
     newest, older = canonical(field.drifted).decode(), canonical(field.then).decode()
     assert told is not None
@@ -76,12 +76,12 @@ async def an_oscillation_survives_a_restart(harness: StepHarness) -> None:
     await harness.restart()
 
     await meddle(harness)
-    told = await contested(harness)
+    told = await oscillation_message(harness)
     await harness.restart()
     await meddle(harness)
 
     assert told is not None
-    assert await contested(harness) == told
+    assert await oscillation_message(harness) == told
     assert updates(harness) == 3
 
 
@@ -92,7 +92,7 @@ async def an_oscillation_shows_no_secret(harness: StepHarness) -> None:
 
     plan = await preview(harness.fixture.ref, harness.engine)
 
-    assert await contested(harness) is not None
+    assert await oscillation_message(harness) is not None
     kept = canonical((await harness.resource()).document).decode()
     shown = (str(plan.to_data()), str(plan), kept, str(await harness.store.events()))
     assert [text for text in shown if "hunter" in text] == []
@@ -219,7 +219,7 @@ async def it_is_reverted_after_its_backoff(harness: StepHarness) -> None:
     assert outcome.requeue_after is None
     assert harness.fixture.value == harness.fixture.field.first
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was reverted 4 times" in (await contested(harness) or "")
+    assert "was reverted 4 times" in (await oscillation_message(harness) or "")
 
 
 async def the_next_backoff_is_twice_as_long(harness: StepHarness) -> None:

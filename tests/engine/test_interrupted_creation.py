@@ -1,4 +1,4 @@
-"""A creation whose step was cut short before it could tell of it: the next one does."""
+"""A creation by a step that ended before it could report it: the next step does."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Crossed(DerivedStoreOperations):
 
 
 def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:
-    """What each step came to, and what was noted of them."""
+    """The outcome of each step, and the events of writes."""
 
     async def play() -> tuple[list[StepOutcome], list[str]]:
         async with harness_for(GadgetFixture()) as harness:

@@ -1,4 +1,4 @@
-"""What people see of a contested field."""
+"""An oscillating field in the views of the command line."""
 
 import asyncio
 import datetime

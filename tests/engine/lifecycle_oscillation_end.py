@@ -4,8 +4,8 @@ from setpoint.core.schema.policy import UNMANAGED
 from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from tests.engine.claim import claim
-from tests.engine.lifecycle_keeping import UP_TO_DATE
-from tests.engine.other_writer import HOUR, contested, counts, meddle, ready_now, updates
+from tests.engine.lifecycle_reconciling import UP_TO_DATE
+from tests.engine.other_writer import HOUR, counts, meddle, ready_now, updates
 from tests.engine.step_harness import StepHarness
 
 
@@ -14,7 +14,7 @@ async def an_oscillation_expires_when_the_field_stays_as_declared(harness: StepH
     await meddle(harness, times=3)
     harness.clock.seconds += 6 * HOUR - 2
     await harness.step()
-    late = await contested(harness)
+    late = await oscillation_message(harness)
     harness.clock.seconds += 1
 
     await harness.step()
@@ -44,7 +44,7 @@ async def a_writer_that_gives_in_is_not_reverted(harness: StepHarness) -> None:
     await harness.step()
 
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was reverted 3 times" in (await contested(harness) or "")
+    assert "was reverted 3 times" in (await oscillation_message(harness) or "")
     assert updates(harness) == 3
 
 
@@ -88,7 +88,7 @@ async def a_request_has_it_reverted_at_once(harness: StepHarness) -> None:
 
     assert harness.fixture.value == harness.fixture.field.first
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was reverted 4 times" in (await contested(harness) or "")
+    assert "was reverted 4 times" in (await oscillation_message(harness) or "")
 
 
 async def a_reconcile_annotation_has_it_reverted_at_once(harness: StepHarness) -> None:

@@ -1,4 +1,4 @@
-"""Contested fields in the corners: elements, labels, whole values, and strangers that are faster than we are."""
+"""Oscillating elements, labels and whole values, and other writers that are faster than a step."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -151,7 +151,7 @@ def test_an_oscillating_field_that_changes_during_a_step_is_withheld_as_well() -
         async def meddle() -> None:
             fixture.edit("mode", "theirs")
 
-        # The look, the write.
+        # The observation, the write.
         interruption = Interruption(2, meddle)
         outcome = await interrupted(harness, interruption, [Side.SERVICE]).step()
 

@@ -1,4 +1,4 @@
-"""What a step remembers and tells: the cookie, the outputs, the condition, the record of what it did."""
+"""What a step stores and reports: the cookie, the outputs, the condition, the record of what it did."""
 
 from typing import Any
 
