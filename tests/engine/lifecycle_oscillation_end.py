@@ -5,7 +5,7 @@ from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from tests.engine.claim import claim
 from tests.engine.lifecycle_reconciling import UP_TO_DATE
-from tests.engine.other_writer import HOUR, counts, meddle, ready_now, updates
+from tests.engine.other_writer import HOUR, counts, meddle, oscillation_message, ready_now, updates
 from tests.engine.step_harness import StepHarness
 
 

@@ -40,7 +40,7 @@ class RunnerHarness:
     store: Store = field(init=False)
     heard: list[tuple[str, StepOutcome]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
-    _rests: IdleCache | None = None
+    _idle_cache: IdleCache | None = None
     _revisions: StoreRevisions | None = None
 
     def __post_init__(self) -> None:
@@ -49,12 +49,12 @@ class RunnerHarness:
     @property
     def engine(self) -> EngineContext:
         kind = ThingKind(self.service)
-        return EngineContext(self.store, VirtualClock(), {(kind.group, kind.name): kind}, idle_cache=self._rests)
+        return EngineContext(self.store, VirtualClock(), {(kind.group, kind.name): kind}, idle_cache=self._idle_cache)
 
     def run_continuously(self) -> None:
-        """From here on steps are taken by a process that remembers what is at rest."""
+        """From now on steps use an idle cache, as in a controller."""
         self._revisions = StoreRevisions(self.store)
-        self._rests = IdleCache(self._revisions)
+        self._idle_cache = IdleCache(self._revisions)
 
     # --- The author --------------------------------------------------------------------------------------------------
 
