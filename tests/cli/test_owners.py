@@ -164,7 +164,7 @@ def test_only_objects_that_owners_generate_or_read_are_accepted(workspace: Works
 
     assert commands.apply(POLICY, volume) == (0, [])
     code, (line,) = commands.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
-    assert (code, line.partition(";")[0]) == (1, "error: manifest.yaml:1: Pod default/p: no kind Pod is known here")
+    assert (code, line.partition(";")[0]) == (1, "error: manifest.yaml:1: Pod default/p: no kind 'Pod' is known here")
 
 
 def test_the_daemon_accepts_the_same_objects(commands: TrusteeCommands) -> None:

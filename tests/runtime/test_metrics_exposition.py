@@ -12,6 +12,7 @@ from setpoint.clients.ratelimit.fair_queue import Caller
 from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.scheduling import Priority
@@ -52,6 +53,8 @@ async def _page() -> str:
     telemetry.watch(view)
     for outcome, decision, seconds in STEPS:
         telemetry.step_finished("Gadget", outcome, decision, seconds)
+    for count in (TERMINAL_ERRORS, BUGS):
+        telemetry.count(count, "Gadget")
     telemetry.step_finished("Plain", "settled", "first look", 0.1)
     telemetry.converged("Gadget", 11.0)
     telemetry.drifted("Gadget", 700.0)

@@ -16,6 +16,7 @@ from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.metrics import BUGS, STEP_COUNTS, TERMINAL_ERRORS
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.catalogue import CATALOGUE
@@ -81,6 +82,8 @@ def test_errors_for_the_author_and_bugs_are_counted_separately() -> None:
     telemetry = Telemetry()
     for outcome in ("on_edit", "on_edit", "bug", "back_off", "on_change", "settled"):
         telemetry.step_finished("Gadget", outcome, "", 0.1)
+    for count in (TERMINAL_ERRORS, TERMINAL_ERRORS, BUGS):
+        telemetry.count(count, "Gadget")
 
     page = _page(telemetry)
 
@@ -149,6 +152,7 @@ def test_every_series_of_a_kind_starts_at_zero() -> None:
 
     results = ("success", "error", "requeue", "requeue_after")
     assert _samples(page, "controller_runtime_reconcile_total") == {("Gadget", result): 0.0 for result in results}
+    assert [_samples(page, count.name) for count in STEP_COUNTS] == [{("Gadget",): 0.0}] * len(STEP_COUNTS)
     assert _samples(page, "setpoint_drift_age_seconds_count") == {("Gadget",): 0.0}
     assert _samples(page, "setpoint_resources") == {("Gadget", "true"): 0.0, ("Gadget", "false"): 0.0}
 

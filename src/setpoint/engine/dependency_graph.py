@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
-from setpoint.engine.conditions import BLOCKED_REASONS, FAILURE_REASONS, condition_of
+from setpoint.engine.conditions import BLOCKED_REASONS, condition_of, is_failure_reason
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference, ValueReference, dependency_target
 from setpoint.engine.ports import Store
@@ -123,7 +123,7 @@ class DependencyGraph:
 
 async def dependency_graph(resources: Iterable[Resource], engine: EngineContext) -> DependencyGraph:
     """The graph of these resources, their dependencies, and their owners."""
-    known = {one.ref: one for one in resources if (one.ref.group, one.ref.kind) in engine.resource_types}
+    known = {one.ref: one for one in resources if one.ref.group_kind in engine.resource_types}
     dependencies = {ref: (*_dependencies(one, engine), *owner_dependency(one, known)) for ref, one in known.items()}
     edges = tuple(
         dict.fromkeys(_edge(ref, dependency) for ref in sorted(dependencies) for dependency in dependencies[ref])
@@ -201,4 +201,4 @@ def _state(ready: Condition) -> NodeState:
         case ConditionReason.PAUSED:
             return NodeState.PAUSED
         case reason:
-            return NodeState.FAILED if reason in FAILURE_REASONS else NodeState.WAITING
+            return NodeState.FAILED if is_failure_reason(reason) else NodeState.WAITING

@@ -1,14 +1,16 @@
-"""What the engine needs from outside, as protocols: store, clock, metrics.
+"""What the engine needs from outside, as protocols: store and clock; and the clock of this machine.
 
 One contract suite per protocol runs on every implementation.
 """
 
+import asyncio
+import datetime
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -71,7 +73,7 @@ class Lease:
 
     def is_held(self, now: str) -> bool:
         """Whether no other holder can acquire it at the time `now`."""
-        return bool(self.holder) and datetime.fromisoformat(now).timestamp() < self.expires
+        return bool(self.holder) and datetime.datetime.fromisoformat(now).timestamp() < self.expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,19 @@ class ChildWrite:
 
     document: JsonObject
     seen: Resource | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceUpdate:
+    """The parts of a resource that the engine writes: those to change, and the events to record with them.
+
+    A part that is None stays as it is; an annotation that is None is removed.
+    """
+
+    status: JsonObject | None = None
+    finalizers: tuple[str, ...] | None = None
+    annotations: Mapping[str, str | None] | None = None
+    events: Sequence[EventRecord] = ()
 
 
 class Store(Protocol):
@@ -168,25 +183,16 @@ class Store(Protocol):
         """
         ...
 
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
-        """The resource with these parts changed, and these events recorded; a part that is None stays as it is.
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
+        """The resource with the parts of `update` changed, and its events recorded.
 
         None when it was being deleted and its last finalizer is gone. Optimistic concurrency: WriteConflict when it
         has changed since `resource` was read. A part that says nothing new changes nothing, not even the revision.
         One commit and one revision where the store has transactions. Elsewhere metadata first, then the status, then
         the events: what was written before a failure stays.
 
-        An annotation that is None is removed. An annotation belongs to the writer that changed its value last: those
-        of the engine stay when an `apply` does not name them. StoreError for a new finalizer on a resource that is
-        being deleted.
+        An annotation belongs to the writer that changed its value last: those of the engine stay when an `apply` does
+        not name them. StoreError for a new finalizer on a resource that is being deleted.
         """
         ...
 
@@ -235,7 +241,7 @@ class Store(Protocol):
 
 
 class DerivedStoreOperations(ABC):
-    """The operations of a Store that follow from its others: the same for every store that has `get` and `update`."""
+    """The operations of a Store that follow from `get` and `update`: the same for every store."""
 
     __slots__ = ()
 
@@ -248,28 +254,20 @@ class DerivedStoreOperations(ABC):
         return tuple([await self.get(ref) for ref in refs])
 
     @abstractmethod
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
         """See Store."""
 
     async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
         """See Store."""
-        return _still_there(await self.update(resource, status=status))
+        return _still_there(await self.update(resource, ResourceUpdate(status=status)))
 
     async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
         """See Store."""
-        return await self.update(resource, finalizers=finalizers)
+        return await self.update(resource, ResourceUpdate(finalizers=finalizers))
 
     async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
         """See Store."""
-        return _still_there(await self.update(resource, annotations=annotations))
+        return _still_there(await self.update(resource, ResourceUpdate(annotations=annotations)))
 
 
 def _still_there(after: Resource | None) -> Resource:
@@ -339,12 +337,21 @@ class Clock(Protocol):
         ...
 
 
-class StepMetrics(Protocol):
-    """The metrics of steps."""
+# A clock that continues while the machine sleeps, as leases do. Not every system has one.
+_SINCE_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
-    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """A step of this kind ended in that time with `outcome`: settled, gone, or the retry of its error.
 
-        `decision` is empty when it did not get that far.
-        """
-        ...
+class SystemClock:
+    """The time of this machine."""
+
+    def now(self) -> str:
+        """See Clock."""
+        return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def monotonic(self) -> float:
+        """See Clock."""
+        return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
+
+    async def sleep(self, seconds: float) -> None:
+        """See Clock."""
+        await asyncio.sleep(seconds)

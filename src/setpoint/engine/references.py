@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from setpoint.core.conditions import ConditionType
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.core.values.paths import get_at
@@ -22,6 +23,7 @@ from setpoint.engine.kind import (
     ResourceType,
     SecretKeyReference,
     ValueReference,
+    unknown_kind,
 )
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -34,7 +36,7 @@ from setpoint.errors import (
     ManifestInvalid,
 )
 
-ResourceTypes: TypeAlias = Mapping[tuple[str, str], ResourceType]
+ResourceTypes: TypeAlias = Mapping[GroupKind, ResourceType]
 
 # Resources that have to be ready first, though no value of them is used: `KIND/NAME` or `KIND/NAMESPACE/NAME` each.
 DEPENDS_ON: Final = "setpoint.dev/depends-on"
@@ -54,7 +56,7 @@ _ELLIPSIS: Final = BlockingLink(None, "…")
 
 def dependencies_of(resource: Resource, kinds: ResourceTypes) -> tuple[Dependency, ...]:
     """Every dependency of a resource that one of `kinds` handles; ManifestInvalid for one that names no resource."""
-    kind = kinds[resource.ref.group, resource.ref.kind]
+    kind = kinds[resource.ref.group_kind]
     own = (
         _completed(dependency, kinds) if isinstance(dependency, ValueReference) else dependency
         for dependency in kind.dependencies(resource)
@@ -77,7 +79,7 @@ def _completed(dependency: ValueReference, kinds: ResourceTypes) -> ValueReferen
     target = dependency.target
     if target.group == ANY_GROUP:
         target = target._replace(group=_group(target.kind, kinds, dependency.field))
-    is_awaited = isinstance(kinds.get((target.group, target.kind)), SupportsWait)
+    is_awaited = isinstance(kinds.get(target.group_kind), SupportsWait)
     return replace(dependency, target=target, is_awaited=is_awaited)
 
 
@@ -103,10 +105,8 @@ def _group(kind: str, kinds: ResourceTypes, where: str | AnnotationTerm) -> str:
     if len(groups) == 1:
         return groups[0]
     if groups:
-        problem = f": there is more than one {kind}: say which, as {kind}.{groups[0]}"
-        raise ManifestInvalid(Message(where, problem))
-    known = ", ".join(sorted(name for _, name in kinds))
-    raise ManifestInvalid(Message(where, f": no kind {kind!r} is known here; there is {known}"))
+        raise ManifestInvalid(Message(where, f": there is more than one {kind}: say which, as {kind}.{groups[0]}"))
+    raise unknown_kind(kind, kinds, where)
 
 
 # --- What the dependencies resolve to ---------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ class Unsatisfiable:
     message: str
 
 
-WaitVerdict: TypeAlias = Satisfied | Unsatisfied | Unsatisfiable
+JudgeResult: TypeAlias = Satisfied | Unsatisfied | Unsatisfiable
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class TimedOut:
 WaitObservation: TypeAlias = ObjectFound | ObjectNotFound | ReadFailed | TimedOut
 
 
-def judge(wait: WaitCriterion, live: Json) -> WaitVerdict:
+def judge(wait: WaitCriterion, live: Json) -> JudgeResult:
     """Whether `live` satisfies `wait`, may yet, or never will. ManifestInvalid for a rollout of a kind without one."""
     missing = _missing(wait, live)
     if missing is None:
@@ -91,7 +91,7 @@ def judge(wait: WaitCriterion, live: Json) -> WaitVerdict:
 
 def judge_observation(
     wait: WaitCriterion, observation: ObjectFound | ObjectNotFound, uid: str | Missing
-) -> WaitVerdict:
+) -> JudgeResult:
     """The verdict for the object that the wait began with: `uid` is its uid, `MISSING` if it never existed."""
     match observation:
         case ObjectNotFound(what) if uid is MISSING:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from setpoint.engine.metrics import STEP_COUNTS
 from setpoint.runtime.workqueue.statistics import QUEUE_BUCKETS
 
 # Those of controller-runtime, so that its dashboards fit.
@@ -62,12 +63,7 @@ _SERVICE: Final = ("service",)
 CATALOGUE: Final = (
     _counter("controller_runtime_reconcile_total", ("controller", "result"), "Steps, by how they ended."),
     _counter("controller_runtime_reconcile_errors_total", _CONTROLLER, "Steps that failed."),
-    _counter(
-        "controller_runtime_terminal_reconcile_errors_total",
-        _CONTROLLER,
-        "Steps that failed in a way that only the author can mend.",
-    ),
-    _counter("controller_runtime_reconcile_panics_total", _CONTROLLER, "Steps that met a bug of ours."),
+    *(_counter(count.name, (count.label,), count.help) for count in STEP_COUNTS),
     _histogram("controller_runtime_reconcile_time_seconds", _CONTROLLER, "How long steps took.", RECONCILE_BUCKETS),
     _gauge("controller_runtime_active_workers", _CONTROLLER, "Steps that are being taken."),
     _gauge("controller_runtime_max_concurrent_reconciles", _CONTROLLER, "Steps that may be taken at once."),

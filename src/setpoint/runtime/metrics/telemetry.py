@@ -9,9 +9,11 @@ from prometheus_client import Metric as Family
 
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.core.decide import Decision
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.metrics import STEP_COUNTS, StepCount
 from setpoint.errors import Retry
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
@@ -41,8 +43,6 @@ _RESULTS: Final = {
 }
 _ERROR: Final = "error"
 _EVERY_RESULT: Final = ("success", _ERROR, "requeue", "requeue_after")
-_TERMINAL: Final = Retry.ON_EDIT.name.lower()
-_BUG: Final = Retry.BUG.name.lower()
 
 
 class MonitoredManager(Protocol):
@@ -64,7 +64,7 @@ class MonitoredManager(Protocol):
         ...
 
     @property
-    def controllers(self) -> Mapping[tuple[str, str], Controller]:
+    def controllers(self) -> Mapping[GroupKind, Controller]:
         """One for each kind, by API group and name."""
         ...
 
@@ -82,8 +82,7 @@ class Telemetry:
         self._counted: dict[str, Counter | Histogram] = {}
         self._results = self._counter("controller_runtime_reconcile_total")
         self._errors = self._counter("controller_runtime_reconcile_errors_total")
-        self._terminal_errors = self._counter("controller_runtime_terminal_reconcile_errors_total")
-        self._panics = self._counter("controller_runtime_reconcile_panics_total")
+        self._step_counts = {count: self._counter(count.name) for count in STEP_COUNTS}
         self._durations = self._histogram("controller_runtime_reconcile_time_seconds")
         self._cookie_checks = self._counter("setpoint_cookie_checks_total")
         self._listings = self._counter("setpoint_listings_total")
@@ -126,7 +125,7 @@ class Telemetry:
     def _add_series(self, kind: str) -> None:
         for result in _EVERY_RESULT:
             self._results.labels(kind, result)
-        for counter in (self._errors, self._terminal_errors, self._panics):
+        for counter in (self._errors, *self._step_counts.values()):
             counter.labels(kind)
         for histogram in (self._durations, self._convergence, self._drift_age):
             histogram.labels(kind)
@@ -142,6 +141,10 @@ class Telemetry:
             self._listings.labels(kind, ending.value)
 
     # --- Counting -----------------------------------------------------------------------------------------------------
+
+    def count(self, count: StepCount, kind: str) -> None:
+        """See StepMetrics."""
+        self._step_counts[count].labels(kind).inc()
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         """See StepMetrics. `outcome` is settled, gone, or the retry that the error of a stopped step asks for."""
@@ -160,10 +163,6 @@ class Telemetry:
         yield self._results.labels(kind, result)
         if result == _ERROR:
             yield self._errors.labels(kind)
-        if outcome == _TERMINAL:
-            yield self._terminal_errors.labels(kind)
-        if outcome == _BUG:
-            yield self._panics.labels(kind)
         if decision:
             yield from self._decision_counters(kind, decision)
 

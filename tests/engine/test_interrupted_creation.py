@@ -1,0 +1,96 @@
+"""A creation by a step that ended before it could report it: the next step does."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from setpoint.core.plan import Action
+from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.ports import DerivedStoreOperations, ResourceUpdate, Store
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import StoredState
+from setpoint.engine.step.reconcile import step
+from setpoint.errors import WriteConflict
+from tests.engine.gadget_fixture import GadgetFixture
+from tests.engine.interruptions import Interruption, Killed, after_any_await, die, interrupted
+from tests.engine.step_harness import StepHarness, harness_for
+
+
+@dataclass
+class Crossed(DerivedStoreOperations):
+    """A store in which another writer is first, once, as soon as the object is there."""
+
+    behind: Store
+    fixture: GadgetFixture
+    was_crossed: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.behind, name)
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        return await self.behind.get(ref)
+
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
+        if update.status is not None and self.fixture.objects and not self.was_crossed:
+            self.was_crossed = True
+            raise WriteConflict("another writer was faster")
+        return await self.behind.update(resource, update)
+
+
+def _run_steps(steps: int) -> tuple[list[StepOutcome], list[str]]:
+    """The outcome of each step, and the events of writes."""
+
+    async def play() -> tuple[list[StepOutcome], list[str]]:
+        async with harness_for(GadgetFixture()) as harness:
+            await harness.apply()
+            assert isinstance(harness.fixture, GadgetFixture)
+            engine = replace(harness.engine, store=Crossed(harness.store, harness.fixture))
+            outcomes = [await step(harness.fixture.ref, engine) for _ in range(steps)]
+            return outcomes, await _write_events(harness)
+
+    return asyncio.run(play())
+
+
+async def _write_events(harness: StepHarness) -> list[str]:
+    return [
+        note.message
+        for note in await harness.store.events(harness.fixture.ref)
+        if note.reason in ("Created", "Updated")
+    ]
+
+
+def test_it_is_reported_as_created_by_the_step_that_finds_it() -> None:
+    (first, second), events = _run_steps(2)
+
+    assert isinstance(first, Stopped)
+    assert isinstance(second, Settled)
+    assert [write.action for write in second.plan.writes] == [Action.CREATE]
+    assert events == ["created"]
+
+
+def test_it_is_reported_once() -> None:
+    outcomes, events = _run_steps(4)
+
+    assert [bool(one.plan.writes) for one in outcomes if isinstance(one, Settled)] == [True, False, False]
+    assert events == ["created"]
+
+
+def test_killed_after_any_await_a_creation_is_one_event_and_reported_until_it_is_on_record() -> None:
+    async def killed_after(awaits: int) -> bool:
+        async with harness_for(GadgetFixture()) as harness:
+            await harness.apply()
+            interruption = Interruption(awaits, die)
+            with suppress(Killed):
+                await interrupted(harness, interruption).step()
+            is_recorded = StoredState.of(await harness.resource()).step is not None
+            await harness.restart()
+
+            outcome = await harness.go_on()
+
+            assert isinstance(outcome, Settled)
+            assert [write.action for write in outcome.plan.writes] == ([] if is_recorded else [Action.CREATE])
+            assert len(await _write_events(harness)) == 1
+            return interruption.has_happened
+
+    after_any_await(killed_after, least=4)
