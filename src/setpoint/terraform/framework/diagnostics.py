@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from setpoint.core.wait.wait_for import WAIT_CRITERIA
 from setpoint.errors import SetpointError
 from setpoint.terraform.cty.values import AttributePath
 
@@ -83,6 +84,11 @@ def traceback_frames(fault: BaseException) -> list[str]:
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames] or ["an unknown place"]
 
 
+def attribute_name(member: str) -> str:
+    """The attribute for a member of a spec: `field_value` for `fieldValue`."""
+    return _WORD_BOUNDARY.sub("_", member).lower()
+
+
 # Members of a KubernetesObject's spec in messages of the engine, and the attributes that they come from.
 _TERMS: Final = (
     ("Set spec.forceConflicts: true", "Set force_conflicts = true"),
@@ -95,7 +101,7 @@ _TERMS: Final = (
     ("spec.deletion.timeout", "delete_timeout"),
     ("spec.waitFor", "wait_for"),
     ("waitFor", "wait_for"),
-    ("fieldValue", "field_value"),
+    *((one.member, attribute_name(one.member)) for one in WAIT_CRITERIA),
     ("spec.manifest", "the manifest"),
 )
 # The name of the KubernetesObject means nothing to a user, who knows the object by its Terraform address.
