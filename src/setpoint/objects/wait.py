@@ -11,7 +11,7 @@ from setpoint.core.wait.judge import (
     Satisfied,
     Unsatisfiable,
     Unsatisfied,
-    WaitVerdict,
+    Satisfaction,
     judge_observation,
 )
 from setpoint.core.wait.outputs import Known, Null, output_of
@@ -88,7 +88,7 @@ class ObjectWait:
                 raise WaitTimedOut(f"not within {wait_for.timeout_seconds:g} s: {missing}")
             await watch.wait_for_change(min(left, _ABSENT_S if live is None else _PRESENT_S))
 
-    async def _judged(self, wait_for: WaitFor, uid: str | Missing) -> tuple[Json, WaitVerdict]:
+    async def _judged(self, wait_for: WaitFor, uid: str | Missing) -> tuple[Json, Satisfaction]:
         try:
             live = await self.look()
         except (OperationRunning, RemoteUnavailable) as error:

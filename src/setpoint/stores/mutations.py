@@ -48,7 +48,7 @@ OWNERS_KEY: Final = ":ownerReferences"
 def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) -> Mutation:
     """The author's part becomes `authored`; NotReady while the resource is being deleted, but for new metadata."""
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord:
+    def mutation(before: ResourceRecord | None) -> ResourceRecord:
         if before is None:
             return _created(authored, now, new_uid())
         edited = _edited(before, authored)
@@ -59,28 +59,28 @@ def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) ->
             raise being_deleted_error(before.ref)
         return edited
 
-    return rule
+    return mutation
 
 
 def created(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) -> Mutation:
     """A new resource; WriteConflict when there is one."""
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord:
+    def mutation(before: ResourceRecord | None) -> ResourceRecord:
         if before is not None:
             raise already_exists(to_resource(before))
         owned = frozenset({OWNERS_KEY}) if "ownerReferences" in authored.metadata else frozenset[str]()
         return replace(_created(authored, now, new_uid()), engine_keys=owned)
 
-    return rule
+    return mutation
 
 
 def replaced(seen: Resource, authored: AuthoredManifest) -> Mutation:
     """The author's part becomes `authored`, if it has not changed since `seen`."""
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord:
+    def mutation(before: ResourceRecord | None) -> ResourceRecord:
         return _edited(_require_unchanged(seen, before), authored, by_engine=True)
 
-    return rule
+    return mutation
 
 
 def updated(
@@ -136,7 +136,7 @@ def _with_annotations(record: ResourceRecord, annotations: Mapping[str, str | No
 def deleted(now: str) -> Mutation:
     """Marked for deletion while it has finalizers, removed without any."""
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord | None:
+    def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
         if before is None:
             return None
         metadata = decode(before.metadata)
@@ -144,7 +144,7 @@ def deleted(now: str) -> Mutation:
             return None
         return _with_metadata(before, {"deletionTimestamp": now, **metadata})
 
-    return rule
+    return mutation
 
 
 def _created(authored: AuthoredManifest, now: str, uid: str) -> ResourceRecord:
@@ -194,11 +194,11 @@ def _merged_owners(
     before: ResourceRecord, present: Json, authored: AuthoredManifest, *, by_engine: bool
 ) -> tuple[Json, bool]:
     """The owner references after a write, and whether the engine set them: an author who names none keeps those."""
-    said = authored.metadata.get("ownerReferences", [])
+    authored_owners = authored.metadata.get("ownerReferences", [])
     if by_engine:
-        return said, bool(said)
+        return authored_owners, bool(authored_owners)
     are_ours = OWNERS_KEY in before.engine_keys
-    owners = present if are_ours and not said else said
+    owners = present if are_ours and not authored_owners else authored_owners
     return owners, are_ours and same(owners, present)
 
 

@@ -20,7 +20,7 @@ from setpoint.core.wait.judge import (
     TimedOut,
     Unsatisfiable,
     Unsatisfied,
-    WaitVerdict,
+    Satisfaction,
     judge,
     judge_observation,
 )
@@ -200,7 +200,7 @@ class _WaitEvaluation:
                 return known.text, known.reported_at
         return str(error), self._now
 
-    def _output(self, verdict: WaitVerdict, error: _WaitError | None = None, text: str = "") -> OutputState:
+    def _output(self, verdict: Satisfaction, error: _WaitError | None = None, text: str = "") -> OutputState:
         """The output; where it is unknown for the reason of the Ready condition, with the text of that."""
         before = _output(self.context.resource)
         after = output_of(self.wait, ObjectFound(self.observed.whole), before, self._now)
