@@ -58,7 +58,7 @@ def told(found: ChildPlan) -> list[tuple[str, Any, Any, Rule | None]]:
 # --- New --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_child_is_told_by_its_contents() -> None:
+def test_the_plan_of_a_new_child_lists_its_fields() -> None:
     found = plan_child(child({"zone": "z", "size": 1}), None, OWNER, None)
 
     assert found.document == object_of({"zone": "z", "size": 1})
@@ -70,7 +70,7 @@ def test_a_new_child_is_told_by_its_contents() -> None:
     ]
 
 
-def test_a_new_secret_is_told_without_its_values() -> None:
+def test_the_plan_of_a_new_secret_is_redacted() -> None:
     found = plan_child(secret({"key": "c2VjcmV0"}), None, OWNER, None)
 
     assert told(found) == [
@@ -98,12 +98,12 @@ def test_a_long_value_is_truncated_in_a_plan(value: Any, shown: Any) -> None:
 # --- Whose ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_anothers_is_refused() -> None:
+def test_a_child_of_another_owner_is_refused() -> None:
     with pytest.raises(DependencyInvalid, match="Thing n/c belongs to Owner n/other: delete it there, or give this"):
         plan_child(child(), object_of(SPEC, OTHER), OWNER, None)
 
 
-def test_what_is_left_of_an_earlier_owner_of_the_same_name_is_waited_for() -> None:
+def test_a_child_of_a_deleted_owner_of_the_same_name_is_waited_for() -> None:
     earlier = {**OWNER, "metadata": {**OWNER["metadata"], "uid": "0"}}
 
     with pytest.raises(DependencyNotReady, match="Thing n/c is left of an earlier Owner n/o: it is made anew once"):
@@ -137,7 +137,7 @@ def test_an_object_without_a_controller_is_adopted_with_its_content() -> None:
 # --- Fields -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_as_it_should_be_is_not_written() -> None:
+def test_an_up_to_date_child_is_not_written() -> None:
     live = object_of(SPEC)
 
     found = plan_child(child(), live, OWNER, memory())
@@ -146,7 +146,7 @@ def test_what_is_as_it_should_be_is_not_written() -> None:
     assert found.document is live
 
 
-def test_each_change_says_why() -> None:
+def test_each_change_has_its_rule() -> None:
     live = object_of({**SPEC, "zone": "theirs", "env": {"a": "1", "b": "2"}})
     new = {"zone": "z", "size": 2, "env": {}, "tags": ["t"], "disks": []}
 
@@ -172,7 +172,7 @@ def test_each_change_says_why() -> None:
         ({"disks": []}, "Thing/c.spec.disks[name=d]", MISSING),
     ],
 )
-def test_what_a_person_wrote_is_told_with_its_value(edit: Any, path: str, value: Any) -> None:
+def test_a_kept_edit_is_listed_with_its_value(edit: Any, path: str, value: Any) -> None:
     live = object_of({**SPEC, **edit})
 
     found = plan_child(child(), live, OWNER, memory())
@@ -184,13 +184,13 @@ def test_what_a_person_wrote_is_told_with_its_value(edit: Any, path: str, value:
     assert [one.resolution for one in found.resolutions] == [Resolution.PRESERVED]
 
 
-def test_an_edit_in_conflict_is_told_as_such() -> None:
+def test_a_conflicting_edit_is_listed_as_conflicting() -> None:
     found = plan_child(child({**SPEC, "size": 2}), object_of({**SPEC, "size": 5}), OWNER, memory())
 
     assert [(one.after, one.rule) for one in found.kept] == [(5, Rule.CONFLICTING)]
 
 
-def test_a_copy_is_told_without_its_values() -> None:
+def test_the_update_of_a_secret_is_redacted() -> None:
     child_, live = secret({"key": "bmV3"}), secret({"key": "b2xk", "more": "eA=="}).object
 
     found = plan_child(child_, live, OWNER, None)
@@ -222,7 +222,7 @@ whose = st.sampled_from((OWNER, None))
 
 @pytest.mark.laws
 @given(specs, specs, specs, whose, st.booleans())
-def test_a_second_review_has_nothing_to_write_and_nothing_to_put_back(
+def test_a_second_plan_writes_and_reverts_nothing(
     last: Any, live: Any, new: Any, owner: Any, is_known: bool
 ) -> None:
     first = plan_child(child(new), object_of(live, owner), OWNER, memory(last) if is_known else None)
@@ -236,7 +236,7 @@ def test_a_second_review_has_nothing_to_write_and_nothing_to_put_back(
 
 @pytest.mark.laws
 @given(specs, specs, specs, whose)
-def test_there_is_a_write_exactly_when_something_differs_and_it_names_what(
+def test_a_write_is_planned_exactly_when_a_field_differs_and_lists_it(
     last: Any, live: Any, new: Any, owner: Any
 ) -> None:
     before = object_of(live, owner)
@@ -253,7 +253,7 @@ def test_there_is_a_write_exactly_when_something_differs_and_it_names_what(
 
 @pytest.mark.laws
 @given(specs, specs, specs)
-def test_what_is_kept_is_what_is_found_as_kept(last: Any, live: Any, new: Any) -> None:
+def test_kept_fields_are_those_with_a_persistent_resolution(last: Any, live: Any, new: Any) -> None:
     found = plan_child(child(new), object_of(live), OWNER, memory(last))
 
     standing = [one for one in found.resolutions if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING)]

@@ -33,7 +33,7 @@ def test_a_conflict_says_what_to_do() -> None:
     ]
 
 
-def test_what_is_retired_is_told_wherever_it_stood() -> None:
+def test_retired_fields_are_reported_at_every_level() -> None:
     last: Json = {"env": {"A": "1"}, "size": 2, "zone": "z", "same": 1}
 
     assert told(last, last, {"same": 1}) == [
@@ -41,13 +41,13 @@ def test_what_is_retired_is_told_wherever_it_stood() -> None:
     ]
 
 
-def test_what_the_owner_moves_on_is_not_told() -> None:
+def test_plain_updates_are_not_reported() -> None:
     assert (
         told({"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "2"}, "zone": "y"}) == []
     )
 
 
-def test_a_summary_starts_with_what_is_most_urgent() -> None:
+def test_a_summary_starts_with_the_most_urgent_resolution() -> None:
     last: Json = {"env": {"A": "1", "C": "1"}, "zone": "z"}
     live: Json = {"env": {"A": "2", "B": "2", "C": "1"}, "zone": "y"}
     merged = merge(remember(last, TABLE), live, {"env": {"A": "3"}, "zone": "z"}, TABLE)
@@ -80,7 +80,7 @@ def test_a_conflict_lasts_as_long_as_the_edit() -> None:
     assert persistent_resolutions(resolutions(new, new, new), conflicting_fields(after)) == ()
 
 
-def test_a_condition_says_whether_there_are_edits_and_whether_they_are_in_conflict() -> None:
+def test_the_condition_reports_edits_and_conflicts() -> None:
     kept = persistent_resolutions(resolutions({}, {"env": {"A": "1"}}, {}))
     conflicting = persistent_resolutions(resolutions({}, {"env": {"A": "1"}}, {"env": {"A": "2"}}))
 

@@ -22,7 +22,7 @@ def field(type_: Any, told: str = "") -> Any:
     return schema(holder, it=told)["properties"]["it"]
 
 
-def test_an_object_names_its_fields_and_those_that_have_to_be_there() -> None:
+def test_an_object_lists_its_fields_and_the_required_ones() -> None:
     class Disk(Struct, rename={"kind_": "kind"}):
         size: int
         kind_: str = "ssd"
@@ -103,7 +103,7 @@ def test_a_single_value_that_may_be_null_is_listed_alone() -> None:
 
 
 @pytest.mark.parametrize(("type_", "name"), [(Raw, "RawType"), (Literal["a", 1], "LiteralType")])
-def test_a_type_without_a_form_is_refused_by_name(type_: object, name: str) -> None:
+def test_a_type_without_a_schema_is_refused_by_name(type_: object, name: str) -> None:
     with pytest.raises(TypeError, match=f"it: {name} has no form"):
         field(type_)
 
@@ -122,7 +122,7 @@ class Tag(Struct):
     key: str | None
 
 
-def test_elements_with_a_key_are_told_apart_by_it() -> None:
+def test_a_keyed_list_has_the_list_type_map() -> None:
     found = field(Annotated[list[Flag], Keyed("name")])
 
     assert (found["x-kubernetes-list-type"], found["x-kubernetes-list-map-keys"]) == ("map", ["name"])
@@ -132,7 +132,7 @@ def test_elements_with_a_key_are_told_apart_by_it() -> None:
     "type_",
     [list[str], list[Flag], Annotated[list[Network], Keyed("name", "value")], Annotated[list[Tag], Keyed("key")]],
 )
-def test_a_list_without_sure_keys_is_replaced_whole(type_: object) -> None:
+def test_a_keyed_list_with_optional_keys_is_atomic(type_: object) -> None:
     """A cluster goes by a key only if it is always there; a default for it would change what the author wrote."""
     found = field(type_)
 
@@ -145,13 +145,13 @@ class Branch(Struct):
     twigs: "list[Branch] | UnsetType" = UNSET
 
 
-def test_a_type_inside_itself_is_open() -> None:
+def test_a_recursive_type_accepts_any_field() -> None:
     twigs = schema(Branch)["properties"]["twigs"]
 
     assert twigs["items"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def test_no_default_is_written() -> None:
+def test_a_default_is_described_and_not_set() -> None:
     """A cluster would put it into the spec, which is its author's; so it is only told."""
     found = field(Annotated[str | UnsetType, Default("US")], "Where.")
 
@@ -159,15 +159,15 @@ def test_no_default_is_written() -> None:
 
 
 @pytest.mark.parametrize("type_", [Annotated[str | UnsetType, Default({})], Annotated[str | UnsetType, Default([])]])
-def test_a_default_that_says_nothing_is_not_told(type_: object) -> None:
+def test_an_empty_default_is_not_described(type_: object) -> None:
     assert "description" not in field(type_)
 
 
-def test_a_description_beside_the_type_counts_too() -> None:
+def test_a_description_in_the_annotation_is_used() -> None:
     assert field(Annotated[str, Meta(description="Beside.")], "Below.")["description"] == "Beside."
 
 
-def test_marks_are_told_in_one_order() -> None:
+def test_marks_are_described_in_a_fixed_order() -> None:
     marked = field(Annotated[str | UnsetType, Mark.WRITE_ONLY, Mark.PROTECTED, Default("a")], "A secret.")
 
     assert marked["description"] == ('A secret. Default: "a". Protected: left out, the live value stands. Write-only.')
@@ -183,7 +183,7 @@ class Range(Struct):
     __checks__: ClassVar = (Check("self.low <= self.high", "low is above high", "low"), Check("self.low\n  > 0", "no"))
 
 
-def test_a_type_brings_its_own_rules() -> None:
+def test_the_checks_of_a_type_become_rules() -> None:
     assert field(Range)["x-kubernetes-validations"] == [
         {"rule": "self.low <= self.high", "message": "low is above high", "fieldPath": ".low"},
         {"rule": "self.low > 0", "message": "no"},
@@ -206,7 +206,7 @@ class Link(Struct):
         (Link, "self.name == oldSelf.name"),
     ],
 )
-def test_what_is_immutable_cannot_become_another(type_: object, rule: str) -> None:
+def test_an_immutable_field_has_a_transition_rule(type_: object, rule: str) -> None:
     found = field(Annotated[type_, Mark.IMMUTABLE])["x-kubernetes-validations"][-1]
 
     assert found == {"rule": rule, "message": IMMUTABLE_MESSAGE}
@@ -217,14 +217,14 @@ class Fixed(Struct):
     zone: Annotated[str, Mark.IMMUTABLE]
 
 
-def test_in_a_list_that_is_replaced_whole_nothing_has_a_past() -> None:
+def test_there_is_no_transition_rule_inside_an_atomic_list() -> None:
     zone = field(list[Fixed])["items"]["properties"]["zone"]
 
     assert "x-kubernetes-validations" not in zone
 
 
 @pytest.mark.parametrize("type_", [Annotated[list[Fixed], Keyed("name")], dict[str, Fixed]])
-def test_an_element_with_a_key_has_a_past(type_: object) -> None:
+def test_there_are_transition_rules_inside_a_keyed_list(type_: object) -> None:
     found = field(type_)
     zone = (found.get("items") or found["additionalProperties"])["properties"]["zone"]
 

@@ -67,7 +67,7 @@ def covered(field: str, paths: tuple[Path, ...]) -> set[Path]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_first_contact_follows_the_two_way_rules(case: Case) -> None:
+def test_without_last_generated_the_two_way_rules_apply(case: Case) -> None:
     merged = merge(None, case["current"], case["generated"], table_of(case))
 
     assert full(merged.value) == full(case["expected"])
@@ -75,7 +75,7 @@ def test_first_contact_follows_the_two_way_rules(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_first_contact_reports_the_fields_people_changed(case: Case) -> None:
+def test_a_two_way_merge_reports_the_edited_fields(case: Case) -> None:
     edits = merge(None, case["current"], case["generated"], table_of(case)).edits
     by_field = {field: covered(field, edits) for field in case["detected_fields"]}
 
@@ -85,7 +85,7 @@ def test_first_contact_reports_the_fields_people_changed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_first_contact_leaves_something_to_write_only_where_the_child_differs(case: Case) -> None:
+def test_a_two_way_merge_writes_only_where_the_child_differs(case: Case) -> None:
     value = merge(None, case["current"], case["generated"], table_of(case)).value
 
     assert (full(value) != full(case["current"])) is case["update_called"]
@@ -93,7 +93,7 @@ def test_first_contact_leaves_something_to_write_only_where_the_child_differs(ca
 
 
 @pytest.mark.parametrize("case", REMEMBERED, ids=lambda case: case["name"])
-def test_with_a_memory_three_sides_decide(case: Case) -> None:
+def test_with_last_generated_the_three_way_rules_apply(case: Case) -> None:
     last = remember(case["last_generated"], table_of(case))
 
     merged = merge(last, case["current"], case["generated"], table_of(case))
@@ -139,7 +139,7 @@ def volume(name: str, path: str = "/old") -> Json:
     return {"name": name, "path": path}
 
 
-def test_a_scalar_that_both_moved_stays_the_persons_and_is_a_conflict() -> None:
+def test_a_scalar_that_both_sides_changed_keeps_the_edit_and_is_a_conflict() -> None:
     value, edits, conflicts, _ = told(replicas(1), replicas(5), replicas(2))
 
     assert value == {"size": {"replicas": 5}}
@@ -155,23 +155,23 @@ def test_zero_and_false_are_values(edit: Json) -> None:
 
 
 @pytest.mark.parametrize("emptied", [{}, {"size": None}, {"size": {}}, {"size": {"replicas": None}}])
-def test_an_emptied_scalar_is_handed_back(emptied: Json) -> None:
+def test_an_emptied_scalar_takes_the_generated_value(emptied: Json) -> None:
     assert told(replicas(1), emptied, replicas(2)) == ({"size": {"replicas": 2}}, [], [], [])
 
 
-def test_an_object_of_empty_members_is_emptied() -> None:
+def test_an_object_with_only_empty_members_counts_as_empty() -> None:
     merged = told(replicas({"min": 1}), replicas({"min": None, "max": {}}), replicas({"min": 2}))
 
     assert merged == ({"size": {"replicas": {"min": 2}}}, [], [], [])
 
 
-def test_a_value_of_the_owners_own_is_never_a_persons() -> None:
+def test_a_value_of_the_owners_own_is_never_an_edit() -> None:
     merged = told({"size": {"claim": "old"}}, {"size": {"claim": "auto"}}, {"size": {"claim": "new"}})
 
     assert merged == ({"size": {"claim": "new"}}, [], [], [])
 
 
-def test_an_empty_text_is_a_value_in_a_map_and_null_is_none() -> None:
+def test_in_a_map_an_empty_text_is_a_value_and_null_is_absent() -> None:
     last, live, generated = {"A": "1"}, {"A": "", "B": None}, {"A": "1", "B": "2"}
 
     value, edits, _, _ = told({"env": last}, {"env": live}, {"env": generated})
@@ -193,7 +193,7 @@ def test_a_removed_map_entry_stays_removed_and_is_a_conflict_once_the_owner_chan
     assert (edits, conflicts) == (["env.A", "env.B"], ["env.B"])
 
 
-def test_a_list_keeps_its_order_loses_what_was_retired_and_ends_with_what_is_new() -> None:
+def test_a_list_keeps_the_live_order_drops_retired_entries_and_appends_new_ones() -> None:
     value, edits, conflicts, _ = told(
         {"secrets": ["a", "b", "gone", "kept"]},
         {"secrets": ["mine", "kept", "gone", "a"]},
@@ -210,7 +210,7 @@ def test_a_tuple_is_a_list() -> None:
     assert told({"secrets": ("a",)}, live, {"secrets": ["a"], "tags": [1, 2]}).value is live
 
 
-def test_the_order_of_a_remembered_list_says_nothing() -> None:
+def test_the_order_of_the_last_generated_list_is_ignored() -> None:
     there, back = remember({"secrets": ["a", "b"]}, TABLE), remember({"secrets": ["b", "a"]}, TABLE)
 
     assert there == back
@@ -241,7 +241,7 @@ def test_a_list_of_objects_without_a_key_is_one_value() -> None:
 # --- Lists that break their own rules -----------------------------------------------------------------------
 
 
-def test_entries_of_one_name_are_told_apart_by_their_order() -> None:
+def test_entries_with_the_same_name_are_distinguished_by_their_order() -> None:
     value, edits, conflicts, _ = told(
         {"volumes": [volume("x", "/1")]},
         {"volumes": [volume("x", "/1"), volume("x", "/2")]},
@@ -252,7 +252,7 @@ def test_entries_of_one_name_are_told_apart_by_their_order() -> None:
     assert (edits, conflicts) == (['volumes[name="x#2"]'], [])
 
 
-def test_an_entry_without_its_key_is_known_by_its_content() -> None:
+def test_an_entry_without_its_key_is_identified_by_its_content() -> None:
     last: Json = [{"path": "/old"}]
     live: Json = ["text", {"path": "/mine"}, {"path": "/old"}]
 
@@ -280,7 +280,7 @@ def test_a_value_of_the_wrong_shape_is_overwritten(field: str, live: Json, gener
 # --- Managed fields and sharing -----------------------------------------------------------------------------
 
 
-def test_a_managed_field_that_a_person_changed_is_reverted_and_reported() -> None:
+def test_an_edited_managed_field_is_reverted_and_reported() -> None:
     merged = told({"a": {"b": 1, "c": [1]}}, {"a": {"b": 2, "c": []}}, {"a": {"b": 1, "c": [1]}})
 
     assert merged == ({"a": {"b": 1, "c": [1]}}, [], [], ["a.b", "a.c"])
@@ -292,20 +292,20 @@ def test_a_managed_field_that_only_the_owner_changed_is_not_reported() -> None:
     assert merged == ({"a": "text", "new": 1}, [], [], [])
 
 
-def test_a_managed_field_that_both_changed_is_reported_because_a_persons_value_is_lost() -> None:
+def test_a_managed_field_that_both_sides_changed_is_reported_because_the_edit_is_lost() -> None:
     merged = told({"a": 1}, {"a": 2}, {"a": 3})
 
     assert merged == ({"a": 3}, [], [], ["a"])
 
 
-def test_first_contact_reports_every_managed_difference() -> None:
+def test_a_two_way_merge_reports_every_managed_difference() -> None:
     merged = merge(None, {"a": 1, "same": 1, "empty": []}, {"b": 2, "same": 1}, TABLE)
 
     assert merged.value == {"same": 1, "empty": [], "b": 2}
     assert merged.reverted == (Path.parse("a"), Path.parse("b"))
 
 
-def test_emptiness_of_another_form_is_nothing_to_write() -> None:
+def test_another_form_of_empty_is_not_written() -> None:
     live: Json = {"a": {}, "env": {"A": None}, "secrets": None, "size": "", "list": [{"b": None}]}
     generated: Json = {"size": {"claim": None}, "volumes": [], "env": {}, "list": [{"b": ""}], "c": {"d": {}}}
 
@@ -327,7 +327,7 @@ def test_parts_that_did_not_change_are_shared() -> None:
     assert value["b"] is generated["b"]
 
 
-def test_a_table_may_name_the_whole_object() -> None:
+def test_the_whole_object_may_be_editable() -> None:
     table: EditableFields = {Path(): EntryMap()}
 
     merged = merge(remember({"a": 1}, table), {"b": 2}, {"a": 1, "c": 3}, table)
@@ -347,7 +347,7 @@ def test_an_object_as_deep_as_json_may_be_is_merged() -> None:
 # --- The memory ---------------------------------------------------------------------------------------------
 
 
-def test_a_memory_holds_digests_by_field_and_by_entry() -> None:
+def test_last_generated_holds_digests_by_field_and_by_entry() -> None:
     size: Json = {"replicas": 1, "claim": ""}
     generated: Json = {"zone": 1, "size": size, "env": {"A": 1}, "volumes": [{"name": "v"}]}
     one = "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
@@ -362,16 +362,16 @@ def test_a_memory_holds_digests_by_field_and_by_entry() -> None:
 
 
 @pytest.mark.parametrize("data", [None, [], {"version": "v1"}, {"version": 1, "digests": {}}])
-def test_foreign_data_is_a_first_contact(data: object) -> None:
+def test_unreadable_last_generated_makes_a_two_way_merge(data: object) -> None:
     assert last_generated_from_data(data) is None
 
 
 @pytest.mark.parametrize("field", [None, 7, "text", "A" * 64, "0" * 65, ["0" * 64], {1: "0" * 64}])
-def test_a_damaged_memory_is_a_first_contact(field: object) -> None:
+def test_damaged_last_generated_makes_a_two_way_merge(field: object) -> None:
     assert last_generated_from_data({"version": "v1", "digests": {"a": {"b": field}}}) is None
 
 
-def test_a_field_remembered_under_another_table_is_a_first_contact_for_that_field() -> None:
+def test_a_field_stored_under_other_editable_fields_is_merged_two_way() -> None:
     some = "0" * 64
     last = LastGenerated({"size": some, "env": {"A": {"deep": some}}, "secrets": some, "whole": {"a": some}})
     table: EditableFields = {**TABLE, Path.parse("whole"): WholeValue()}

@@ -77,14 +77,14 @@ def test_any_data_is_a_wait_or_an_error_of_the_author(data: Json) -> None:
 
 
 @given(waits, waits)
-def test_waits_share_a_key_exactly_when_they_are_written_alike(a: WaitCriterion, b: WaitCriterion) -> None:
+def test_waits_share_a_key_exactly_when_their_manifest_form_is_the_same(a: WaitCriterion, b: WaitCriterion) -> None:
     alike = same(manifest_form(WaitFor(a)), manifest_form(WaitFor(b)))
 
     assert (satisfaction_key(a, LIVE) == satisfaction_key(b, LIVE)) is alike
 
 
 @given(waits, json_values)
-def test_no_object_breaks_the_key(wait: WaitCriterion, live: Json) -> None:
+def test_an_object_without_a_uid_has_no_key(wait: WaitCriterion, live: Json) -> None:
     assert satisfaction_key(wait, live) is MISSING
 
 
@@ -132,7 +132,7 @@ def test_reads_each_manifest_form(data: Json, wait_for: WaitFor) -> None:
         ({"rollout": True, "timeout": "0s"}, "waitFor.timeout: '0s' is no duration above 0"),
     ],
 )
-def test_refuses_with_the_member_at_fault(data: Json, message: str) -> None:
+def test_an_invalid_wait_is_refused_with_the_wrong_member(data: Json, message: str) -> None:
     with pytest.raises(ManifestInvalid, match=re.escape(message)):
         parse_wait(data)
 

@@ -55,7 +55,7 @@ def test_versions_keep_their_order(one: Version, other: Version) -> None:
 
 
 @given(versions, versions)
-def test_two_versions_never_become_one(one: Version, other: Version) -> None:
+def test_different_versions_stay_different(one: Version, other: Version) -> None:
     same = semantic_version(text_of(one)) == semantic_version(text_of(other))
 
     assert same == (precedence(one) == precedence(other))

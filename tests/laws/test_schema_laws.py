@@ -31,7 +31,7 @@ def _is_taken(spec: Any, type_: type[msgspec.Struct]) -> bool:
 
 @pytest.mark.parametrize("type_", TYPES)
 @given(data=st.data())
-def test_a_schema_takes_every_spec_of_its_type(type_: type[msgspec.Struct], data: st.DataObject) -> None:
+def test_a_schema_accepts_every_spec_of_its_type(type_: type[msgspec.Struct], data: st.DataObject) -> None:
     spec = data.draw(right_specs(type_))
 
     assert _is_taken(spec, type_)

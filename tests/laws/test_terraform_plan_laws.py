@@ -74,7 +74,7 @@ def _authored_one(attribute: Attribute, value: CtyValue) -> CtyValue:
 
 
 @given(configured())
-def test_a_creation_is_planned_as_it_was_written_and_the_rest_is_unknown(
+def test_a_create_plan_has_the_configured_values_and_unknown_computed_ones(
     case: tuple[TerraformSchema, AttributeValues],
 ) -> None:
     schema, config = case
@@ -94,7 +94,7 @@ def test_a_plan_without_a_difference_is_the_prior_state(case: tuple[TerraformSch
 
 
 @given(configured(), st.data())
-def test_an_update_keeps_what_was_written_and_what_stays(
+def test_an_update_plan_keeps_configured_values_and_stable_computed_ones(
     case: tuple[TerraformSchema, AttributeValues], data: st.DataObject
 ) -> None:
     schema, config = case
@@ -115,7 +115,7 @@ def test_an_update_keeps_what_was_written_and_what_stays(
 
 
 @given(configured())
-def test_what_is_stored_once_is_stored_the_same_again(case: tuple[TerraformSchema, AttributeValues]) -> None:
+def test_removing_write_only_values_is_idempotent(case: tuple[TerraformSchema, AttributeValues]) -> None:
     schema, config = case
     once = without_write_only(schema, config)
 

@@ -55,7 +55,7 @@ AN_EARLIER_LOOK: list[Operation] = [
 @example(RAISED_IN_TIME)
 @example(DUE_IN_WORK)
 @example(AN_EARLIER_LOOK)
-def test_keys_come_as_from_a_queue_that_searches_for_the_earliest_deadline(program: list[Operation]) -> None:
+def test_keys_come_in_the_order_of_a_reference_queue_with_linear_search(program: list[Operation]) -> None:
     async def scenario() -> None:
         work = Run()
         for operation in program:
@@ -73,7 +73,7 @@ def test_keys_come_as_from_a_queue_that_searches_for_the_earliest_deadline(progr
 
 
 @given(programs, programs)
-def test_after_a_shut_down_every_worker_is_told_and_no_key_comes(
+def test_after_shut_down_every_worker_is_notified_and_gets_no_key(
     before: list[Operation], after: list[Operation]
 ) -> None:
     async def scenario() -> None:
@@ -169,7 +169,7 @@ def test_every_key_is_handed_out_after_its_last_add_and_never_to_two_at_once(
 
 
 @given(_requests, _naps, st.integers(1, 4))
-def test_every_look_comes_and_none_before_it_is_due(
+def test_every_delayed_add_is_handed_out_and_none_before_it_is_due(
     requests: list[tuple[str, Priority, float]], naps: list[float], workers: int
 ) -> None:
     async def scenario() -> Diary:
@@ -208,7 +208,7 @@ def test_a_delay_doubles_within_bounds_until_the_key_is_forgotten(asked: list[fl
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Priority), st.booleans()), max_size=30))
 @example([(0, START_UP, False), (0, EDIT, True)])
-def test_raises_and_drops_do_not_pile_up_what_is_stale(steps: list[tuple[int, Priority, bool]]) -> None:
+def test_raises_and_drops_do_not_accumulate_stale_entries(steps: list[tuple[int, Priority, bool]]) -> None:
     lanes, entries = PriorityLanes[int](), dict[int, QueueEntry[int]]()
     for number, (key, priority, is_taken) in enumerate(steps * 100):
         at, found = number / 1000, entries.get(key)
@@ -229,7 +229,7 @@ def test_raises_and_drops_do_not_pile_up_what_is_stale(steps: list[tuple[int, Pr
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(min_value=0, max_value=10), st.booleans()), max_size=30))
-def test_looks_that_were_replaced_do_not_pile_up(plans: list[tuple[int, float, bool]]) -> None:
+def test_replaced_delayed_adds_do_not_accumulate(plans: list[tuple[int, float, bool]]) -> None:
     looks, wanted = DelayedAdds[int](), dict[int, float]()
     for number, (key, seconds, is_dropped) in enumerate(plans * 20):
         now = number / 20

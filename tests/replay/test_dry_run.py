@@ -19,7 +19,7 @@ from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 
 
-def test_a_kind_that_does_not_say_that_it_can_be_stopped_is_not_tried() -> None:
+def test_a_kind_without_write_guard_support_is_not_dry_run() -> None:
     async def main() -> tuple[Any, list[Any]]:
         service, store = Service(), MemoryStore(FakeClock(), lambda: "uid")
         kind = GadgetKind(service)
@@ -37,7 +37,7 @@ class Trusted(GadgetKind):
     writes_through_clients = True
 
 
-def test_nothing_is_tried_where_writes_are_not_stopped() -> None:
+def test_a_dry_run_needs_a_write_guard() -> None:
     service = Service()
 
     async def main() -> None:
@@ -87,7 +87,7 @@ def test_a_step_reads_back_its_own_status_and_nothing_is_captured() -> None:
     assert seen.uid == "1"
 
 
-def test_the_last_finalizer_of_what_is_deleted_lets_it_go() -> None:
+def test_removing_the_last_finalizer_of_a_deleted_resource_removes_it() -> None:
     metadata = {**DOCUMENT["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     going = Resource({**DOCUMENT, "metadata": metadata})
 
@@ -95,7 +95,7 @@ def test_the_last_finalizer_of_what_is_deleted_lets_it_go() -> None:
     assert scratched(lambda scratch, _: scratch.set_finalizers(going, ("f",)))[0] is not None
 
 
-def test_what_it_writes_to_others_is_on_record_and_it_goes_on_as_if_it_were_done() -> None:
+def test_writes_to_children_are_captured_and_read_back() -> None:
     new = {**DOCUMENT, "metadata": {"name": "c", "namespace": "n", "labels": {"l": "m"}}, "data": {"x": "2"}}
     del new["status"]
 

@@ -51,14 +51,14 @@ def told(survey: PreviewReport) -> list[str]:
     ]
 
 
-def test_nothing_is_written_to_what_was_made_before_but_what_is_declared() -> None:
+def test_only_declared_fields_are_written_to_objects_of_earlier_versions() -> None:
     survey = look()
 
     assert told(survey) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], WHAT_TO_DO
     assert (survey.blocked, survey.missed) == ((), ())
 
 
-def test_something_of_every_kind_and_every_owner_was_made_before() -> None:
+def test_the_kept_world_has_every_kind_and_owner() -> None:
     there = {(one.ref.group, one.ref.kind) for one in look().found}
 
     missing = sorted(name for group, name in definitions() if (group, name) not in there)
@@ -117,7 +117,7 @@ CHANGES: Final[list[tuple[str, str, Any, list[str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "path", "value", "expected"), CHANGES, ids=[name for name, *_ in CHANGES])
-def test_a_mapping_that_was_changed_is_named(name: str, path: str, value: Any, expected: list[str]) -> None:
+def test_a_changed_mapping_is_reported(name: str, path: str, value: Any, expected: list[str]) -> None:
     def change(engine: EngineContext) -> EngineContext:
         (key,) = (one for one in engine.kinds if one[1] == name)
         return replace(engine, kinds={**engine.kinds, key: mapped_otherwise(engine.kinds[key], path, value)})
@@ -140,7 +140,7 @@ OWNERS: Final = [
 
 
 @pytest.mark.parametrize(("name", "place", "expected"), OWNERS, ids=[name for name, *_ in OWNERS])
-def test_a_child_that_is_made_otherwise_is_named(name: str, place: Place, expected: list[str]) -> None:
+def test_a_child_that_is_generated_differently_is_reported(name: str, place: Place, expected: list[str]) -> None:
     def change(engine: EngineContext) -> EngineContext:
         (key,) = (one for one in engine.owners if one[1] == name)
         return replace(engine, owners={**engine.owners, key: otherwise(engine.owners[key], with_another(place))})
@@ -148,14 +148,14 @@ def test_a_child_that_is_made_otherwise_is_named(name: str, place: Place, expect
     assert told(look(change)) == expected
 
 
-def test_every_mapping_is_changed_here() -> None:
+def test_a_changed_mapping_is_tested_for_every_kind_and_owner() -> None:
     assert {name for name, *_ in (*CHANGES, *OWNERS)} == {name for _, name in definitions()}
 
 
 # --- It can be made anew ----------------------------------------------------------------------------------------------
 
 
-def test_the_world_can_be_made_anew(own_api_server: Cluster, tmp_path: File) -> None:
+def test_the_kept_world_can_be_recorded_again(own_api_server: Cluster, tmp_path: File) -> None:
     made = unpack_world(record_world(own_api_server.access, tmp_path), "world.gz")
 
     assert refs(made.resources) == refs(unpack_world(gzip.compress(KEPT.read_bytes()), str(KEPT)).resources)

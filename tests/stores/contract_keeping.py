@@ -17,7 +17,7 @@ NOTE = EventRecord(REF, "uid-1", "Warning", "UpdateFailed", "the disk cannot shr
 class Secrets:
     """How the data of a Secret is taken and given."""
 
-    def test_string_data_is_folded_into_data_and_wins(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_string_data_is_merged_into_data_and_wins(self, store: Store, loop: asyncio.Runner) -> None:
         manifest = secret(type="Opaque", data={"a": "b2xk", "b": "a2VwdA=="}, stringData={"a": "new"})
 
         created = loop.run(store.apply(manifest))
@@ -43,7 +43,7 @@ class Secrets:
         assert (changed.document["data"], changed.uid) == ({"a": "Mg=="}, created.uid)
         assert changed.revision != held.revision
 
-    def test_a_watcher_sees_the_values_of_their_time(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_watch_shows_the_values_at_each_revision(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
         for value in ("1", "2"):
             loop.run(store.apply(secret(stringData={"a": value})))
@@ -63,7 +63,7 @@ class Secrets:
             ("data", "hunter2", "data is text: write an object of texts"),
         ],
     )
-    def test_what_is_refused_is_named_and_never_shown(
+    def test_an_invalid_value_is_named_and_never_shown(
         self, store: Store, loop: asyncio.Runner, member: str, entries: Json, message: str
     ) -> None:
         with pytest.raises(ManifestInvalid) as caught:
@@ -73,7 +73,7 @@ class Secrets:
         assert "hunter2" not in str(caught.value)
         assert "20252026" not in str(caught.value)
 
-    def test_kubectl_s_copy_of_the_manifest_is_not_kept(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_the_last_applied_annotation_is_not_kept(self, store: Store, loop: asyncio.Runner) -> None:
         copy = {"kubectl.kubernetes.io/last-applied-configuration": '{"stringData":{"a":"hunter2"}}'}
 
         created = loop.run(
@@ -86,7 +86,7 @@ class Secrets:
 class Notes:
     """What is told about resources."""
 
-    def test_the_same_note_again_counts_up_and_becomes_the_newest(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_equal_event_is_counted_and_becomes_the_newest(self, store: Store, loop: asyncio.Runner) -> None:
         other = replace(NOTE, message="another message")
         later = replace(NOTE, at="2026-01-01T00:01:00Z")
         for note in (NOTE, other, later):
@@ -94,7 +94,7 @@ class Notes:
 
         assert loop.run(store.events()) == (other, replace(later, count=2))
 
-    def test_notes_are_found_by_the_resource_they_are_about(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_events_are_found_by_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
         elsewhere = replace(NOTE, ref=SECRET_REF, uid="uid-2")
         for note in (NOTE, elsewhere):
             loop.run(store.record_event(note))
@@ -102,7 +102,7 @@ class Notes:
         assert loop.run(store.events(SECRET_REF)) == (elsewhere,)
         assert loop.run(store.events()) == (NOTE, elsewhere)
 
-    def test_notes_outlive_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_events_outlive_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
         note = replace(NOTE, uid=loop.run(store.apply(instance())).uid)
         loop.run(store.record_event(note))
 
@@ -131,7 +131,7 @@ class Leases:
         assert first is not None
         assert second == replace(first, expires=first.expires + 10)
 
-    def test_a_lease_that_ran_out_goes_to_the_next_under_a_higher_fence(
+    def test_an_expired_lease_goes_to_the_next_holder_with_a_higher_fence(
         self, store: Store, loop: asyncio.Runner, clock: FakeClock
     ) -> None:
         mine = loop.run(store.acquire("shard-1", "me", 15))
@@ -145,7 +145,7 @@ class Leases:
         assert yours == Lease("shard-1", "you", 2, mine.expires + 15)
         assert loop.run(store.acquire("shard-1", "me", 15)) is None
 
-    def test_a_lease_that_was_given_back_is_free_and_its_fence_goes_on(
+    def test_a_released_lease_is_free_and_its_fence_keeps_growing(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         mine = loop.run(store.acquire("shard-1", "me", 15))
@@ -157,7 +157,7 @@ class Leases:
         assert yours is not None
         assert yours.fence == 2
 
-    def test_nobody_gives_back_what_another_holds(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+    def test_a_lease_is_released_by_its_holder_only(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
         mine = loop.run(store.acquire("shard-1", "me", 15))
         clock.seconds = 15
         loop.run(store.acquire("shard-1", "you", 15))
@@ -169,7 +169,7 @@ class Leases:
 
         assert loop.run(store.acquire("shard-1", "me", 15)) is None
 
-    def test_lists_the_leases_whose_names_begin_like_that_free_ones_and_those_that_ran_out_too(
+    def test_leases_are_listed_by_prefix_including_released_and_expired_ones(
         self, store: Store, loop: asyncio.Runner, clock: FakeClock
     ) -> None:
         for name, holder in (("shard-2", "you"), ("shard-1", "me"), ("shard", "me"), ("member-1", "me")):
@@ -192,7 +192,7 @@ class Leases:
         assert len(loop.run(store.leases(""))) == 5
 
     @pytest.mark.parametrize("seconds", [0, 14, 15, 100])
-    def test_a_listed_lease_is_held_exactly_while_nobody_else_can_have_it(
+    def test_a_listed_lease_is_held_exactly_while_no_other_holder_can_acquire_it(
         self, store: Store, loop: asyncio.Runner, clock: FakeClock, seconds: float
     ) -> None:
         loop.run(store.acquire("shard-1", "me", 15))

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
-def test_whatever_was_acknowledged_survives_kill_9(
+def test_acknowledged_writes_survive_kill_9(
     tmp_path: Path, loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str]
 ) -> None:
     path = tmp_path / "state.db"
@@ -81,7 +81,7 @@ def reached(resource: Resource) -> int:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_writes_that_are_cancelled_anywhere_happen_wholly_or_not_at_all(
+def test_a_cancelled_write_happens_wholly_or_not_at_all(
     loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], seed: int
 ) -> None:
     with scratch_folder() as folder:

@@ -60,7 +60,7 @@ async def created(store: KubernetesStore) -> Resource:
 @pytest.mark.parametrize(
     ("write", "there", "method"), [(created, None, "POST"), (replaced, LIVE, "PUT")], ids=["create", "replace"]
 )
-def test_what_is_not_about_the_object_is_told_as_the_cluster_told_it(
+def test_a_conflict_that_is_not_about_the_object_has_the_message_of_the_api_server(
     write: Callable[[KubernetesStore], Coroutine[Any, Any, Resource]], there: JsonObject | None, method: str
 ) -> None:
     with pytest.raises(WriteConflict, match=rf"^the cluster: {method} /api/v1/.*{TOLD}: read again and plan again$"):

@@ -42,7 +42,7 @@ class Bench:
         self.commits += 1
 
 
-def test_an_answer_means_that_the_disk_has_it(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_write_is_on_disk_when_it_is_acknowledged(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> tuple[object, object]:
         bench = Bench(tmp_path / "numbers.db")
         log = bench.connection.execute("PRAGMA journal_mode").fetchone()
@@ -54,7 +54,7 @@ def test_an_answer_means_that_the_disk_has_it(tmp_path: Path, loop: asyncio.Runn
     assert loop.run(scenario()) == (("wal",), (full,))
 
 
-def test_what_is_asked_for_at_once_shares_one_commit(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_concurrent_writes_share_one_commit(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> tuple[list[object], int]:
         bench = Bench(tmp_path / "numbers.db")
         answers = await asyncio.gather(*(bench.writer.run(partial(bench.add, n)) for n in range(100)))
@@ -65,7 +65,7 @@ def test_what_is_asked_for_at_once_shares_one_commit(tmp_path: Path, loop: async
     assert loop.run(scenario()) == (list(range(100)), 1)
 
 
-def test_a_write_that_fails_is_undone_and_its_neighbours_are_not(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_failed_write_is_rolled_back_without_the_rest_of_its_batch(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> tuple[list[object], list[object]]:
         bench = Bench(tmp_path / "numbers.db")
         answers = await asyncio.gather(
@@ -80,7 +80,7 @@ def test_a_write_that_fails_is_undone_and_its_neighbours_are_not(tmp_path: Path,
     assert loop.run(scenario()) == ([int, WriteConflict, int], [1, 3])
 
 
-def test_a_full_disk_fails_what_does_not_fit_and_the_writer_goes_on(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_full_disk_fails_only_the_write_that_does_not_fit(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> list[object]:
         bench = Bench(tmp_path / "numbers.db")
         bench.connection.execute("PRAGMA max_page_count = 4")
@@ -93,7 +93,7 @@ def test_a_full_disk_fails_what_does_not_fit_and_the_writer_goes_on(tmp_path: Pa
     assert loop.run(scenario()) == [1]
 
 
-def test_when_the_transaction_fails_everybody_in_it_is_told(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_failed_transaction_fails_every_write_in_it(tmp_path: Path, loop: asyncio.Runner) -> None:
     def fail() -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
@@ -108,7 +108,7 @@ def test_when_the_transaction_fails_everybody_in_it_is_told(tmp_path: Path, loop
     assert loop.run(scenario()) == ([StoreError, StoreError], [])
 
 
-def test_closing_finishes_what_was_asked_for(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_closing_finishes_queued_writes(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> list[object]:
         bench = Bench(tmp_path / "numbers.db")
         tasks = [asyncio.create_task(bench.writer.run(partial(bench.add, n))) for n in range(3)]
@@ -120,7 +120,7 @@ def test_closing_finishes_what_was_asked_for(tmp_path: Path, loop: asyncio.Runne
     assert loop.run(scenario()) == [0, 1, 2]
 
 
-def test_whoever_stops_waiting_disturbs_nobody(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_cancelled_caller_does_not_affect_other_writes(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> tuple[object, list[object]]:
         bench = Bench(tmp_path / "numbers.db")
         impatient = asyncio.create_task(bench.writer.run(lambda: bench.add(1)))

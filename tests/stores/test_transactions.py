@@ -52,7 +52,7 @@ def test_children_of_one_call_have_a_change_each(store: Store, loop: asyncio.Run
     assert tuple(event.resource for event in events) == made
 
 
-def test_a_child_that_was_just_created_can_be_replaced_by_the_same_call_only_over_its_revision(
+def test_two_creates_of_one_name_in_one_call_are_a_conflict_and_write_nothing(
     store: Store, loop: asyncio.Runner
 ) -> None:
     other = loop.run(store.create(instance("other")))

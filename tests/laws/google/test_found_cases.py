@@ -46,7 +46,7 @@ def now(case: Case, path: str) -> Json | Missing:
 
 
 @pytest.mark.parametrize("spec", [{}, {"autoclass": None}, {"autoclass": {"enabled": False}}])
-def test_the_last_class_goes_with_autoclass_even_when_others_choose_it(spec: Spec) -> None:
+def test_the_terminal_class_is_removed_with_autoclass_even_when_it_is_unmanaged(spec: Spec) -> None:
     case = bucket_case({"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}, spec, TERMINAL)
 
     ending = run(is_kept_as_declared(case))
@@ -56,7 +56,7 @@ def test_the_last_class_goes_with_autoclass_even_when_others_choose_it(spec: Spe
 
 
 @pytest.mark.parametrize("policy", [TERMINAL, Policy(listed=TERMINAL.unmanaged), Policy(ignores=True)])
-def test_the_last_class_is_others_choice_while_autoclass_is_on(policy: Policy) -> None:
+def test_an_unmanaged_terminal_class_is_kept_while_autoclass_is_on(policy: Policy) -> None:
     live = {"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
     case = bucket_case(live, {"autoclass": {"enabled": True}}, policy)
 
@@ -67,7 +67,7 @@ def test_the_last_class_is_others_choice_while_autoclass_is_on(policy: Policy) -
 
 
 @pytest.mark.parametrize("spec", [{"retentionPolicy": {"retentionPeriod": 3600, "isLocked": False}}, UNRETAINED])
-def test_nothing_is_written_for_a_spec_that_would_open_a_lock(spec: Spec) -> None:
+def test_a_spec_that_would_unlock_a_retention_policy_writes_nothing(spec: Spec) -> None:
     case = bucket_case({"retentionPolicy": {"retentionPeriod": "3600"}}, {**spec, "requesterPays": True}, Policy())
     assert case.harness.ask("POST", f"{case.fuzzed.path}/lockRetentionPolicy?ifMetagenerationMatch=1")
     case = case.as_it_is_now()

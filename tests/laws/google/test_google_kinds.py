@@ -65,7 +65,7 @@ def test_one_step_is_enough_after_a_live_edit(fuzzed: FuzzedKind, data: st.DataO
 
 @every_kind
 @given(data=st.data())
-def test_one_step_is_enough_after_the_author_thought_again(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+def test_one_step_is_enough_after_an_edit_of_the_spec(fuzzed: FuzzedKind, data: st.DataObject) -> None:
     case = data.draw(cases(fuzzed))
     run(is_kept_as_declared(case))
     case = data.draw(reconsidered(case))
@@ -81,7 +81,7 @@ def test_one_step_is_enough_after_the_author_thought_again(fuzzed: FuzzedKind, d
 @every_kind
 @settings(max_examples=1)
 @given(data=st.data())
-def test_every_field_of_a_spec_is_spoken_of(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+def test_every_field_of_a_spec_is_generated(fuzzed: FuzzedKind, data: st.DataObject) -> None:
     for path in fuzzed.fields:
         spec = data.draw(specs(fuzzed.spec_type, Author(fuzzed.words, path)))
 
@@ -100,7 +100,7 @@ def test_the_fields_are_those_that_the_type_names(fuzzed: FuzzedKind) -> None:
 
 
 @every_kind
-def test_what_protects_is_known(fuzzed: FuzzedKind) -> None:
+def test_the_protected_fields_are_known(fuzzed: FuzzedKind) -> None:
     assert sorted(map(str, fuzzed.protected)) == sorted(PROTECTED[fuzzed.kind])
 
 

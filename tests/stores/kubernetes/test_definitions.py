@@ -35,7 +35,7 @@ def places_in(schema: Any, at: str = "") -> Iterator[tuple[str, Any]]:
             yield from places_in(schema[name], f"{at}[]")
 
 
-def test_a_kind_of_somebody_else_gets_its_definition_from_its_types() -> None:
+def test_a_kind_of_a_plugin_gets_its_crd_from_its_types() -> None:
     names = GADGET["spec"]["names"]
 
     assert GADGET["metadata"]["name"] == "gadgets.test.setpoint.dev"
@@ -50,7 +50,7 @@ def test_a_kind_of_somebody_else_gets_its_definition_from_its_types() -> None:
     assert schema_in(GADGET)["properties"]["spec"]["properties"]["size"] == {"type": "integer", "format": "int64"}
 
 
-def test_what_a_status_shows_is_open_unless_the_kind_says() -> None:
+def test_a_status_accepts_any_field_unless_the_kind_describes_it() -> None:
     status = schema_in(GADGET)["properties"]["status"]
 
     assert status["x-kubernetes-preserve-unknown-fields"] is True
@@ -62,7 +62,7 @@ class Shown(Struct):
     """Where."""
 
 
-def test_a_status_may_come_before_there_is_anything_to_show() -> None:
+def test_an_empty_status_is_valid() -> None:
     kind = replace(GadgetKind(Service()), definition=CrdDetails("A gadget.", Shown, plural="gadgetry"))
     definition: Any = crd_for(kind, field_docs)
 
@@ -73,13 +73,13 @@ def test_a_status_may_come_before_there_is_anything_to_show() -> None:
     assert definition["metadata"]["name"] == "gadgetry.test.setpoint.dev"
 
 
-def test_a_status_has_from_its_beginning_what_the_definition_says() -> None:
+def test_required_fields_of_a_status_are_those_of_the_definition() -> None:
     kind = replace(GadgetKind(Service()), definition=CrdDetails(outputs=Shown, required=["url"]))
 
     assert schema_in(crd_for(kind, field_docs))["properties"]["status"]["required"] == ["url"]
 
 
-def test_the_status_is_written_by_itself() -> None:
+def test_the_status_is_a_subresource() -> None:
     (version,) = GADGET["spec"]["versions"]
 
     assert version["subresources"] == {"status": {}}
@@ -93,7 +93,7 @@ def test_a_list_shows_ready_reason_and_age() -> None:
     assert shown == ["Ready", "Reason", "Status Age", "Age"]
 
 
-def test_the_engine_s_own_members_are_in_every_status() -> None:
+def test_the_engine_s_fields_are_in_every_status() -> None:
     members = schema_in(GADGET)["properties"]["status"]["properties"]
     kept = {state.COOKIE, state.SERVER_DEFAULTS, state.RECONCILE_HANDLED, state.ENGINE_STATE}
 
@@ -157,14 +157,14 @@ OPEN = {
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_only_the_engine_s_memory_is_open(kind: str) -> None:
+def test_only_the_engine_s_state_accepts_any_field(kind: str) -> None:
     open_ = [path for path, one in places_in(schema_in(ALL[kind])) if "x-kubernetes-preserve-unknown-fields" in one]
 
     assert open_ == [*OPEN.get(kind, ()), ".status.setpoint[]"]
 
 
 @pytest.mark.parametrize("kind", ["SQLDatabase", "SQLInstance", "SQLUser", "StorageBucket"])
-def test_every_field_that_is_immutable_has_a_rule(kind: str) -> None:
+def test_every_immutable_field_has_a_rule(kind: str) -> None:
     told = [one for _, one in places_in(schema_in(ALL[kind])) if "Immutable." in one.get("description", "")]
 
     assert told
@@ -183,17 +183,17 @@ def lacking(value: Any, schema: Any, at: str = "status") -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_whatever_a_status_shows_is_in_the_definition(page: str) -> None:
+def test_every_field_of_a_status_is_in_the_crd(page: str) -> None:
     status = schema_in(ALL[kind_of(page).name])["properties"]["status"]
 
     assert lacking(outputs_of(page), status) == []
     assert lacking({"selfie": {}}, status) == ["status.selfie"]
 
 
-def test_a_definition_is_the_same_each_time() -> None:
+def test_a_crd_is_reproducible() -> None:
     assert same([*definitions().values()], [*definitions().values()])
 
 
-def test_a_definition_fits_into_an_annotation() -> None:
+def test_a_crd_fits_into_an_annotation() -> None:
     """Client-side apply keeps it in one, which takes 262,144 bytes."""
     assert max(len(str(tree)) for tree in ALL.values()) < 100_000

@@ -72,7 +72,7 @@ def fields_of(access: Access, path: str) -> dict[str, Any]:
 
 
 class TestManagers:
-    def test_what_others_set_stays_theirs(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+    def test_fields_of_other_managers_stay_theirs(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.create(CONFIG_MAP))
         prepared.call("PATCH", f"{SETTINGS}?fieldManager=people", {"data": {"b": "2"}})
         seen = loop.run(store.get(ref_of(CONFIG_MAP)))
@@ -85,7 +85,7 @@ class TestManagers:
         assert fields["people"] == {"f:data": {"f:b": {}}}
         assert fields["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
 
-    def test_what_is_changed_becomes_ours(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_changed_field_becomes_ours(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.create(CONFIG_MAP))
         prepared.call("PATCH", f"{SETTINGS}?fieldManager=people", {"data": {"a": "2"}})
         seen = loop.run(store.get(ref_of(CONFIG_MAP)))
@@ -96,7 +96,7 @@ class TestManagers:
         assert fields_of(prepared, SETTINGS)["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
         assert "people" not in fields_of(prepared, SETTINGS)
 
-    def test_kubectl_s_copy_of_a_secret_stays(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+    def test_the_last_applied_annotation_of_a_secret_stays(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
         copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
         secret = {**OPAQUE, "metadata": {"name": "login", "annotations": copy}}
         prepared.call("POST", "/api/v1/namespaces/default/secrets", secret)
@@ -106,7 +106,7 @@ class TestManagers:
         assert loop.run(store.replace(seen, seen.document)) == seen
         assert loop.run(store.replace(seen, {**seen.document, "data": {"a": "Mg=="}})).annotations == copy
 
-    def test_what_the_cluster_fills_in_is_left_where_it_is(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_server_side_defaults_are_kept(self, store: Store, loop: asyncio.Runner) -> None:
         made = loop.run(store.create(DEPLOYMENT))
 
         after = loop.run(store.replace(made, {**made.document, "spec": {**made.spec, "replicas": 2}}))
@@ -114,7 +114,7 @@ class TestManagers:
         assert after.spec == {**made.spec, "replicas": 2}
         assert (made.generation, after.generation) == (1, 2)
 
-    def test_a_cluster_collects(self, store: Store) -> None:
+    def test_a_cluster_collects_garbage(self, store: Store) -> None:
         assert store.collects is True
 
 
@@ -138,7 +138,7 @@ class TestRefusals:
         ],
         ids=["invalid", "unknown field", "no namespace"],
     )
-    def test_an_object_that_is_not_taken_is_named_with_what_the_cluster_said(
+    def test_a_rejected_object_is_named_with_the_message_of_the_api_server(
         self, store: Store, loop: asyncio.Runner, document: JsonObject, message: str
     ) -> None:
         with pytest.raises(ManifestInvalid) as caught:
@@ -147,7 +147,7 @@ class TestRefusals:
         assert message in str(caught.value)
         assert loop.run(store.get(ref_of(DEPLOYMENT))) is None
 
-    def test_a_replacement_that_is_not_taken_is_named(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_rejected_replacement_is_named(self, store: Store, loop: asyncio.Runner) -> None:
         made = loop.run(store.create(DEPLOYMENT))
         selector = {"matchLabels": {"app": "another"}}
 
@@ -156,7 +156,7 @@ class TestRefusals:
 
         assert loop.run(store.get(ref_of(DEPLOYMENT))) == made
 
-    def test_what_is_not_allowed_says_which_right_is_missing(
+    def test_a_forbidden_write_names_the_missing_permission(
         self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, cluster_scope: ClusterScope
     ) -> None:
         client = KubernetesClient(connection_from_files([prepared.kubeconfig_of("alice")]))
@@ -167,11 +167,11 @@ class TestRefusals:
 
         loop.run(store.close())
 
-    def test_a_kind_that_nobody_serves_is_a_failure_of_the_store(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_kind_that_is_not_served_is_a_store_error(self, store: Store, loop: asyncio.Runner) -> None:
         with pytest.raises(StoreError, match=r"^the cluster serves no Nothing in none.dev/v1"):
             loop.run(store.create({**CONFIG_MAP, "apiVersion": "none.dev/v1", "kind": "Nothing"}))
 
-    def test_another_namespace_than_the_one_that_is_looked_after_is_refused(
+    def test_a_namespace_outside_of_the_scope_is_refused(
         self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
     ) -> None:
         store = long_running(prepared, clock, http, "one")
@@ -181,7 +181,7 @@ class TestRefusals:
 
         loop.run(store.close())
 
-    def test_what_somebody_else_made_is_told_by_its_uid(
+    def test_a_conflicting_object_is_named_by_its_uid(
         self, prepared: Access, store: Store, loop: asyncio.Runner
     ) -> None:
         there = prepared.call("POST", "/api/v1/persistentvolumes", VOLUME).body["metadata"]["uid"]
@@ -191,7 +191,7 @@ class TestRefusals:
 
 
 class TestQuiet:
-    def test_what_says_nothing_new_is_not_sent(self, watching: Store, loop: asyncio.Runner, http: Listening) -> None:
+    def test_an_unchanged_document_is_not_sent(self, watching: Store, loop: asyncio.Runner, http: Listening) -> None:
         made = [loop.run(watching.create(one)) for one in (CONFIG_MAP, OPAQUE, DEPLOYMENT, VOLUME)]
         http.sent.clear()
 
@@ -205,7 +205,7 @@ class TestQuiet:
 
         assert http.sent == ["POST", "PUT"]
 
-    def test_what_is_ours_is_known_as_soon_as_it_is_written(
+    def test_a_written_object_is_in_the_cache_at_once(
         self, watching: Store, loop: asyncio.Runner, http: Listening
     ) -> None:
         is_heard, is_read = asyncio.Event(), asyncio.Event()
@@ -240,7 +240,7 @@ class TestQuiet:
 
 
 class TestWatching:
-    def test_what_owners_make_is_heard_of_and_left_where_it_is(self, watching: Store, loop: asyncio.Runner) -> None:
+    def test_only_the_metadata_of_generated_objects_is_watched(self, watching: Store, loop: asyncio.Runner) -> None:
         since = loop.run(watching.list()).revision
         for document in (CONFIG_MAP, DEPLOYMENT, VOLUME, OPAQUE):
             loop.run(watching.create(document))
@@ -250,7 +250,7 @@ class TestWatching:
         assert sorted(brief(events)) == [("added", name) for name in ("disk", "login", "settings", "web")]
         assert [one.resource.document for one in events if "data" in one.resource.document] == []
 
-    def test_what_is_in_no_namespace_is_listed_where_no_namespace_is_asked_for(
+    def test_cluster_scoped_objects_are_listed_only_without_a_namespace(
         self, watching: Store, loop: asyncio.Runner
     ) -> None:
         for document in (CONFIG_MAP, VOLUME):
@@ -262,7 +262,7 @@ class TestWatching:
         assert [ref_of(VOLUME) in [one.ref for one in found] for found in (everything, here)] == [True, False]
         assert metadata_of(next(one for one in here if one.ref == ref_of(CONFIG_MAP)))["labels"] == {"team": "a"}
 
-    def test_whoever_looks_after_one_namespace_reads_what_is_in_none_and_does_not_list_it(
+    def test_a_store_for_one_namespace_reads_cluster_scoped_objects_and_does_not_list_them(
         self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
     ) -> None:
         wipe(prepared)
