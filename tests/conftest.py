@@ -1,11 +1,11 @@
-"""How hard hypothesis tries: `make test` a little everywhere, `make laws` much harder. And plugins of our own."""
+"""Profiles of hypothesis: few examples in `make test`, many in `make laws`; and our own plugins."""
 
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# What is claimed outside of test modules should explain itself all the same, whoever is the first to import it.
+# Assertions outside of test modules are rewritten as well, wherever they are imported first.
 pytest.register_assert_rewrite(
     "tests.cluster.objects.upgrade_harness",
     "tests.engine.step_harness",
@@ -30,7 +30,7 @@ pytest_plugins = ["tests.cluster.fixtures", "tests.scheduling"]
 
 _PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
-# `make quick`, `make test`, and `make laws` for laws of worlds and processes, and for those of values.
+# `make quick`; `make test`; `make laws`, outside of tests/laws and in it.
 _EXAMPLES = {"glance": 10, "quick": 50, "wide": 1_000, "deep": 20_000}
 for _name, _most in _EXAMPLES.items():
     settings.register_profile(_name, max_examples=_most, deadline=None, suppress_health_check=_PATIENT)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster.fixtures import NEEDS_CLUSTER, has_programs
 
-# Folders whose tests share what takes long to start. All others are parted file by file.
+# Folders whose tests share a slow fixture. All others are distributed file by file.
 _TOGETHER: Final = ("tests/cluster/trustee/", "tests/stores/kubernetes/")
 Unit: TypeAlias = Sequence[pytest.Item]
 # Tests on a cluster, and of commands, wait more than they compute: another process uses the core meanwhile.
@@ -24,7 +24,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hands out whole units, in the order of the collection; unless somebody asks for another way."""
+    """Hands out whole units, in the order of the collection; unless another distribution is requested."""
     from xdist.scheduler import LoadScopeScheduling
 
     if config.getoption("dist") != "load":

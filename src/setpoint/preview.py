@@ -49,7 +49,7 @@ class PreviewSession:
     # The default cluster, once it was used.
     cluster: Callable[[], str] = str
 
-    async def survey(self, listener: PreviewListener) -> PreviewReport:
+    async def report(self, listener: PreviewListener) -> PreviewReport:
         """The preview of every resource, with and without its cookie."""
         found = await preview_all(await managed_refs(self.engine), self.engine, self.blocked_writes, listener)
         return replace(found, missed=tuple(sorted(map(str, self.http_recording.missed))))
@@ -106,7 +106,7 @@ class WorldRecording:
     world: bytes
     resources: int
     answers: int
-    survey: PreviewReport
+    report: PreviewReport
 
 
 async def make_recording(settings: AppSettings, listener: PreviewListener) -> WorldRecording:
@@ -115,7 +115,7 @@ async def make_recording(settings: AppSettings, listener: PreviewListener) -> Wo
     http_recording = HttpRecording(masker=masker)
     async with open_preview(settings, http_recording) as session:
         refs = await managed_refs(session.engine)
-        found = await session.survey(listener)
+        found = await session.report(listener)
         before, generated = await all_current_digests(refs, session.engine), await generate_all(refs, session.engine)
         recorded = mask_world(_header(settings, session), session.snapshot, http_recording, masker)
     async with open_recorded(settings, recorded) as replay:
@@ -125,13 +125,13 @@ async def make_recording(settings: AppSettings, listener: PreviewListener) -> Wo
         recorded = with_masked_digests(recorded, before, await all_current_digests(refs, replay.engine))
     kept = pack_world(recorded)
     async with open_recorded(settings, unpack_world(kept, "what was kept")) as replay:
-        replayed = await replay.survey(lambda _: None)
+        replayed = await replay.report(lambda _: None)
     texts = replaced_texts(generated, masked)
-    require_same_survey(found, replayed, lambda value: replace_texts(masker.mask(value), texts))
+    require_same_report(found, replayed, lambda value: replace_texts(masker.mask(value), texts))
     return WorldRecording(kept, len(recorded.resources), len(http_recording.responses), replayed)
 
 
-def require_same_survey(found: PreviewReport, replayed: PreviewReport, masked: Callable[[Json], Json]) -> None:
+def require_same_report(found: PreviewReport, replayed: PreviewReport, masked: Callable[[Json], Json]) -> None:
     """Bug unless the recording gives the report of the world itself, apart from masked secrets."""
     pairs = zip(found.found, replayed.found, strict=True)
     different = [str(one.ref) for one, other in pairs if not same(masked(found.data_of(one)), replayed.data_of(other))]

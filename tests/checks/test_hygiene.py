@@ -49,7 +49,7 @@ def test_a_lock_file_is_refused_by_its_name(work_tree: Path, capsys: pytest.Capt
 def test_ignored_files_and_binary_files_are_skipped(work_tree: Path) -> None:
     (work_tree / ".gitignore").write_text("private\n", encoding="utf-8")
     (work_tree / "private").write_text("/ro" + "ot/x", encoding="utf-8")
-    (work_tree / "picture").write_bytes(bytes(range(256)))
+    (work_tree / "binary").write_bytes(bytes(range(256)))
 
     assert main(work_tree) == 0
 

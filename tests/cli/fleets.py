@@ -142,7 +142,7 @@ def survey_of(
 ) -> PreviewReport:
     async def main() -> PreviewReport:
         async with looked_at(settings_of(workspace, **({} if file is None else CUT)), file, change) as preview:
-            return await preview.survey(lambda _: None)
+            return await preview.report(lambda _: None)
 
     return asyncio.run(main())
 

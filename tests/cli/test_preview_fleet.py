@@ -86,7 +86,7 @@ def _survey(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> P
     async def main() -> PreviewReport:
         settings = AppSettings("memory:", environment={"STORAGE_EMULATOR_HOST": GONE})
         async with looked_at(settings, file, change) as preview:
-            return await preview.survey(lambda _: None)
+            return await preview.report(lambda _: None)
 
     started = time.perf_counter()
     found = asyncio.run(main())

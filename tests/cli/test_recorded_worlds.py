@@ -12,7 +12,7 @@ from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.errors import Bug
-from setpoint.preview import require_same_survey
+from setpoint.preview import require_same_report
 from setpoint.replay.preview_report import PreviewReport
 from tests.cli.fleets import BUCKET, CUT, INSTANCE, drift, settings_of, survey_of, with_changed_default, with_revision
 from tests.cli.test_moving import SECRET, writes
@@ -86,11 +86,11 @@ def test_what_looks_different_when_it_is_played_back_is_not_kept() -> None:
     live = PreviewReport(tuple(PreviewResult(ref, PreviewFinding.FAILED, trouble="a") for ref in refs))
     played = PreviewReport(tuple(PreviewResult(ref, PreviewFinding.FAILED, trouble="b") for ref in refs))
 
-    require_same_survey(live, live, lambda value: value)
+    require_same_report(live, live, lambda value: value)
     with pytest.raises(
         Bug, match=r"^StorageBucket default/b0, .*b2 and 2 more: looks different when it is played back"
     ):
-        require_same_survey(live, played, lambda value: value)
+        require_same_report(live, played, lambda value: value)
 
 
 def test_owners_their_children_and_what_they_are_told_by_the_environment_are_in_it(

@@ -87,15 +87,15 @@ def test_a_field_that_is_no_longer_generated_is_removed() -> None:
     assert [one.resolution for one in update.resolutions] == [Resolution.RETIRED]
 
 
-class Stubborn(FieldsView):
-    """A view of something that cannot be written."""
+class UnwritableView(FieldsView):
+    """A view whose part cannot be written."""
 
     def write(self, live: Any, generated: Any, merged: Any) -> Any:
         return dict(live)
 
 
 def test_a_field_that_could_not_be_reverted_is_not_reported_as_reverted() -> None:
-    child = Child(config_map("new"), ChildUpdatePolicy.MERGE, Stubborn((TEXT,)), {})
+    child = Child(config_map("new"), ChildUpdatePolicy.MERGE, UnwritableView((TEXT,)), {})
     live = config_map("old")
 
     update = child_update(child, live, None)

@@ -1,4 +1,4 @@
-"""Conditions: upserts, times, and foreign data."""
+"""Conditions: upserts, transition times, and malformed data."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -149,7 +149,7 @@ def test_a_new_element_shows_no_secret_in_its_change() -> None:
     assert change.after == {"name": "a", "password": REDACTED}
 
 
-class Wishes(Struct):
+class AskedFields(Struct):
     start: Annotated[str | UnsetType, Mark.ASKED] = UNSET
 
 
@@ -164,4 +164,4 @@ class Wishes(Struct):
 def test_an_asked_field_is_compared_only_when_it_is_sent_again(
     resend: list[Path], after: str, found: tuple[FieldChange, ...]
 ) -> None:
-    assert diff({"start": "a"}, {"start": after}, Field(shape_of(Wishes)), resend=resend) == found
+    assert diff({"start": "a"}, {"start": after}, Field(shape_of(AskedFields)), resend=resend) == found

@@ -1,4 +1,4 @@
-"""Verdicts of waits: satisfied, unsatisfied, unsatisfiable."""
+"""Judging waits: satisfied, unsatisfied, unsatisfiable."""
 
 from contextlib import suppress
 

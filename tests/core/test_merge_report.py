@@ -1,4 +1,4 @@
-"""The merge report: whose value was kept for each field, and why."""
+"""The merge report: which value was kept for each field, and why."""
 
 from setpoint.core.merge.merge_report import (
     FieldResolution,
@@ -16,7 +16,7 @@ from setpoint.core.values.paths import Path
 TABLE: EditableFields = {Path.parse("env"): EntryMap(), Path.parse("size"): WholeValue()}
 
 
-def told(last: Json, live: Json, generated: Json) -> list[str]:
+def report_lines(last: Json, live: Json, generated: Json) -> list[str]:
     return [str(one) for one in merge_report("Thing a/b", merge(remember(last, TABLE), live, generated, TABLE))]
 
 
@@ -25,7 +25,7 @@ def test_a_conflict_says_what_to_do() -> None:
     live["env"].pop("B")
     generated["env"]["B"] = "2"
 
-    assert told(last, live, generated) == [
+    assert report_lines(last, live, generated) == [
         "Thing a/b env.A: a person's value is kept, but what is generated has changed, too: "
         "put the generated value there to take it over",
         "Thing a/b env.B: removed by a person, and stays so, but what is generated has changed, too: "
@@ -36,14 +36,14 @@ def test_a_conflict_says_what_to_do() -> None:
 def test_retired_fields_are_reported_at_every_level() -> None:
     last: Json = {"env": {"A": "1"}, "size": 2, "zone": "z", "same": 1}
 
-    assert told(last, last, {"same": 1}) == [
+    assert report_lines(last, last, {"same": 1}) == [
         f"Thing a/b {path}: no longer generated, and not edited: it is gone" for path in ("env.A", "size", "zone")
     ]
 
 
 def test_plain_updates_are_not_reported() -> None:
     assert (
-        told({"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "2"}, "zone": "y"}) == []
+        report_lines({"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "2"}, "zone": "y"}) == []
     )
 
 
@@ -84,9 +84,9 @@ def test_the_condition_reports_edits_and_conflicts() -> None:
     kept = persistent_resolutions(resolutions({}, {"env": {"A": "1"}}, {}))
     conflicting = persistent_resolutions(resolutions({}, {"env": {"A": "1"}}, {"env": {"A": "2"}}))
 
-    told = [(one.status, one.reason, one.message) for one in map(edits_condition, ((), kept, conflicting))]
+    conditions = [(one.status, one.reason, one.message) for one in map(edits_condition, ((), kept, conflicting))]
 
-    assert told == [
+    assert conditions == [
         ("False", "AsGenerated", "everything is as it is generated"),
         ("True", "EditsKept", "1 preserved: Thing a/b env.A"),
         ("True", "Conflicting", "1 conflicting: Thing a/b env.A"),

@@ -11,15 +11,15 @@ from setpoint.core.schema.shape import Check, Default, Keyed, Mark
 from setpoint.core.values.json_types import Int32, Int64, Json
 
 
-def schema(type_: type[Struct], **told: str) -> Any:
-    return schema_of(type_, lambda holder: told if holder is type_ else {})
+def schema(type_: type[Struct], **described: str) -> Any:
+    return schema_of(type_, lambda holder: described if holder is type_ else {})
 
 
-def field(type_: Any, told: str = "") -> Any:
-    """The schema of a field that has this type, and may be left out if that is said."""
+def field(type_: Any, described: str = "") -> Any:
+    """The schema of a field of this type, with a description."""
     left_out = {"it": UNSET} if "UnsetType" in str(type_) else {}
     holder = type("Holder", (Struct,), {"__annotations__": {"it": type_}, "__module__": __name__, **left_out})
-    return schema(holder, it=told)["properties"]["it"]
+    return schema(holder, it=described)["properties"]["it"]
 
 
 def test_an_object_lists_its_fields_and_the_required_ones() -> None:
@@ -89,7 +89,7 @@ def test_an_enumeration_is_one_of_its_values() -> None:
 
 @pytest.mark.parametrize("type_", [Literal["b", "a"] | None, Literal["b", "a", None]])
 def test_an_enumeration_that_may_be_null_is_checked_by_a_rule(type_: object) -> None:
-    """A cluster's enum refuses null, even where null is one of its values."""
+    """An enum of the API server refuses null, even where null is one of its values."""
     assert field(type_) == {
         "description": 'One of "a", "b".',
         "type": "string",
@@ -133,7 +133,7 @@ def test_a_keyed_list_has_the_list_type_map() -> None:
     [list[str], list[Flag], Annotated[list[Network], Keyed("name", "value")], Annotated[list[Tag], Keyed("key")]],
 )
 def test_a_keyed_list_with_optional_keys_is_atomic(type_: object) -> None:
-    """A cluster goes by a key only if it is always there; a default for it would change what the author wrote."""
+    """The API server needs every key of an element; a default for a key would change the author's spec."""
     found = field(type_)
 
     assert found["x-kubernetes-list-type"] == "atomic"
@@ -152,7 +152,7 @@ def test_a_recursive_type_accepts_any_field() -> None:
 
 
 def test_a_default_is_described_and_not_set() -> None:
-    """A cluster would put it into the spec, which is its author's; so it is only told."""
+    """The API server would write a default into the author's spec, so it is only described."""
     found = field(Annotated[str | UnsetType, Default("US")], "Where.")
 
     assert found == {"description": 'Where. Default: "US".', "type": "string"}

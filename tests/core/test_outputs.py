@@ -125,7 +125,7 @@ def test_outputs_are_compared_as_json() -> None:
     assert Unknown("r", T0) != "r"
 
 
-# --- Cutting ---------------------------------------------------------------------------------------------------------
+# --- Pruning ---------------------------------------------------------------------------------------------------------
 
 
 @given(trees | json_values, short_paths | paths)
@@ -173,19 +173,19 @@ def test_pruning_keeps_the_path_and_nothing_else(path: str, pruned: Json) -> Non
     assert prune(tree, Path.parse(path)) == pruned
 
 
-# --- The rules -------------------------------------------------------------------------------------------------------
+# --- Outputs --------------------------------------------------------------------------------------------------------
 
 
 @given(observations, outputs)
 def test_only_a_field_wait_makes_an_output(observation: WaitObservation, previous: OutputState) -> None:
-    others: tuple[WaitCriterion | None, ...] = (
+    other_waits: tuple[WaitCriterion | None, ...] = (
         None,
         RolloutWait(),
         ConditionWait("Ready"),
         FieldValueWait(((INGRESS, "x"),)),
     )
 
-    for wait in others:
+    for wait in other_waits:
         assert output_of(wait, observation, previous, T1) == Null()
 
 

@@ -1,4 +1,4 @@
-"""Who owns a field: the five rules, case by case."""
+"""The overlay of spec and live state under each rule, case by case."""
 
 from typing import Any
 

@@ -65,9 +65,9 @@ class Referring(msgspec.Struct):
 
 
 def test_a_path_into_a_reference_is_refused() -> None:
-    told = r"network\.name points into a reference that is one unit: name network itself"
+    message = r"network\.name points into a reference that is one unit: name network itself"
 
-    with pytest.raises(UnknownField, match=told):
+    with pytest.raises(UnknownField, match=message):
         FieldPolicy.parse({UNMANAGED: "network.name"}, shape_of(Referring))
 
 

@@ -83,12 +83,12 @@ secrets = st.fixed_dictionaries(
 @pytest.mark.laws
 @given(secrets, secrets)
 def test_the_changes_between_two_secrets_hold_no_value_of_either(before: Any, after: Any) -> None:
-    told = str(redact_changes(diff(before, after), before))
+    shown = str(redact_changes(diff(before, after), before))
 
     for side in (before, after):
         held = [*side.get("data", {}).values(), *side.get("stringData", {}).values()]
         held += side.get("metadata", {}).get("annotations", {}).values()
-        assert [value for value in held if value in told] == []
+        assert [value for value in held if value in shown] == []
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_changes_between_two_secrets_hold_no_value_of_either(before: Any, af
             {"settings": [{"api_key": "k"}, {"clientToken": ["t"]}]},
             {"settings": [{"api_key": REDACTED}, {"clientToken": REDACTED}]},
         ),
-        # An empty value and a switch tell nothing; an object is a reference, or is walked into.
+        # An empty value and a boolean reveal nothing; an object is a reference, or is walked into.
         ({"password": "", "secretRotation": True}, {"password": "", "secretRotation": True}),
         ({"secretRef": {"name": "s", "token": "t"}}, {"secretRef": {"name": "s", "token": REDACTED}}),
         (

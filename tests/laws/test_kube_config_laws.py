@@ -1,4 +1,4 @@
-"""Several kubeconfig files together: the first that says something about a name has said it all."""
+"""Several kubeconfig files together: the first that defines a name defines all of it."""
 
 import json
 from collections.abc import Iterator

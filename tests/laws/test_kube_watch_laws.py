@@ -1,4 +1,4 @@
-"""Events of a watch: the same, in whatever pieces they come."""
+"""Events of a watch do not depend on how the stream is split."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from setpoint.core.values.json_types import Json
 
 pytestmark = pytest.mark.laws
 
-# Whatever looks like the end of a line, or of an event, and is none.
+# Bytes that resemble the end of a line or of an event, and are none.
 AWKWARD: tuple[Json, ...] = (
     {},
     {"a": "\n"},

@@ -1,4 +1,4 @@
-"""Who owns a field: what holds for every spec, live object and policy."""
+"""Overlay and plan: what holds for every spec, live state and policy."""
 
 import copy
 
@@ -137,8 +137,8 @@ def test_leaving_a_field_out_never_gives_up_its_protection(one: Declared, live: 
     wanted = overlay(one, live)
 
     for path in PROTECTED:
-        said = [get_at(one.tree, Path(path.steps[:depth])) for depth in range(1, len(path.steps) + 1)]
-        if get_at(live, path) is not MISSING and said[-1] is MISSING and None not in said:
+        specified_values = [get_at(one.tree, Path(path.steps[:depth])) for depth in range(1, len(path.steps) + 1)]
+        if get_at(live, path) is not MISSING and specified_values[-1] is MISSING and None not in specified_values:
             assert get_at(wanted, path) is get_at(live, path)
 
 

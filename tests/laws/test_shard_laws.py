@@ -1,4 +1,4 @@
-"""Shards: every resource has one, every shard has one member, and little moves when members come and go."""
+"""Shards: every resource has one, every shard has one member, and few shards move when members are added or removed."""
 
 from collections import Counter
 from math import sqrt
@@ -38,7 +38,7 @@ def test_every_resource_has_one_shard(ref: ResourceRef, number: int) -> None:
     ],
 )
 def test_the_shard_of_a_resource_never_changes(ref: ResourceRef, shards: tuple[int, int, int]) -> None:
-    """Were one of these to differ, two versions would take steps for one resource: see LAYOUT."""
+    """If one of these differed, two versions would reconcile one resource: see LAYOUT."""
     assert (shard_of(ref, 1), shard_of(ref, 16), shard_of(ref, 1024)) == shards
 
 

@@ -1,4 +1,4 @@
-"""Laws of plans: what Terraform checks of every plan holds, whatever the schema."""
+"""Laws of plans: what Terraform checks of every plan holds for every schema."""
 
 from collections.abc import Mapping
 
@@ -99,7 +99,7 @@ def test_an_update_plan_keeps_configured_values_and_stable_computed_ones(
 ) -> None:
     schema, config = case
     prior = without_write_only(schema, data.draw(_objects(schema)))
-    # As Terraform proposes: the configuration, and where it is silent what was there and is computed.
+    # As Terraform proposes: the configuration, and prior computed values where it has none.
     proposed = {
         name: prior[name] if config[name] is None and one.presence.is_computed else config[name]
         for name, one in schema.attributes.items()
@@ -124,7 +124,7 @@ def test_removing_write_only_values_is_idempotent(case: tuple[TerraformSchema, A
 
 
 def _keeps_to(attributes: Mapping[str, Attribute], config: AttributeValues, planned: AttributeValues) -> bool:
-    """What Terraform asks of a plan: values that were written stand, and only what is computed is added."""
+    """What Terraform requires of a plan: configured values stay, and only computed ones are added."""
     return all(_one_keeps_to(one, config[name], planned[name]) for name, one in attributes.items())
 
 

@@ -170,8 +170,8 @@ def test_every_extension_means_unknown(typed: tuple[CtyType, CtyValue], code: in
 
 
 @given(st.dictionaries(st.integers(7, 99), st.booleans(), max_size=3))
-def test_unknown_refinements_are_skipped(says: dict[int, bool]) -> None:
-    data = msgspec.msgpack.encode(msgspec.msgpack.Ext(12, msgspec.msgpack.encode({**says, 2: "ab"})))
+def test_unknown_refinements_are_skipped(refinements: dict[int, bool]) -> None:
+    data = msgspec.msgpack.encode(msgspec.msgpack.Ext(12, msgspec.msgpack.encode({**refinements, 2: "ab"})))
     found = decode_msgpack(data, STRING)
 
     assert isinstance(found, UnknownValue)

@@ -74,7 +74,7 @@ def full(value: Json | Missing) -> Json:
 
 
 def in_any_order(spec: Json) -> Json:
-    """`spec` with the entries of its lists sorted, and each there once: how often it is named says nothing."""
+    """`spec` with the entries of its lists sorted, and each there once: duplicates are ignored."""
     if isinstance(spec, dict):
         return {name: in_any_order(member) for name, member in spec.items()}
     if not isinstance(spec, list):
@@ -104,7 +104,7 @@ def pairwise_different(a: Json, b: Json, c: Json) -> bool:
 
 
 def with_additions(spec: Spec, more: Spec) -> Spec:
-    """`spec` after a person changed and added what `more` says, and removed nothing but scalars."""
+    """`spec` after an edit that changed and added the fields of `more`, and removed only scalars."""
     before: Any = get_at(spec, VOLUMES)
     after: Any = get_at(more, VOLUMES)
     edited = {volume["name"]: volume for volume in after or ()}
@@ -250,7 +250,7 @@ def test_an_entry_takes_the_side_that_changed_or_the_edit(history: History) -> N
         assert same(result, new if same(is_, was) else is_)
 
 
-# --- A process that died: whether it had written by then, only the live object tells ---------------------------------
+# --- Recovery after a crash: only the live object shows whether the write happened ------------------------------------
 
 
 @given(histories)

@@ -133,9 +133,9 @@ def test_the_most_severe_verdict_counts_and_equal_resources_are_only_counted() -
     found = compare_reports(before, after)
 
     assert (found.worst, found.one_time) == (UpgradeVerdict.NEW, 1)
-    told = found.to_data()
-    assert told["summary"] == {"same": 1, "fewer writes": 1, "new writes": 1}
-    assert [one["name"] for one in told["resources"]] == ["b", "c"]  # type: ignore[index,union-attr,call-overload] # plain JSON
+    report = found.to_data()
+    assert report["summary"] == {"same": 1, "fewer writes": 1, "new writes": 1}
+    assert [one["name"] for one in report["resources"]] == ["b", "c"]  # type: ignore[index,union-attr,call-overload] # plain JSON
     assert Comparison(()).worst is UpgradeVerdict.SAME
 
 
@@ -149,28 +149,28 @@ plans = st.lists(changes, max_size=3).map(lambda some: _plan(*some))
 
 
 @st.composite
-def looked_at(draw: st.DrawFn) -> dict[str, Any]:
+def previewed(draw: st.DrawFn) -> dict[str, Any]:
     """Any finding with plans."""
     one = _one(draw(st.sampled_from(("in sync", "one-time", "writes", "masked"))), plan=draw(plans))
     return {**one, "withoutCookie": draw(plans)} if draw(st.booleans()) else one
 
 
 def _written(one: dict[str, Any]) -> set[tuple[str, str, int]]:
-    looks = {"plan": one["plan"], "withoutCookie": one.get("withoutCookie", one["plan"])}
+    plans = {"plan": one["plan"], "withoutCookie": one.get("withoutCookie", one["plan"])}
     return {
-        (look, change["path"], change["after"])
-        for look, plan in looks.items()
+        (name, change["path"], change["after"])
+        for name, plan in plans.items()
         for write in plan["writes"]
         for change in write["changes"]
     }
 
 
-@given(looked_at())
+@given(previewed())
 def test_a_version_is_the_same_as_itself(one: dict[str, Any]) -> None:
     assert _verdict(one, one) == (UpgradeVerdict.SAME, ())
 
 
-@given(looked_at(), looked_at())
+@given(previewed(), previewed())
 def test_every_new_write_is_reported(before: dict[str, Any], after: dict[str, Any]) -> None:
     verdict, fields = _verdict(before, after)
 

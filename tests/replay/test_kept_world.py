@@ -1,4 +1,4 @@
-"""A world that was recorded before: whatever was changed since, nothing is written to it that is not declared."""
+"""A world that an earlier version recorded: nothing is written to it that is not declared here."""
 
 import asyncio
 import gzip
@@ -20,56 +20,56 @@ from setpoint.replay.world_file import unpack_world
 from tests.cluster.server import Cluster
 from tests.engine.owners.owner_fixtures import Place
 from tests.engine.owners.upgrading import otherwise, with_another
-from tests.replay.keeping import KEPT, record_world
+from tests.replay.record_kept_world import KEPT, record_world
 
 # By `KIND/NAME`: the fields that the implementations of today set on what is in the kept world.
 DECLARED: Final[Mapping[str, tuple[str, ...]]] = {}
 WHAT_TO_DO: Final = (
     "this is written to what earlier versions made. If that is meant: raise the revision of the kind or owner, and "
-    "declare the fields here. `python -m tests.replay.keeping` makes the world anew, once the old one is out of use"
+    "declare the fields here. `python -m tests.replay.record_kept_world` makes the world anew, once the old one is out of use"
 )
 Change = Callable[[EngineContext], EngineContext]
 
 
-def look(change: Change = lambda engine: engine) -> PreviewReport:
+def preview_kept_world(change: Change = lambda engine: engine) -> PreviewReport:
     """The preview of everything in the kept world; no service is asked, and nothing can be written."""
 
     async def main() -> PreviewReport:
         kept = unpack_world(gzip.compress(KEPT.read_bytes()), str(KEPT))
         async with open_recorded(AppSettings("memory:"), kept) as again:
-            return await replace(again, engine=change(again.engine)).survey(lambda _: None)
+            return await replace(again, engine=change(again.engine)).report(lambda _: None)
 
     return asyncio.run(main())
 
 
-def told(survey: PreviewReport) -> list[str]:
-    """Each that is not left alone, what was found, and the fields, or else why."""
+def written_fields(report: PreviewReport) -> list[str]:
+    """Each resource with writes: its finding, and the fields or the error."""
     return [
         f"{one.ref.kind}/{one.ref.name} {one.finding.value}: {', '.join(one.fields) or one.trouble}"
-        for one in survey.found
+        for one in report.found
         if not one.writes_nothing
     ]
 
 
 def test_only_declared_fields_are_written_to_objects_of_earlier_versions() -> None:
-    survey = look()
+    report = preview_kept_world()
 
-    assert told(survey) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], WHAT_TO_DO
-    assert (survey.blocked, survey.missed) == ((), ())
+    assert written_fields(report) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], WHAT_TO_DO
+    assert (report.blocked, report.missed) == ((), ())
 
 
 def test_the_kept_world_has_every_kind_and_owner() -> None:
-    there = {(one.ref.group, one.ref.kind) for one in look().found}
+    there = {(one.ref.group, one.ref.kind) for one in preview_kept_world().found}
 
     missing = sorted(name for group, name in definitions() if (group, name) not in there)
-    assert missing == [], "declare one in tests/replay/kept_world.yaml, and run `python -m tests.replay.keeping`"
+    assert missing == [], "declare one in tests/replay/kept_world.yaml, and run `python -m tests.replay.record_kept_world`"
 
 
-# --- It finds what was changed ----------------------------------------------------------------------------------------
+# --- Changes are found -----------------------------------------------------------------------------------------------
 
 
-def mapped_otherwise(kind: AnyKind, path: str, value: Any) -> AnyKind:
-    """The kind with another value in that place of all that it declares."""
+def with_changed_mapping(kind: AnyKind, path: str, value: Any) -> AnyKind:
+    """The kind with another value at that path of everything that it declares."""
     before: Any = type(kind)
 
     def declare(self: Any, resource: Resource, resolved: ResolvedReferences) -> Any:
@@ -100,7 +100,7 @@ CHANGES: Final[list[tuple[str, str, Any, list[str]]]] = [
             ". Put the old value back, or delete the resource and apply it again"
         ],
     ),
-    # What a cluster would say to another object, only a cluster can tell: tests/cluster/objects asks one.
+    # The answer to another object comes from an API server: see tests/cluster/objects.
     (
         *("KubernetesObject", "spec.manifest.metadata.labels", {"kept-by": "setpoint"}),
         [
@@ -120,9 +120,9 @@ CHANGES: Final[list[tuple[str, str, Any, list[str]]]] = [
 def test_a_changed_mapping_is_reported(name: str, path: str, value: Any, expected: list[str]) -> None:
     def change(engine: EngineContext) -> EngineContext:
         (key,) = (one for one in engine.kinds if one[1] == name)
-        return replace(engine, kinds={**engine.kinds, key: mapped_otherwise(engine.kinds[key], path, value)})
+        return replace(engine, kinds={**engine.kinds, key: with_changed_mapping(engine.kinds[key], path, value)})
 
-    assert told(look(change)) == expected
+    assert written_fields(preview_kept_world(change)) == expected
 
 
 OWNERS: Final = [
@@ -145,14 +145,14 @@ def test_a_child_that_is_generated_differently_is_reported(name: str, place: Pla
         (key,) = (one for one in engine.owners if one[1] == name)
         return replace(engine, owners={**engine.owners, key: otherwise(engine.owners[key], with_another(place))})
 
-    assert told(look(change)) == expected
+    assert written_fields(preview_kept_world(change)) == expected
 
 
 def test_a_changed_mapping_is_tested_for_every_kind_and_owner() -> None:
     assert {name for name, *_ in (*CHANGES, *OWNERS)} == {name for _, name in definitions()}
 
 
-# --- It can be made anew ----------------------------------------------------------------------------------------------
+# --- Recording it again -----------------------------------------------------------------------------------------------
 
 
 def test_the_kept_world_can_be_recorded_again(own_api_server: Cluster, tmp_path: File) -> None:

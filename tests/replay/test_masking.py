@@ -27,7 +27,7 @@ def _secret(**members: Any) -> dict[str, Any]:
 
 @st.composite
 def _with_secret(draw: st.DrawFn) -> Json:
-    """A value with a secret in it, at a place where secrets stand."""
+    """A value with a secret in a secret field."""
     copy = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"stringData": {"a": SECRET}})}
     forms = (
         st.builds(lambda name: {name: SECRET}, names),
@@ -110,5 +110,5 @@ def test_every_secret_field_is_recognised_by_its_name(page: Any) -> None:
     shape = shape_of(PAGES[page].tree)
     hidden = [Path.parse(text) for text in paths_of(shape) if "[" not in text]
 
-    others = [str(path) for path in hidden if field_at(shape, path).write_only]
-    assert [path for path in others if not SECRET_FIELDS & set(path.split("."))] == []
+    write_only = [str(path) for path in hidden if field_at(shape, path).write_only]
+    assert [path for path in write_only if not SECRET_FIELDS & set(path.split("."))] == []

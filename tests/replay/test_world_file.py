@@ -88,7 +88,7 @@ def test_a_file_with_a_missing_line_is_refused() -> None:
 @given(st.data())
 def test_a_damaged_file_is_refused(data: st.DataObject) -> None:
     whole = bytearray(pack_world(WORLD))
-    # Behind the head of the format: what stands there does not say anything about the world.
+    # After the gzip header, which does not depend on the world.
     at = data.draw(st.integers(10, len(whole) - 1))
     whole[at] ^= data.draw(st.integers(1, 255))
 
@@ -97,7 +97,7 @@ def test_a_damaged_file_is_refused(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "breaks off|is no recorded world|format 0"),
         (b"apiVersion: v1\n", "is no recorded world, or is damaged"),
@@ -108,10 +108,10 @@ def test_a_damaged_file_is_refused(data: st.DataObject) -> None:
     ],
     ids=["nothing", "a manifest", "no header", "another format", "half a header", "a list"],
 )
-def test_the_error_says_what_is_wrong_with_the_file(tmp_path: Path, content: bytes, told: str) -> None:
+def test_the_error_says_what_is_wrong_with_the_file(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "w").write_bytes(content)
 
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         read_world(tmp_path / "w")
 
 

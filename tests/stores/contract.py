@@ -1,4 +1,4 @@
-"""What every store promises about writing. Each class is a chapter; test_contract.py runs all on each store."""
+"""The contract of every store about writes. Each class is a part of it; test_contract.py runs all on each store."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ManifestInvalid, NotReady, StoreError, WriteConflict
 from tests.engine.clock import FakeClock
-from tests.stores.samples import GROUP, REF, instance, kept, metadata_of
+from tests.stores.samples import GROUP, REF, instance, expected_document, metadata_of
 
 READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -24,7 +24,7 @@ class Applying:
     def test_apply_creates_an_absent_resource(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(instance(labels={"team": "a"})))
 
-        assert created.document == kept(created, {"labels": {"team": "a"}})
+        assert created.document == expected_document(created, {"labels": {"team": "a"}})
         assert loop.run(store.get(REF)) == created
 
     def test_an_unchanged_manifest_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
@@ -113,12 +113,12 @@ class Applying:
         self, store: Store, loop: asyncio.Runner, number: int
     ) -> None:
         try:
-            kept = loop.run(store.apply(instance(spec={"size": number})))
+            expected_document = loop.run(store.apply(instance(spec={"size": number})))
         except ManifestInvalid as error:
-            assert str(error).startswith(f"SQLInstance db: spec.size cannot be {number}: ")  # noqa: PT017 - or it is kept
+            assert str(error).startswith(f"SQLInstance db: spec.size cannot be {number}: ")  # noqa: PT017 - or it is expected_document
             assert loop.run(store.get(REF)) is None
         else:
-            assert same(kept.spec, {"size": number})
+            assert same(expected_document.spec, {"size": number})
 
     def test_changing_a_returned_document_does_not_change_the_store(self, store: Store, loop: asyncio.Runner) -> None:
         settings = {"tier": "small"}
@@ -143,8 +143,8 @@ class Applying:
             loop.run(store.apply(instance(spec={"region": "another"}, annotations={"how": "gently"})))
 
     def test_leaving_out_a_reconcile_request_is_no_change(self, store: Store, loop: asyncio.Runner) -> None:
-        said = instance(annotations={"how": "gently", RECONCILE_REQUESTED: "at noon"})
-        loop.run(store.set_finalizers(loop.run(store.apply(said)), ("x.dev/f",)))
+        manifest = instance(annotations={"how": "gently", RECONCILE_REQUESTED: "at noon"})
+        loop.run(store.set_finalizers(loop.run(store.apply(manifest)), ("x.dev/f",)))
         loop.run(store.delete(REF))
 
         with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
@@ -169,7 +169,7 @@ class Applying:
 
 
 class Refusing:
-    """What `apply` does not take, and how it says so."""
+    """What `apply` refuses, and its messages."""
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -212,7 +212,7 @@ class Refusing:
 
 
 class Annotating:
-    """Whose an annotation is."""
+    """Which writer an annotation belongs to."""
 
     def test_annotations_of_the_engine_survive_a_manifest_that_does_not_name_them(
         self, store: Store, loop: asyncio.Runner
@@ -305,7 +305,7 @@ class Status:
 
 
 class Deleting:
-    """How finalizers hold a resource."""
+    """Deletion with and without finalizers."""
 
     def test_finalizers_are_kept_once_each_and_in_order(self, store: Store, loop: asyncio.Runner) -> None:
         held = loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/b", "x.dev/a", "x.dev/b")))

@@ -1,4 +1,4 @@
-"""What every store promises about objects of kinds that nobody here looks after."""
+"""The contract of every store about objects of kinds without a controller."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ def labelled(resource: Resource) -> JsonObject:
 
 
 class AnyKind:
-    """Objects of any kind are made, read, replaced and deleted."""
+    """Objects of any kind are created, read, replaced and deleted."""
 
     @EVERY
     def test_a_created_object_is_read_back(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
@@ -91,7 +91,7 @@ class AnyKind:
 
 
 class NoNamespace:
-    """Objects of a whole cluster are found by those who name no namespace."""
+    """Cluster-scoped objects are found without a namespace."""
 
     def test_a_cluster_scoped_object_is_deleted(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.create(STORAGE_CLASS))

@@ -1,4 +1,4 @@
-"""What every store promises about objects that an owner makes: creating them, and replacing what was seen."""
+"""The contract of every store about objects that an owner generates: create, and replace over a revision."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.ports import ResourceChangeType, Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, WriteConflict
-from tests.stores.samples import REF, SECRET_REF, instance, kept, metadata_of, secret, take
+from tests.stores.samples import REF, SECRET_REF, instance, expected_document, metadata_of, secret, take
 
 OWNER = {"apiVersion": "v1", "kind": "Parent", "name": "p", "uid": "u", "controller": True, "blockOwnerDeletion": True}
 READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def edited(resource: Resource, spec: Any = None, **metadata: Any) -> JsonObject:
-    """The document of `resource` with another spec, and with this in its metadata; None takes a member out."""
-    kept = {name: value for name, value in {**metadata_of(resource), **metadata}.items() if value is not None}
-    return {**resource.document, "metadata": kept, **({} if spec is None else {"spec": spec})}
+    """The document of `resource` with another spec, and with this in its metadata; None removes a member."""
+    expected_document = {name: value for name, value in {**metadata_of(resource), **metadata}.items() if value is not None}
+    return {**resource.document, "metadata": expected_document, **({} if spec is None else {"spec": spec})}
 
 
 class Creating:
@@ -28,8 +28,8 @@ class Creating:
     def test_a_created_object_is_read_back(self, store: Store, loop: asyncio.Runner) -> None:
         made = loop.run(store.create(instance(labels={"a": "1"}, annotations={"b": "2"}, ownerReferences=[OWNER])))
 
-        said = {"labels": {"a": "1"}, "annotations": {"b": "2"}, "ownerReferences": [OWNER]}
-        assert made.document == kept(made, said)
+        metadata = {"labels": {"a": "1"}, "annotations": {"b": "2"}, "ownerReferences": [OWNER]}
+        assert made.document == expected_document(made, metadata)
         assert loop.run(store.get(REF)) == made
 
     def test_an_apply_without_owner_references_keeps_those_of_the_engine(
@@ -214,8 +214,8 @@ class Replacing:
         assert found.spec == {"settings": {"tier": "large"}}
 
 
-class Losing:
-    """Who comes too late changes nothing."""
+class Conflicts:
+    """A replacement over an older revision changes nothing."""
 
     def test_a_replacement_over_an_older_revision_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance()))

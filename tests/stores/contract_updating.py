@@ -1,4 +1,4 @@
-"""What every store promises about updates of several parts of a resource, and about writes of several children."""
+"""The contract of every store about updates of several parts of a resource, and about writes of several children."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What every store promises to those who watch."""
+"""The contract of every store about watches, and about closing."""
 
 import asyncio
 
@@ -123,7 +123,7 @@ class Watching:
             assert getattr(light, name) == getattr(whole, name), name
         assert light.author_digest == whole.author_digest == Resource(whole.document).author_digest
         assert (light.mentions("nowhere in it"), light.mentions("apiVersion")) == (False, True)
-        assert Resource(whole.document).mentions("anything: nobody knows")
+        assert Resource(whole.document).mentions("anything: it is not known")
 
     def test_empty_pages_have_a_revision_to_watch_from(self, store: Store, loop: asyncio.Runner) -> None:
         async def read() -> list[ResourceList]:
@@ -154,7 +154,7 @@ class Watching:
 
         seen, events = loop.run(scenario())
 
-        # A later piece may show what came in between, or not: the watch shows it in any case.
+        # A later page may show a change in between, or not: the watch shows it in any case.
         assert [name for name in seen if name != "b"] == ["a", "c", "e"]
         assert events == [("added", "b"), ("deleted", "a")]
 
@@ -205,7 +205,7 @@ class Watching:
 
 
 class Closing:
-    """What is left after `close`."""
+    """What a closed store does."""
 
     def test_a_closed_store_refuses_everything(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(instance()))

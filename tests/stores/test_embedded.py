@@ -1,4 +1,4 @@
-"""What the stores that are not a cluster promise besides: they stamp by our clock, and count everything in one row."""
+"""The contract of the embedded stores: times by our clock, and one sequence of revisions."""
 
 import asyncio
 from dataclasses import replace
@@ -9,7 +9,7 @@ from setpoint.engine.ports import Store
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.errors import RevisionExpired
 from tests.engine.clock import FakeClock
-from tests.stores.contract_keeping import NOTE
+from tests.stores.contract_secrets_events_leases import EVENT
 from tests.stores.objects import CONFIG_MAP, VOLUME, ref_of
 from tests.stores.samples import GROUP, REF, instance, metadata_of, secret, take
 
@@ -93,15 +93,15 @@ class TestRevisions:
             loop.run(take(store.watch(Revision("999999")), 1))
 
 
-class TestForgetting:
+class TestEventLimits:
     def test_the_oldest_events_of_one_resource_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
         for number in range(5):
-            loop.run(store.record_event(replace(NOTE, reason=str(number))))
+            loop.run(store.record_event(replace(EVENT, reason=str(number))))
 
-        assert [note.reason for note in loop.run(store.events())] == ["2", "3", "4"]
+        assert [event.reason for event in loop.run(store.events())] == ["2", "3", "4"]
 
     def test_the_oldest_events_of_all_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
         for number in range(10):
-            loop.run(store.record_event(replace(NOTE, uid=f"uid-{number}")))
+            loop.run(store.record_event(replace(EVENT, uid=f"uid-{number}")))
 
-        assert [note.uid for note in loop.run(store.events())] == [f"uid-{number}" for number in range(2, 10)]
+        assert [event.uid for event in loop.run(store.events())] == [f"uid-{number}" for number in range(2, 10)]

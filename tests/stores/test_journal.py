@@ -1,4 +1,4 @@
-"""How far back a watch can go."""
+"""How far back a watch can start."""
 
 import asyncio
 from collections.abc import Callable

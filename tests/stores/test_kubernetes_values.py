@@ -1,4 +1,4 @@
-"""What a store in a cluster knows without asking it: positions, what is kept, what is remembered, who holds a lease."""
+"""Values of the Kubernetes store: bookmarks, object states, write bodies, cache, leases, events and addresses."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from setpoint.errors import (
 from setpoint.stores.kubernetes.bookmarks import from_revision, to_revision
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.errors import object_errors
-from setpoint.stores.kubernetes.events import count_patch, decode_event, event_for, event_name, note_from
+from setpoint.stores.kubernetes.events import count_patch, decode_event, event_for, event_name, event_record
 from setpoint.stores.kubernetes.factory import ClusterAddress, parse_cluster_address
 from setpoint.stores.kubernetes.leases import (
     LeaseObservation,
@@ -47,7 +47,7 @@ _names = st.tuples(
 _versions = st.integers(0, 2**64 - 1).map(str)
 
 
-class TestPositions:
+class TestBookmarks:
     @given(st.dictionaries(_names, _versions, min_size=1), st.data())
     def test_any_subset_of_the_kinds_of_a_bookmark_is_found_again(
         self, positions: dict[tuple[str, str], str], data: st.DataObject
@@ -156,9 +156,9 @@ class TestReplacing:
         assert replacement_body(_seen(), _seen().document) is None
 
     @given(_said, _contents)
-    def test_a_replacement_keeps_the_part_that_is_not_the_owner_s(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_a_replacement_keeps_the_part_that_is_not_the_owner_s(self, metadata: dict[str, Any], contents: dict[str, Any]) -> None:
         seen = _seen()
-        sent = replacement_body(seen, _with(seen, said, **contents))
+        sent = replacement_body(seen, _with(seen, metadata, **contents))
 
         if sent is not None:
             made = Resource(sent)
@@ -166,9 +166,9 @@ class TestReplacing:
             assert "managedFields" not in str(sent)
 
     @given(_said, _contents)
-    def test_a_replacement_has_the_owner_s_part_as_declared(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_a_replacement_has_the_owner_s_part_as_declared(self, metadata: dict[str, Any], contents: dict[str, Any]) -> None:
         seen = _seen()
-        document = _with(seen, said, **contents)
+        document = _with(seen, metadata, **contents)
         made = Resource(replacement_body(seen, document) or seen.document)
 
         assert made.labels == Resource(document).labels
@@ -176,9 +176,9 @@ class TestReplacing:
         assert made.document.get("spec") == document["spec"]
 
     @given(_said, _contents)
-    def test_an_object_as_it_was_sent_needs_no_replacement(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_an_object_as_it_was_sent_needs_no_replacement(self, metadata: dict[str, Any], contents: dict[str, Any]) -> None:
         seen = _seen()
-        sent = replacement_body(seen, _with(seen, said, **contents)) or seen.document
+        sent = replacement_body(seen, _with(seen, metadata, **contents)) or seen.document
 
         assert replacement_body(Resource(sent), sent) is None
 
@@ -268,7 +268,7 @@ class TestCache:
         assert (during, cache.knows(KIND)) == (True, False)
 
 
-class TestTenancies:
+class TestLeases:
     def _written(self, body: object, version: str) -> bytes:
         tree = json.decode(json.encode(body), type=dict[str, Any])
         tree["metadata"]["resourceVersion"] = version
@@ -286,10 +286,10 @@ class TestTenancies:
 
     def test_a_lease_expires_when_no_renewal_was_observed(self) -> None:
         lease = decode_lease(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
-        sighting = LeaseObservation(lease, 100.0)
+        observation = LeaseObservation(lease, 100.0)
 
-        assert observed(sighting, lease, 110.0) is sighting
-        assert (sighting.left(114.0), sighting.left(115.0)) == (1.0, 0.0)
+        assert observed(observation, lease, 110.0) is observation
+        assert (observation.left(114.0), observation.left(115.0)) == (1.0, 0.0)
 
     def test_a_reader_presumes_the_holder_by_its_renew_time(self) -> None:
         lease = decode_lease(self._written({**lease_body("a", "me", 15, "2026-01-01T00:00:00Z", None)}, "1"))
@@ -308,23 +308,23 @@ class TestTenancies:
 
 class TestEvents:
     def test_an_event_record_survives_its_event_and_is_counted(self) -> None:
-        note = EventRecord(REF, "u", "Warning", "Failed", "no", "2026-01-01T00:00:00Z")
-        sent = json.decode(json.encode(event_for(note, "v1beta1")), type=dict[str, Any])
+        record = EventRecord(REF, "u", "Warning", "Failed", "no", "2026-01-01T00:00:00Z")
+        sent = json.decode(json.encode(event_for(record, "v1beta1")), type=dict[str, Any])
         sent["metadata"]["resourceVersion"] = "5"
         event = decode_event(json.encode(sent))
 
-        assert note_from(event).note == note
-        assert count_patch(event, note)["count"] == 2
+        assert event_record(event).event == record
+        assert count_patch(event, record)["count"] == 2
 
     def test_equal_event_records_have_the_same_name_and_a_long_name_fits(self) -> None:
-        note = EventRecord(REF._replace(name="a" * 253), "u", "Normal", "Done", "yes", "now")
+        record = EventRecord(REF._replace(name="a" * 253), "u", "Normal", "Done", "yes", "now")
 
-        assert event_name(note) == event_name(EventRecord(note.ref, "u", "Normal", "Done", "yes", "later"))
-        assert len(event_name(note)) <= 253
-        assert event_name(note) != event_name(EventRecord(note.ref, "other", "Normal", "Done", "yes", "now"))
+        assert event_name(record) == event_name(EventRecord(record.ref, "u", "Normal", "Done", "yes", "later"))
+        assert len(event_name(record)) <= 253
+        assert event_name(record) != event_name(EventRecord(record.ref, "other", "Normal", "Done", "yes", "now"))
 
 
-class TestWhereabouts:
+class TestClusterAddress:
     @pytest.mark.parametrize(
         ("url", "place"),
         [

@@ -1,4 +1,4 @@
-"""What is SQLite's own: the file, who may open it, and what is wrong with it."""
+"""The file of a SQLite store: opening, locking and errors."""
 
 import asyncio
 import os
@@ -52,8 +52,8 @@ def path(tmp_path: Path) -> Path:
 def test_everything_is_kept_when_the_store_is_reopened(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
     store = opened(path)
     kept = loop.run(store.annotate(loop.run(store.apply(instance())), {"cookie": "c"}))
-    note = EventRecord(REF, kept.uid, "Normal", "r", "m", "2026-01-01T00:00:00Z")
-    loop.run(store.record_event(note))
+    event = EventRecord(REF, kept.uid, "Normal", "r", "m", "2026-01-01T00:00:00Z")
+    loop.run(store.record_event(event))
     lease = loop.run(store.acquire("shard", "me", 15))
     loop.run(store.close())
 
@@ -65,7 +65,7 @@ def test_everything_is_kept_when_the_store_is_reopened(path: Path, opened: Opene
     assert listing.resources == (kept,)
     assert brief(events) == [("added", "db"), ("modified", "db")]
     assert same == kept
-    assert loop.run(store.events()) == (note,)
+    assert loop.run(store.events()) == (event,)
     assert lease is not None
     assert loop.run(store.acquire("shard", "me", 15)) == lease
     loop.run(store.close())
@@ -79,7 +79,7 @@ def test_the_bytes_of_a_spec_are_those_that_were_applied_however_often_its_statu
         store = opened(folder / "state.db")
         resource = loop.run(store.apply(manifest))
         for number in range(1_000):
-            resource = loop.run(store.update_status(resource, {"looked": number}))
+            resource = loop.run(store.update_status(resource, {"observed": number}))
         loop.run(store.close())
         with closing(sqlite3.connect(folder / "state.db")) as connection:
             bodies = connection.execute("SELECT body FROM bodies").fetchall()

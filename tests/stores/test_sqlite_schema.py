@@ -1,4 +1,4 @@
-"""How a file of an older version becomes one of this version."""
+"""Migrations from an older version of the file."""
 
 import sqlite3
 from collections.abc import Iterator

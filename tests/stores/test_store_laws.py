@@ -1,4 +1,4 @@
-"""For all programs: both stores answer alike, and a watcher knows all that a list shows."""
+"""For all programs: both stores answer alike, and a watch shows all that a list shows."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -146,7 +146,7 @@ def owned(operation: Operation) -> JsonObject | None:
 
 
 def authored(resource: Resource) -> bytes:
-    """The part that is the author's, labels and annotations apart."""
+    """The author's part without labels and annotations."""
     return canonical({name: part for name, part in resource.document.items() if name not in ("metadata", "status")})
 
 
@@ -171,7 +171,7 @@ async def on_sqlite(path: Path, program: list[Operation], reopened: set[int]) ->
 
 
 async def views(store: Store) -> list[object]:
-    """All that can be seen of a store."""
+    """Everything that can be read from a store."""
     shown: list[object] = [await store.events()]
     for query in QUERIES:
         events = await everything(store, query)
@@ -182,7 +182,7 @@ async def views(store: Store) -> list[object]:
 
 
 def replayed(events: list[ResourceChange]) -> dict[ResourceRef, bytes]:
-    """What somebody believes who heard all events and nothing else."""
+    """The state after replaying all events."""
     known: dict[ResourceRef, bytes] = {}
     for event in events:
         ref = event.resource.ref

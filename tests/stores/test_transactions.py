@@ -70,11 +70,11 @@ def committed(store: SqliteStore, loop: asyncio.Runner, name: str) -> list[str]:
     writing = store._writing
     assert writing is not None
     statements: list[str] = []
-    writing.side.connection.set_trace_callback(statements.append)
+    writing.connected.connection.set_trace_callback(statements.append)
     loop.run(
         store.update(created, status=READY, finalizers=FINALIZER, annotations={"a": "1"}, events=[event_about(created)])
     )
-    writing.side.connection.set_trace_callback(None)
+    writing.connected.connection.set_trace_callback(None)
     return [one for one in statements if one in ("BEGIN IMMEDIATE", "COMMIT")]
 
 

@@ -67,7 +67,7 @@ def _played(recording: WorldRecording) -> PreviewReport:
     async def main() -> PreviewReport:
         nowhere = AppSettings("memory:", environment={"KUBECONFIG": "/no/such/file"})
         async with open_recorded(nowhere, unpack_world(recording.world, "w")) as again:
-            return await again.survey(lambda _: None)
+            return await again.report(lambda _: None)
 
     return asyncio.run(main())
 
@@ -94,10 +94,10 @@ def test_objects_are_looked_at_again_with_no_cluster_in_reach(
 
     recording = asyncio.run(main())
 
-    found = {one.ref.name: one.finding for one in recording.survey.found}
+    found = {one.ref.name: one.finding for one in recording.report.found}
     quiet = dict.fromkeys(("map", "secret", "text", "using"), PreviewFinding.IN_SYNC)
     assert found == {**quiet, "drifted": PreviewFinding.WRITES}
-    assert json.dumps(_played(recording).to_data()) == json.dumps(recording.survey.to_data())
+    assert json.dumps(_played(recording).to_data()) == json.dumps(recording.report.to_data())
     text = gzip.decompress(recording.world).decode()
     assert [one for one in ("Sesame", "U2VzYW1l") if one in text] == []
 

@@ -25,14 +25,14 @@ def schema_in(definition: Any) -> Any:
     return version["schema"]["openAPIV3Schema"]
 
 
-def places_in(schema: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+def schemas_in(schema: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     """Every schema in a schema, under its path."""
     yield at, schema
     for name, below in schema.get("properties", {}).items():
-        yield from places_in(below, f"{at}.{name}")
+        yield from schemas_in(below, f"{at}.{name}")
     for name in ("items", "additionalProperties"):
         if name in schema:
-            yield from places_in(schema[name], f"{at}[]")
+            yield from schemas_in(schema[name], f"{at}[]")
 
 
 def test_a_kind_of_a_plugin_gets_its_crd_from_its_types() -> None:
@@ -134,45 +134,45 @@ def test_a_spec_may_be_left_out_where_nothing_in_it_is_required() -> None:
 @pytest.mark.parametrize("kind", ALL)
 def test_every_field_is_described(kind: str) -> None:
     properties = schema_in(ALL[kind])["properties"]
-    places = [*places_in(properties["spec"], "spec"), *places_in(properties["status"], "status")]
+    places = [*schemas_in(properties["spec"], "spec"), *schemas_in(properties["status"], "status")]
 
     assert [path for path, schema in places if not path.endswith("]") and not schema.get("description")] == []
 
 
 @pytest.mark.parametrize("kind", ALL)
 def test_nothing_has_a_default(kind: str) -> None:
-    """What a cluster fills in would be in the intent, and the same manifest would mean something else elsewhere."""
-    assert [path for path, schema in places_in(schema_in(ALL[kind])) if "default" in schema] == []
+    """A default set by the API server would be part of the intent, and the same manifest would mean something else in another store."""
+    assert [path for path, schema in schemas_in(schema_in(ALL[kind])) if "default" in schema] == []
 
 
-# What may be anything: an object of a cluster is what its own kind says.
+# Fields that accept any value: an object of a cluster is validated by its own kind.
 OPEN = {
     "KubernetesObject": [
         *(".spec.manifest", ".spec.waitFor.fieldValue[]", ".spec.waitFor.condition"),
         *(".status.output.value", ".status.output.last"),
     ],
-    # What was made last, by child.
+    # Last generated, by child.
     "TrusteeConfig": [".status.lastGenerated[]"],
 }
 
 
 @pytest.mark.parametrize("kind", ALL)
 def test_only_the_engine_s_state_accepts_any_field(kind: str) -> None:
-    open_ = [path for path, one in places_in(schema_in(ALL[kind])) if "x-kubernetes-preserve-unknown-fields" in one]
+    open_ = [path for path, one in schemas_in(schema_in(ALL[kind])) if "x-kubernetes-preserve-unknown-fields" in one]
 
     assert open_ == [*OPEN.get(kind, ()), ".status.setpoint[]"]
 
 
 @pytest.mark.parametrize("kind", ["SQLDatabase", "SQLInstance", "SQLUser", "StorageBucket"])
 def test_every_immutable_field_has_a_rule(kind: str) -> None:
-    told = [one for _, one in places_in(schema_in(ALL[kind])) if "Immutable." in one.get("description", "")]
+    immutable = [one for _, one in schemas_in(schema_in(ALL[kind])) if "Immutable." in one.get("description", "")]
 
-    assert told
-    assert [one for one in told if "oldSelf" not in str(one["x-kubernetes-validations"])] == []
+    assert immutable
+    assert [one for one in immutable if "oldSelf" not in str(one["x-kubernetes-validations"])] == []
 
 
 def lacking(value: Any, schema: Any, at: str = "status") -> list[str]:
-    """What stands in `value` and a cluster would drop."""
+    """The fields of `value` that the API server would drop."""
     if isinstance(value, list):
         return [path for one in value for path in lacking(one, schema["items"], f"{at}[]")]
     if not isinstance(value, dict):
@@ -195,5 +195,5 @@ def test_a_crd_is_reproducible() -> None:
 
 
 def test_a_crd_fits_into_an_annotation() -> None:
-    """Client-side apply keeps it in one, which takes 262,144 bytes."""
+    """Client-side apply keeps the CRD in an annotation, which is limited to 262,144 bytes."""
     assert max(len(str(tree)) for tree in ALL.values()) < 100_000

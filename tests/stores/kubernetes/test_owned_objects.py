@@ -1,4 +1,4 @@
-"""What a store in a cluster promises besides, about objects that an owner makes."""
+"""The Kubernetes store and objects that an owner generates."""
 
 import asyncio
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ OTHERS = (
 SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
 
 
-class Listening(HttpClient):
-    """Knows what was sent; watches apart."""
+class RecordingHttpClient(HttpClient):
+    """Records the requests that are sent, without watches."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,19 +46,19 @@ class Listening(HttpClient):
 
 
 @pytest.fixture
-def http() -> Listening:
-    return Listening()
+def http() -> RecordingHttpClient:
+    return RecordingHttpClient()
 
 
-def long_running(access: Access, clock: FakeClock, http: Listening, namespace: str | None = None) -> KubernetesStore:
-    """The store of a process that watches, of these kinds and those that owners make."""
+def long_running(access: Access, clock: FakeClock, http: RecordingHttpClient, namespace: str | None = None) -> KubernetesStore:
+    """The store of a long-running process, for the contract's kinds and those that owners generate."""
     kinds = {**served_kinds(OTHERS, namespace, long_running=True), KINDS[0].name: KINDS[0]}
     client = KubernetesClient(connection_from_files([access.kubeconfig]), http=http)
     return KubernetesStore(client, clock, ClusterScope(kinds, "default", namespace), ObjectCache())
 
 
 @pytest.fixture
-def watching(prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening) -> Iterator[Store]:
+def watching(prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: RecordingHttpClient) -> Iterator[Store]:
     wipe(prepared)
     opened = long_running(prepared, clock, http)
     yield opened
@@ -66,7 +66,7 @@ def watching(prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Lis
 
 
 def fields_of(access: Access, path: str) -> dict[str, Any]:
-    """Who set which fields."""
+    """The field managers, with their fields."""
     managed = access.call("GET", path).body["metadata"]["managedFields"]
     return {one["manager"]: one["fieldsV1"] for one in managed}
 
@@ -74,27 +74,27 @@ def fields_of(access: Access, path: str) -> dict[str, Any]:
 class TestManagers:
     def test_fields_of_other_managers_stay_theirs(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.create(CONFIG_MAP))
-        prepared.call("PATCH", f"{SETTINGS}?fieldManager=people", {"data": {"b": "2"}})
+        prepared.call("PATCH", f"{SETTINGS}?fieldManager=other", {"data": {"b": "2"}})
         seen = loop.run(store.get(ref_of(CONFIG_MAP)))
         assert seen is not None
 
         loop.run(store.replace(seen, {**seen.document, "data": {"a": "3", "b": "2"}}))
 
         fields = fields_of(prepared, SETTINGS)
-        assert set(fields) == {"setpoint-controller", "people"}
-        assert fields["people"] == {"f:data": {"f:b": {}}}
+        assert set(fields) == {"setpoint-controller", "other"}
+        assert fields["other"] == {"f:data": {"f:b": {}}}
         assert fields["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
 
     def test_a_changed_field_becomes_ours(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.create(CONFIG_MAP))
-        prepared.call("PATCH", f"{SETTINGS}?fieldManager=people", {"data": {"a": "2"}})
+        prepared.call("PATCH", f"{SETTINGS}?fieldManager=other", {"data": {"a": "2"}})
         seen = loop.run(store.get(ref_of(CONFIG_MAP)))
         assert seen is not None
 
         loop.run(store.replace(seen, {**seen.document, "data": {"a": "3"}}))
 
         assert fields_of(prepared, SETTINGS)["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
-        assert "people" not in fields_of(prepared, SETTINGS)
+        assert "other" not in fields_of(prepared, SETTINGS)
 
     def test_the_last_applied_annotation_of_a_secret_stays(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
         copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
@@ -172,7 +172,7 @@ class TestRefusals:
             loop.run(store.create({**CONFIG_MAP, "apiVersion": "none.dev/v1", "kind": "Nothing"}))
 
     def test_a_namespace_outside_of_the_scope_is_refused(
-        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
+        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: RecordingHttpClient
     ) -> None:
         store = long_running(prepared, clock, http, "one")
 
@@ -190,8 +190,8 @@ class TestRefusals:
             loop.run(store.create(VOLUME))
 
 
-class TestQuiet:
-    def test_an_unchanged_document_is_not_sent(self, watching: Store, loop: asyncio.Runner, http: Listening) -> None:
+class TestRequests:
+    def test_an_unchanged_document_is_not_sent(self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient) -> None:
         made = [loop.run(watching.create(one)) for one in (CONFIG_MAP, OPAQUE, DEPLOYMENT, VOLUME)]
         http.sent.clear()
 
@@ -199,14 +199,14 @@ class TestQuiet:
 
         assert (again, http.sent) == (made, [])
 
-    def test_one_write_is_one_request(self, watching: Store, loop: asyncio.Runner, http: Listening) -> None:
+    def test_one_write_is_one_request(self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient) -> None:
         made = loop.run(watching.create(CONFIG_MAP))
         loop.run(watching.replace(made, {**made.document, "data": {}}))
 
         assert http.sent == ["POST", "PUT"]
 
     def test_a_written_object_is_in_the_cache_at_once(
-        self, watching: Store, loop: asyncio.Runner, http: Listening
+        self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient
     ) -> None:
         is_heard, is_read = asyncio.Event(), asyncio.Event()
 
@@ -215,7 +215,7 @@ class TestQuiet:
             for _ in range(3):
                 await take(events, 1)
                 is_heard.set()
-            # Whoever does not listen any more is told by the server, too.
+            # Without a watch, reads go to the API server, too.
             await is_read.wait()
 
         async def scenario() -> tuple[list[Resource | None], list[Resource], Resource | None]:
@@ -224,7 +224,7 @@ class TestQuiet:
             found = [await watching.get(REF)]
             after = await watching.replace(made, {**made.document, "spec": {"tier": "large"}})
             found.append(await watching.get(REF))
-            # Until it is, whoever asks is told by the server.
+            # Until then, reads go to the API server.
             await is_heard.wait()
             http.sent.clear()
             await watching.delete(REF)
@@ -263,7 +263,7 @@ class TestWatching:
         assert metadata_of(next(one for one in here if one.ref == ref_of(CONFIG_MAP)))["labels"] == {"team": "a"}
 
     def test_a_store_for_one_namespace_reads_cluster_scoped_objects_and_does_not_list_them(
-        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
+        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: RecordingHttpClient
     ) -> None:
         wipe(prepared)
         store = long_running(prepared, clock, http, "default")

@@ -53,7 +53,7 @@ async def _plan(request: CommandRequest, world: str | None, variants: Mapping[st
     async with _open(request, world) as opened:
         preview = replace(opened, engine=with_kind_variants(opened.engine, variants))
         with SurveyProgress(len(await managed_refs(preview.engine))) as progress:
-            found = await preview.survey(progress.advance)
+            found = await preview.report(progress.advance)
     _show(found, request)
     return exit_code_of(found)
 
@@ -71,10 +71,10 @@ async def _record(request: CommandRequest, to: Path) -> ExitCode:
         recording = await make_recording(request.settings, progress.advance)
     write_private_file(to, [recording.world])
     if request.output == "json":
-        print_json(recording.survey.to_data(), request)
+        print_json(recording.report.to_data(), request)
         return ExitCode.DONE
-    if recording.survey.found:
-        request.console.print(survey_summary(recording.survey), soft_wrap=True)
+    if recording.report.found:
+        request.console.print(survey_summary(recording.report), soft_wrap=True)
     request.console.print(Text(f"{_count_text(recording)} in {to}"), soft_wrap=True)
     return ExitCode.DONE
 

@@ -1,4 +1,4 @@
-"""Secrets at rest: sealed, bound to their resource, and lost without their key."""
+"""Encryption of Secrets at rest: bound to their resource, and lost without their key."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ def reopen(path: Path, loop: asyncio.Runner, clock: FakeClock, new_uid: Callable
 
 
 @pytest.fixture
-def sealed(reopen: Callable[[], SqliteStore], path: Path, loop: asyncio.Runner) -> Path:
+def encrypted(reopen: Callable[[], SqliteStore], path: Path, loop: asyncio.Runner) -> Path:
     """A closed store with a Secret in it."""
     store = reopen()
     loop.run(store.apply(secret(stringData={"password": PASSWORD})))
@@ -68,7 +68,7 @@ def test_no_file_ever_holds_a_secret_in_plain_text(
 
 
 def test_an_encrypted_value_is_kept_when_the_store_is_reopened(
-    sealed: Path, reopen: Callable[[], SqliteStore], loop: asyncio.Runner
+    encrypted: Path, reopen: Callable[[], SqliteStore], loop: asyncio.Runner
 ) -> None:
     store = reopen()
 
@@ -94,29 +94,29 @@ def test_the_key_is_accessible_to_its_owner_only_and_created_with_the_first_secr
     assert not key_of(path).with_name("state.db.key.new").exists()
 
 
-def test_a_key_that_is_readable_by_other_users_is_refused(sealed: Path, reopen: Callable[[], SqliteStore]) -> None:
-    key_of(sealed).chmod(0o640)
+def test_a_key_that_is_readable_by_other_users_is_refused(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
+    key_of(encrypted).chmod(0o640)
 
     with pytest.raises(StoreError, match=r"state\.db\.key can be read by others \(mode 0640\): run chmod 600 on it"):
         reopen()
 
 
-def test_a_missing_key_is_named(sealed: Path, reopen: Callable[[], SqliteStore]) -> None:
-    key_of(sealed).unlink()
+def test_a_missing_key_is_named(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
+    key_of(encrypted).unlink()
 
-    with pytest.raises(StoreError, match=r"state\.db\.key is missing, and the store holds Secrets sealed with it"):
+    with pytest.raises(StoreError, match=r"state\.db\.key is missing, and the store holds Secrets encrypted with it"):
         reopen()
 
 
-def test_another_store_s_key_is_refused(sealed: Path, reopen: Callable[[], SqliteStore]) -> None:
-    key_of(sealed).write_bytes(bytes(32))
+def test_another_store_s_key_is_refused(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
+    key_of(encrypted).write_bytes(bytes(32))
 
     with pytest.raises(StoreError, match=r"state\.db\.key is not the key of this store"):
         reopen()
 
 
-def test_a_truncated_key_is_refused(sealed: Path, reopen: Callable[[], SqliteStore]) -> None:
-    key_of(sealed).write_bytes(bytes(16))
+def test_a_truncated_key_is_refused(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
+    key_of(encrypted).write_bytes(bytes(16))
 
     with pytest.raises(StoreError, match=r"state\.db\.key is no key: it has 16 bytes instead of 32"):
         reopen()
@@ -144,7 +144,7 @@ def test_a_reader_that_was_opened_before_the_key_was_created_decrypts_secrets(
 @pytest.mark.parametrize(
     "tampering",
     [
-        "UPDATE bodies SET sealed = (SELECT sealed FROM bodies ORDER BY id DESC LIMIT 1)",
+        "UPDATE bodies SET encrypted = (SELECT encrypted FROM bodies ORDER BY id DESC LIMIT 1)",
         "UPDATE resources SET name = 'login' WHERE name = 'other'",
         "UPDATE resources SET uid = 'uid-9' WHERE name = 'other'",
     ],
@@ -161,7 +161,7 @@ def test_a_value_moved_to_another_resource_cannot_be_decrypted(
         connection.commit()
 
     store = reopen()
-    with pytest.raises(StoreError, match="a sealed value was changed on disk, or moved to another resource"):
+    with pytest.raises(StoreError, match="an encrypted value was changed on disk, or moved to another resource"):
         loop.run(store.list())
     loop.run(store.close())
 
@@ -172,23 +172,23 @@ def test_a_value_is_decrypted_with_its_associated_data_and_no_other(
     plain: bytes, bound: bytes, other: bytes
 ) -> None:
     with scratch_folder() as folder:
-        sealed = SecretCipher(folder / "key").close(plain, bound)
+        encrypted = SecretCipher(folder / "key").encrypt(plain, bound)
         again = SecretCipher(folder / "key")
 
-        assert again.open(sealed, bound) == plain
-        assert again.close(plain, bound) != sealed
+        assert again.decrypt(encrypted, bound) == plain
+        assert again.close(plain, bound) != encrypted
         if other != bound:
             with pytest.raises(StoreError):
-                again.open(sealed, other)
+                again.decrypt(encrypted, other)
 
 
 @pytest.mark.laws
 @given(st.binary(min_size=1), st.data())
 def test_no_byte_of_an_encrypted_value_can_change(plain: bytes, data: st.DataObject) -> None:
     with scratch_folder() as folder:
-        seal = SecretCipher(folder / "key")
-        sealed = bytearray(seal.close(plain, b"bound"))
-        sealed[data.draw(st.integers(0, len(sealed) - 1))] ^= data.draw(st.integers(1, 255))
+        cipher = SecretCipher(folder / "key")
+        encrypted = bytearray(cipher.encrypt(plain, b"bound"))
+        encrypted[data.draw(st.integers(0, len(encrypted) - 1))] ^= data.draw(st.integers(1, 255))
 
         with pytest.raises(StoreError):
-            seal.open(bytes(sealed), b"bound")
+            cipher.decrypt(bytes(encrypted), b"bound")

@@ -1,4 +1,4 @@
-"""What every store promises about Secrets, notes and leases."""
+"""The contract of every store about Secrets, event records and leases."""
 
 import asyncio
 from dataclasses import replace
@@ -11,11 +11,11 @@ from setpoint.errors import ManifestInvalid
 from tests.engine.clock import FakeClock
 from tests.stores.samples import REF, SECRET_REF, instance, metadata_of, secret, take
 
-NOTE = EventRecord(REF, "uid-1", "Warning", "UpdateFailed", "the disk cannot shrink", "2026-01-01T00:00:00Z")
+EVENT = EventRecord(REF, "uid-1", "Warning", "UpdateFailed", "the disk cannot shrink", "2026-01-01T00:00:00Z")
 
 
 class Secrets:
-    """How the data of a Secret is taken and given."""
+    """How the data of a Secret is stored and returned."""
 
     def test_string_data_is_merged_into_data_and_wins(self, store: Store, loop: asyncio.Runner) -> None:
         manifest = secret(type="Opaque", data={"a": "b2xk", "b": "a2VwdA=="}, stringData={"a": "new"})
@@ -83,36 +83,36 @@ class Secrets:
         assert "annotations" not in metadata_of(created)
 
 
-class Notes:
-    """What is told about resources."""
+class Events:
+    """What `record_event` and `events` do."""
 
     def test_an_equal_event_is_counted_and_becomes_the_newest(self, store: Store, loop: asyncio.Runner) -> None:
-        other = replace(NOTE, message="another message")
-        later = replace(NOTE, at="2026-01-01T00:01:00Z")
-        for note in (NOTE, other, later):
-            loop.run(store.record_event(note))
+        other = replace(EVENT, message="another message")
+        later = replace(EVENT, at="2026-01-01T00:01:00Z")
+        for event in (EVENT, other, later):
+            loop.run(store.record_event(event))
 
         assert loop.run(store.events()) == (other, replace(later, count=2))
 
     def test_events_are_found_by_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
-        elsewhere = replace(NOTE, ref=SECRET_REF, uid="uid-2")
-        for note in (NOTE, elsewhere):
-            loop.run(store.record_event(note))
+        elsewhere = replace(EVENT, ref=SECRET_REF, uid="uid-2")
+        for event in (EVENT, elsewhere):
+            loop.run(store.record_event(event))
 
         assert loop.run(store.events(SECRET_REF)) == (elsewhere,)
-        assert loop.run(store.events()) == (NOTE, elsewhere)
+        assert loop.run(store.events()) == (EVENT, elsewhere)
 
     def test_events_outlive_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
-        note = replace(NOTE, uid=loop.run(store.apply(instance())).uid)
-        loop.run(store.record_event(note))
+        event = replace(EVENT, uid=loop.run(store.apply(instance())).uid)
+        loop.run(store.record_event(event))
 
         loop.run(store.delete(REF))
 
-        assert loop.run(store.events(REF)) == (note,)
+        assert loop.run(store.events(REF)) == (event,)
 
 
 class Leases:
-    """Who may act."""
+    """What `acquire`, `release` and `leases` do."""
 
     def test_one_holder_at_a_time(self, store: Store, loop: asyncio.Runner) -> None:
         lease = loop.run(store.acquire("shard-1", "me", 15))

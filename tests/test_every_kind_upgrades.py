@@ -1,0 +1,62 @@
+"""Every kind and every owner is tested on objects that another implementation of it made."""
+
+from collections.abc import Collection, Iterable
+from typing import Final, TypeAlias
+
+from setpoint.app import definitions, owners
+from tests.cluster.objects import upgrade_harness
+from tests.cluster.trustee.test_upgrades import ON_A_CLUSTER
+from tests.engine import lifecycle_upgrading
+from tests.engine.lifecycle import CHAPTERS
+from tests.engine.owners.owner_fixtures import FIXTURES
+from tests.engine.settings import SETTINGS
+
+Name: TypeAlias = tuple[str, str]
+OWNERS: Final = frozenset((one.group, one.name) for one in owners())
+KINDS: Final = frozenset(definitions()) - OWNERS
+TESTED_KINDS: Final = frozenset((one.fixture.ref.group, one.fixture.ref.kind) for one in SETTINGS)
+TESTED_OWNERS: Final = frozenset((one.owner.group, one.owner.name) for one in FIXTURES)
+
+
+def untested(kinds: Iterable[Name], its_owners: Iterable[Name]) -> list[str]:
+    """What to do about each that is not tested."""
+    return [
+        *_missing(
+            kinds,
+            {*TESTED_KINDS, upgrade_harness.KIND},
+            "tests/engine/settings.py, or a harness like tests/cluster/objects/upgrade_harness.py",
+        ),
+        *_missing(its_owners, TESTED_OWNERS, "tests/engine/owners/owner_fixtures.py"),
+    ]
+
+
+def _missing(names: Iterable[Name], tested: Collection[Name], where: str) -> list[str]:
+    return [
+        f"{name} of {group} is not tested on what another implementation of it made: give it a fixture in {where}"
+        for group, name in sorted(names)
+        if (group, name) not in tested
+    ]
+
+
+def test_every_kind_and_every_owner_is_tried() -> None:
+    assert untested(KINDS, OWNERS) == []
+
+
+def test_one_that_is_not_tried_is_named_with_what_to_do() -> None:
+    messages = untested({*KINDS, ("toys.test", "Yoyo")}, {*OWNERS, ("toys.test", "Box")})
+
+    assert messages == [
+        "Yoyo of toys.test is not tested on what another implementation of it made: give it a fixture in "
+        "tests/engine/settings.py, or a harness like tests/cluster/objects/upgrade_harness.py",
+        "Box of toys.test is not tested on what another implementation of it made: give it a fixture in "
+        "tests/engine/owners/owner_fixtures.py",
+    ]
+
+
+def test_every_kind_with_a_fixture_plays_every_claim_about_upgrades() -> None:
+    assert lifecycle_upgrading in CHAPTERS
+    assert [one for one in SETTINGS for claim in lifecycle_upgrading.CLAIMS if not claim.fits(one.fixture)] == []
+
+
+def test_every_owner_is_tried_in_a_real_cluster_too() -> None:
+    assert {(one.owner.group, one.owner.name) for one in ON_A_CLUSTER} == OWNERS
