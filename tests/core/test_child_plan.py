@@ -222,9 +222,7 @@ owners = st.sampled_from((OWNER, None))
 
 @pytest.mark.laws
 @given(specs, specs, specs, owners, st.booleans())
-def test_a_second_plan_writes_and_reverts_nothing(
-    last: Any, live: Any, new: Any, owner: Any, is_known: bool
-) -> None:
+def test_a_second_plan_writes_and_reverts_nothing(last: Any, live: Any, new: Any, owner: Any, is_known: bool) -> None:
     first = plan_child(child(new), object_of(live, owner), OWNER, last_generated(last) if is_known else None)
 
     again = plan_child(child(new), first.document, OWNER, last_generated(new))

@@ -43,7 +43,10 @@ def test_retired_fields_are_reported_at_every_level() -> None:
 
 def test_plain_updates_are_not_reported() -> None:
     assert (
-        report_lines({"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "2"}, "zone": "y"}) == []
+        report_lines(
+            {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "2"}, "zone": "y"}
+        )
+        == []
     )
 
 

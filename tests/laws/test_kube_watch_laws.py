@@ -41,7 +41,9 @@ def read(reader: WatchEventReader, pieces: list[bytes]) -> list[tuple[WatchEvent
 
 
 @given(EVENTS, CUTS)
-def test_events_do_not_depend_on_how_the_stream_is_split(events: list[tuple[WatchEventType, bytes]], cuts: list[int]) -> None:
+def test_events_do_not_depend_on_how_the_stream_is_split(
+    events: list[tuple[WatchEventType, bytes]], cuts: list[int]
+) -> None:
     assert read(WatchEventReader(), pieces_of(lines_of(events), cuts)) == events
 
 

@@ -60,7 +60,9 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def run_on_capture_store(verb: Callable[[WriteCaptureStore, Resource], Awaitable[Any]]) -> tuple[Any, list[str], Resource | None]:
+def run_on_capture_store(
+    verb: Callable[[WriteCaptureStore, Resource], Awaitable[Any]],
+) -> tuple[Any, list[str], Resource | None]:
     """The result, the captured writes, and the resource as a step would read it afterwards."""
 
     async def main() -> tuple[Any, list[str], Resource | None]:

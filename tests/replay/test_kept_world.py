@@ -26,7 +26,8 @@ from tests.replay.record_kept_world import KEPT, record_world
 DECLARED: Final[Mapping[str, tuple[str, ...]]] = {}
 WHAT_TO_DO: Final = (
     "this is written to what earlier versions made. If that is meant: raise the revision of the kind or owner, and "
-    "declare the fields here. `python -m tests.replay.record_kept_world` makes the world anew, once the old one is out of use"
+    "declare the fields here. `python -m tests.replay.record_kept_world` records the world again, once the old one is "
+    "out of use"
 )
 Change = Callable[[EngineContext], EngineContext]
 
@@ -54,7 +55,9 @@ def written_fields(report: PreviewReport) -> list[str]:
 def test_only_declared_fields_are_written_to_objects_of_earlier_versions() -> None:
     report = preview_kept_world()
 
-    assert written_fields(report) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], WHAT_TO_DO
+    assert written_fields(report) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], (
+        WHAT_TO_DO
+    )
     assert (report.blocked, report.missed) == ((), ())
 
 
@@ -62,7 +65,9 @@ def test_the_kept_world_has_every_kind_and_owner() -> None:
     there = {(one.ref.group, one.ref.kind) for one in preview_kept_world().found}
 
     missing = sorted(name for group, name in definitions() if (group, name) not in there)
-    assert missing == [], "declare one in tests/replay/kept_world.yaml, and run `python -m tests.replay.record_kept_world`"
+    assert missing == [], (
+        "declare one in tests/replay/kept_world.yaml, and run `python -m tests.replay.record_kept_world`"
+    )
 
 
 # --- Changes are found -----------------------------------------------------------------------------------------------

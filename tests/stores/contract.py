@@ -13,7 +13,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ManifestInvalid, NotReady, StoreError, WriteConflict
 from tests.engine.clock import FakeClock
-from tests.stores.samples import GROUP, REF, instance, expected_document, metadata_of
+from tests.stores.samples import GROUP, REF, expected_document, instance, metadata_of
 
 READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -133,7 +133,9 @@ class Applying:
         assert found is not None
         assert found.spec == {"settings": {"tier": "small"}}
 
-    def test_no_manifest_is_applied_to_a_resource_that_is_being_deleted(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_no_manifest_is_applied_to_a_resource_that_is_being_deleted(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
         loop.run(store.delete(REF))
 
@@ -231,9 +233,7 @@ class Annotating:
         assert loop.run(store.apply(annotated.document)) == annotated
         assert loop.run(store.apply(instance())).annotations == {"cookie": "c"}
 
-    def test_an_author_takes_over_an_annotation_by_changing_its_value(
-        self, store: Store, loop: asyncio.Runner
-    ) -> None:
+    def test_an_author_takes_over_an_annotation_by_changing_its_value(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.annotate(loop.run(store.apply(instance())), {"project": "guessed"}))
 
         taken = loop.run(store.apply(instance(annotations={"project": "mine"})))
@@ -320,7 +320,9 @@ class Deleting:
         assert loop.run(store.delete(REF)) is None
         assert loop.run(store.get(REF)) is None
 
-    def test_a_resource_with_finalizers_is_marked_for_deletion_once(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+    def test_a_resource_with_finalizers_is_marked_for_deletion_once(
+        self, store: Store, loop: asyncio.Runner, clock: FakeClock
+    ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
 
         marked = loop.run(store.delete(REF))
@@ -331,7 +333,9 @@ class Deleting:
         assert marked.is_deleting
         assert again == marked
 
-    def test_a_resource_that_is_being_deleted_is_removed_with_its_last_finalizer(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_resource_that_is_being_deleted_is_removed_with_its_last_finalizer(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f", "x.dev/g")))
         marked = loop.run(store.delete(REF))
         assert marked is not None
@@ -342,7 +346,9 @@ class Deleting:
 
         assert loop.run(store.get(REF)) is None
 
-    def test_removing_the_last_finalizer_without_a_deletion_keeps_the_resource(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_removing_the_last_finalizer_without_a_deletion_keeps_the_resource(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         held = loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
         assert held is not None
 
@@ -351,7 +357,9 @@ class Deleting:
         assert free is not None
         assert "finalizers" not in metadata_of(free)
 
-    def test_no_finalizer_can_be_added_to_a_resource_that_is_being_deleted(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_no_finalizer_can_be_added_to_a_resource_that_is_being_deleted(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
         marked = loop.run(store.delete(REF))
         assert marked is not None

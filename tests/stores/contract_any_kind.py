@@ -57,7 +57,9 @@ class AnyKind:
         assert loop.run(store.get(ref_of(document))) == after
 
     @EVERY
-    def test_a_replacement_over_an_older_revision_changes_nothing(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
+    def test_a_replacement_over_an_older_revision_changes_nothing(
+        self, store: Store, loop: asyncio.Runner, document: JsonObject
+    ) -> None:
         seen = loop.run(store.create(document))
         now = loop.run(store.replace(seen, labelled(seen)))
 

@@ -10,7 +10,7 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.ports import ResourceChangeType, Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, WriteConflict
-from tests.stores.samples import REF, SECRET_REF, instance, expected_document, metadata_of, secret, take
+from tests.stores.samples import REF, SECRET_REF, expected_document, instance, metadata_of, secret, take
 
 OWNER = {"apiVersion": "v1", "kind": "Parent", "name": "p", "uid": "u", "controller": True, "blockOwnerDeletion": True}
 READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
@@ -18,7 +18,9 @@ READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 def edited(resource: Resource, spec: Any = None, **metadata: Any) -> JsonObject:
     """The document of `resource` with another spec, and with this in its metadata; None removes a member."""
-    expected_document = {name: value for name, value in {**metadata_of(resource), **metadata}.items() if value is not None}
+    expected_document = {
+        name: value for name, value in {**metadata_of(resource), **metadata}.items() if value is not None
+    }
     return {**resource.document, "metadata": expected_document, **({} if spec is None else {"spec": spec})}
 
 
@@ -113,7 +115,9 @@ class Creating:
 class Replacing:
     """What `replace` does."""
 
-    def test_a_replacement_changes_the_owner_s_part_and_keeps_the_rest(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_replacement_changes_the_owner_s_part_and_keeps_the_rest(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         made = loop.run(store.create(instance(labels={"a": "1"}, annotations={"b": "1"})))
         held = loop.run(store.set_finalizers(made, ("x.dev/f",)))
         assert held is not None
@@ -153,7 +157,9 @@ class Replacing:
 
         assert loop.run(store.replace(seen, edited(seen, {"size": True}))).generation == 2
 
-    def test_a_replacement_does_not_change_the_ownership_of_annotations(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_replacement_does_not_change_the_ownership_of_annotations(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         loop.run(store.annotate(loop.run(store.apply(instance(annotations={"mine": "1"}))), {"cookie": "c"}))
         seen = loop.run(store.get(REF))
         assert seen is not None

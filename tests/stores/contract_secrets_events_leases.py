@@ -145,9 +145,7 @@ class Leases:
         assert yours == Lease("shard-1", "you", 2, mine.expires + 15)
         assert loop.run(store.acquire("shard-1", "me", 15)) is None
 
-    def test_a_released_lease_is_free_and_its_fence_keeps_growing(
-        self, store: Store, loop: asyncio.Runner
-    ) -> None:
+    def test_a_released_lease_is_free_and_its_fence_keeps_growing(self, store: Store, loop: asyncio.Runner) -> None:
         mine = loop.run(store.acquire("shard-1", "me", 15))
         assert mine is not None
         loop.run(store.release(mine))

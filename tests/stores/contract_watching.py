@@ -197,9 +197,7 @@ class Watching:
         assert [as_known(event.resource) for event in events[:3]] == [as_known(one) for one in (joined, stays, stays)]
 
     @pytest.mark.parametrize("since", ["", "never", "-1", "\u0661"])
-    def test_an_unknown_revision_has_expired(
-        self, store: Store, loop: asyncio.Runner, since: str
-    ) -> None:
+    def test_an_unknown_revision_has_expired(self, store: Store, loop: asyncio.Runner, since: str) -> None:
         with pytest.raises(RevisionExpired, match="list again, then watch from there"):
             loop.run(take(store.watch(Revision(since)), 1))
 

@@ -156,7 +156,9 @@ class TestReplacing:
         assert replacement_body(_seen(), _seen().document) is None
 
     @given(_said, _contents)
-    def test_a_replacement_keeps_the_part_that_is_not_the_owner_s(self, metadata: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_a_replacement_keeps_the_part_that_is_not_the_owner_s(
+        self, metadata: dict[str, Any], contents: dict[str, Any]
+    ) -> None:
         seen = _seen()
         sent = replacement_body(seen, _with(seen, metadata, **contents))
 
@@ -166,7 +168,9 @@ class TestReplacing:
             assert "managedFields" not in str(sent)
 
     @given(_said, _contents)
-    def test_a_replacement_has_the_owner_s_part_as_declared(self, metadata: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_a_replacement_has_the_owner_s_part_as_declared(
+        self, metadata: dict[str, Any], contents: dict[str, Any]
+    ) -> None:
         seen = _seen()
         document = _with(seen, metadata, **contents)
         made = Resource(replacement_body(seen, document) or seen.document)
@@ -176,7 +180,9 @@ class TestReplacing:
         assert made.document.get("spec") == document["spec"]
 
     @given(_said, _contents)
-    def test_an_object_as_it_was_sent_needs_no_replacement(self, metadata: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_an_object_as_it_was_sent_needs_no_replacement(
+        self, metadata: dict[str, Any], contents: dict[str, Any]
+    ) -> None:
         seen = _seen()
         sent = replacement_body(seen, _with(seen, metadata, **contents)) or seen.document
 

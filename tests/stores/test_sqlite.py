@@ -89,7 +89,9 @@ def test_the_bytes_of_a_spec_are_those_that_were_applied_however_often_its_statu
     assert body == canonical({name: manifest[name] for name in ("apiVersion", "kind", "spec")})
 
 
-def test_a_second_writer_is_refused_with_the_holder_of_the_store(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_a_second_writer_is_refused_with_the_holder_of_the_store(
+    path: Path, opened: Opener, loop: asyncio.Runner
+) -> None:
     store = opened(path)
 
     with pytest.raises(StoreInUse, match=rf"state\.db is in use by process {os.getpid()}: wait for it or stop it"):
@@ -99,7 +101,9 @@ def test_a_second_writer_is_refused_with_the_holder_of_the_store(path: Path, ope
     loop.run(opened(path).close())
 
 
-def test_a_second_process_is_refused_with_the_holder_of_the_store(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_a_second_process_is_refused_with_the_holder_of_the_store(
+    path: Path, opened: Opener, loop: asyncio.Runner
+) -> None:
     store = opened(path)
     imports = "from pathlib import Path; from setpoint.stores.sqlite.database_file import FileLock"
     script = f"{imports}; FileLock(Path({str(path)!r}))"
@@ -110,9 +114,7 @@ def test_a_second_process_is_refused_with_the_holder_of_the_store(path: Path, op
     assert f"StoreInUse: {path} is in use by process {os.getpid()}" in other.stderr
 
 
-def test_a_reader_sees_concurrent_writes_and_cannot_write(
-    path: Path, opened: Opener, loop: asyncio.Runner
-) -> None:
+def test_a_reader_sees_concurrent_writes_and_cannot_write(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
     writer = opened(path)
     reader = opened(path, OpenMode.READ)
 
@@ -162,7 +164,9 @@ def test_a_reader_opens_a_store_without_a_writer(path: Path, opened: Opener, loo
     loop.run(reader.close())
 
 
-def test_folder_and_file_are_accessible_to_their_owner_only(tmp_path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_folder_and_file_are_accessible_to_their_owner_only(
+    tmp_path: Path, opened: Opener, loop: asyncio.Runner
+) -> None:
     path = tmp_path / ".setpoint" / "state.db"
 
     loop.run(opened(path).close())
@@ -231,7 +235,9 @@ def test_a_truncated_file_is_reported_as_damaged(
         opened(path, mode)
 
 
-def test_a_corrupt_page_is_reported_as_damaged_when_it_is_read(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_a_corrupt_page_is_reported_as_damaged_when_it_is_read(
+    path: Path, opened: Opener, loop: asyncio.Runner
+) -> None:
     store = opened(path)
     for number in range(50):
         loop.run(store.apply(instance(f"db-{number}", spec={"text": "x" * 500})))

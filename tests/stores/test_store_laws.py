@@ -50,9 +50,7 @@ def play(scenario: Callable[[MemoryStore, Run], Coroutine[Any, Any, None]]) -> N
 
 @given(programs, st.sets(st.integers(0, 24), max_size=2))
 @example(FOREVER_HELD, {2})
-def test_both_stores_answer_alike_even_when_one_is_reopened(
-    program: list[Operation], reopened: set[int]
-) -> None:
+def test_both_stores_answer_alike_even_when_one_is_reopened(program: list[Operation], reopened: set[int]) -> None:
     with scratch_folder() as folder:
         kept = asyncio.run(on_sqlite(folder / "state.db", program, reopened))
         problems = audit(folder / "state.db")

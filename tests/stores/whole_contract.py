@@ -3,8 +3,8 @@
 from tests.stores import (
     contract,
     contract_any_kind,
-    contract_secrets_events_leases,
     contract_owning,
+    contract_secrets_events_leases,
     contract_updating,
     contract_watching,
 )

@@ -8,10 +8,10 @@ from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.wait.judge import (
     ObjectFound,
     ObjectNotFound,
+    Satisfaction,
     Satisfied,
     Unsatisfiable,
     Unsatisfied,
-    Satisfaction,
     judge_observation,
 )
 from setpoint.core.wait.outputs import Known, Null, output_of

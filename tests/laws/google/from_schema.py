@@ -49,7 +49,7 @@ class Vocabulary:
 
 
 def patches(message: ObjectSchema, known: Vocabulary, most: int) -> st.SearchStrategy[list[Part]]:
-    """A few patches, each of one field, or of fields that the service accepts only together. A null resets to the default."""
+    """A few patches, each of one field, or of fields that are accepted only together. A null resets to the default."""
     places = dict(settable(message))
     ways = {path: _at(path, values(shape, known, path) | st.none()) for path, shape in places.items()}
     found = st.sampled_from(sorted(places)).flatmap(ways.__getitem__)

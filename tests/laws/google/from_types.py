@@ -92,9 +92,7 @@ class Author:
 
     def examples_with_field(self) -> list[Json]:
         """The example objects and lists that have the chosen field."""
-        return [
-            one for one in self.words.get(self.at, ()) if isinstance(one, Mapping | list) and self._has_field(one)
-        ]
+        return [one for one in self.words.get(self.at, ()) if isinstance(one, Mapping | list) and self._has_field(one)]
 
     @property
     def live_has_field(self) -> bool:
@@ -128,7 +126,9 @@ def _some(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
 def _struct(draw: st.DrawFn, info: inspect.Type, author: Author) -> dict[str, Any]:
     assert isinstance(info, inspect.StructType)
     some = draw(_some(tuple(one.encode_name for one in info.fields if not one.required)))
-    chosen = [one for one in info.fields if one.required or one.encode_name in some or author.must_specify(one.encode_name)]
+    chosen = [
+        one for one in info.fields if one.required or one.encode_name in some or author.must_specify(one.encode_name)
+    ]
     return {one.encode_name: _value(draw, one.type, author.below(one.encode_name)) for one in chosen}
 
 

@@ -49,7 +49,9 @@ def _is_not_managed(case: Case, path: Path) -> bool:
 
 def _is_protected(case: Case, path: Path) -> bool:
     """A protected object is given up when the spec has any field of it."""
-    return _is_unspecified(case, path) and any(one.covers(path) and _is_unspecified(case, one) for one in case.fuzzed.protected)
+    return _is_unspecified(case, path) and any(
+        one.covers(path) and _is_unspecified(case, one) for one in case.fuzzed.protected
+    )
 
 
 def _is_unspecified(case: Case, path: Path) -> bool:

@@ -141,7 +141,7 @@ def test_every_field_is_described(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ALL)
 def test_nothing_has_a_default(kind: str) -> None:
-    """A default set by the API server would be part of the intent, and the same manifest would mean something else in another store."""
+    """A default of the API server would be part of the intent: the same manifest would differ between stores."""
     assert [path for path, schema in schemas_in(schema_in(ALL[kind])) if "default" in schema] == []
 
 

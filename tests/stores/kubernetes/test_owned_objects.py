@@ -50,7 +50,9 @@ def http() -> RecordingHttpClient:
     return RecordingHttpClient()
 
 
-def long_running(access: Access, clock: FakeClock, http: RecordingHttpClient, namespace: str | None = None) -> KubernetesStore:
+def long_running(
+    access: Access, clock: FakeClock, http: RecordingHttpClient, namespace: str | None = None
+) -> KubernetesStore:
     """The store of a long-running process, for the contract's kinds and those that owners generate."""
     kinds = {**served_kinds(OTHERS, namespace, long_running=True), KINDS[0].name: KINDS[0]}
     client = KubernetesClient(connection_from_files([access.kubeconfig]), http=http)
@@ -96,7 +98,9 @@ class TestManagers:
         assert fields_of(prepared, SETTINGS)["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
         assert "other" not in fields_of(prepared, SETTINGS)
 
-    def test_the_last_applied_annotation_of_a_secret_stays(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+    def test_the_last_applied_annotation_of_a_secret_stays(
+        self, prepared: Access, store: Store, loop: asyncio.Runner
+    ) -> None:
         copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
         secret = {**OPAQUE, "metadata": {"name": "login", "annotations": copy}}
         prepared.call("POST", "/api/v1/namespaces/default/secrets", secret)
@@ -191,7 +195,9 @@ class TestRefusals:
 
 
 class TestRequests:
-    def test_an_unchanged_document_is_not_sent(self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient) -> None:
+    def test_an_unchanged_document_is_not_sent(
+        self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient
+    ) -> None:
         made = [loop.run(watching.create(one)) for one in (CONFIG_MAP, OPAQUE, DEPLOYMENT, VOLUME)]
         http.sent.clear()
 

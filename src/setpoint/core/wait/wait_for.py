@@ -17,7 +17,6 @@ from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, nearest
 from setpoint.errors import ManifestInvalid, UnknownField
 
-
 # --- The criteria: `member` of `waitFor`, the types that it `accepts`, and its `description` for authors -------------
 
 
@@ -87,8 +86,7 @@ class ConditionWait:
     member: ClassVar[str] = "condition"
     accepts: ClassVar[object] = str | dict[str, Any]
     description: ClassVar[str] = (
-        "Until this condition is `True`, such as `Ready`; or has another status, as "
-        '`{type: Ready, status: "False"}`.'
+        'Until this condition is `True`, such as `Ready`; or has another status, as `{type: Ready, status: "False"}`.'
     )
 
     type: str

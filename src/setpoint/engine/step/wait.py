@@ -16,11 +16,11 @@ from setpoint.core.wait.judge import (
     ObjectFound,
     ObjectNotFound,
     ReadFailed,
+    Satisfaction,
     Satisfied,
     TimedOut,
     Unsatisfiable,
     Unsatisfied,
-    Satisfaction,
     judge,
     judge_observation,
 )

@@ -44,7 +44,9 @@ class DictionaryCompressor:
     def compress(self, text: bytes) -> CompressedText:
         """The text, compressed."""
         data = self._compress(text)
-        if self._sample_count < _FIRST_SAMPLES or (len(data) * _MIN_RATIO > len(text) and self._sample_count < _MAX_SAMPLES):
+        if self._sample_count < _FIRST_SAMPLES or (
+            len(data) * _MIN_RATIO > len(text) and self._sample_count < _MAX_SAMPLES
+        ):
             self._add_sample(text)
             data = self._compress(text)
         return CompressedText(self._sample, data)

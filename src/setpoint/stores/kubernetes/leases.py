@@ -84,7 +84,7 @@ class LeaseObservation:
 def seconds_presumed_held(observation: LeaseObservation, monotonic: float, wall: float) -> float:
     """The seconds for which its holder is presumed to be there: for readers that do not acquire it.
 
-    A reader that observes a lease for the first time has only the time that its holder wrote, by a clock that may differ.
+    On the first observation there is only the time that the holder wrote, by a clock that may differ.
     """
     left, renewed = observation.left(monotonic), observation.lease.renewed
     return left if renewed is None else min(left, renewed + observation.lease.seconds + _CLOCK_SKEW_SECONDS - wall)

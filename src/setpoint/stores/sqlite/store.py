@@ -156,7 +156,9 @@ class SqliteStore(RecordStore):
             await asyncio.sleep(0)
 
     def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        signal: ChangeSignal = PollingSignal(self._clock, _POLL_SECONDS) if self._writing is None else self._writing.commits
+        signal: ChangeSignal = (
+            PollingSignal(self._clock, _POLL_SECONDS) if self._writing is None else self._writing.commits
+        )
         return follow_journal(self._page, signal, since, query)
 
     async def record_event(self, event: EventRecord) -> None:

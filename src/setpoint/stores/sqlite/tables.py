@@ -147,7 +147,9 @@ class ResourceTables:
         self._add_to_journal(revision, ResourceChangeType.DELETED, before, body)
 
     def _add_body(self, record: ResourceRecord) -> int:
-        encrypted = self._cipher.encrypt(record.secret, _associated_data(record.ref, record.uid)) if record.secret else None
+        encrypted = (
+            self._cipher.encrypt(record.secret, _associated_data(record.ref, record.uid)) if record.secret else None
+        )
         added = self._execute("INSERT INTO bodies (body, sealed) VALUES (?, ?)", (record.body, encrypted))
         assert added.lastrowid is not None
         return added.lastrowid
