@@ -12,6 +12,7 @@ from setpoint.core.values.canonical import digest, same
 from setpoint.core.values.json_types import MISSING, Json
 from setpoint.core.values.paths import Path
 from setpoint.core.wait.wait_for import (
+    WAIT_CRITERIA,
     ConditionWait,
     FieldValueWait,
     FieldWait,
@@ -68,6 +69,18 @@ def test_parsing_undoes_writing(wait_for: WaitFor) -> None:
 
     assert type(again.wait) is type(wait_for.wait)
     assert same(manifest_form(again), manifest_form(wait_for))
+
+
+@given(waits)
+def test_every_criterion_is_parsed_from_its_own_data(wait: WaitCriterion) -> None:
+    again = type(wait).parse(wait.to_data())
+
+    assert {wait.member: wait.to_data()} == _criterion_form(wait)
+    assert same({again.member: again.to_data()}, _criterion_form(wait))
+
+
+def test_the_criteria_are_the_members_of_wait_for() -> None:
+    assert [one.member for one in WAIT_CRITERIA] == ["field", "fieldValue", "condition", "rollout"]
 
 
 @given(json_values | st.dictionaries(member_names, json_values, max_size=2))
