@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from setpoint.core.plan import Action
-from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import Settled, StepOutcome, Stopped
-from setpoint.engine.ports import DerivedStoreOperations, Store
+from setpoint.engine.ports import DerivedStoreOperations, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
@@ -29,11 +28,11 @@ class Crossed(DerivedStoreOperations):
     async def get(self, ref: ResourceRef) -> Resource | None:
         return await self.behind.get(ref)
 
-    async def update(self, resource: Resource, *, status: JsonObject | None = None, **parts: Any) -> Resource | None:
-        if status is not None and self.fixture.objects and not self.was_crossed:
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
+        if update.status is not None and self.fixture.objects and not self.was_crossed:
             self.was_crossed = True
             raise WriteConflict("another writer was faster")
-        return await self.behind.update(resource, status=status, **parts)
+        return await self.behind.update(resource, update)
 
 
 def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from setpoint.clients.write_guard import BlockedWrites
-from setpoint.engine.ports import EVERYTHING, ChildWrite, EventRecord, ResourceQuery
+from setpoint.engine.ports import EVERYTHING, ChildWrite, EventRecord, ResourceQuery, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import NotRecorded, StoreError, WriteBlocked
 from setpoint.replay.snapshot import StoreSnapshot, take_snapshot
@@ -82,6 +82,7 @@ def _argument(name: str) -> Any:
         "ref": REF,
         "finalizers": (),
         "writes": [ChildWrite(document)],
+        "update": ResourceUpdate(status={"a": 1}),
         "name": "lease",
         "lease": type("Named", (), {"name": "lease"}),
         "holder": "me",
@@ -106,9 +107,10 @@ def test_a_write_is_blocked_and_recorded(name: str) -> None:
 
 def test_every_part_of_a_blocked_update_is_recorded() -> None:
     taken = asyncio.run(_taken())[1]
+    update = ResourceUpdate(status={"a": 1}, finalizers=("f",), annotations={"b": None})
 
     with pytest.raises(WriteBlocked):
-        asyncio.run(taken.update(Resource(instance()), status={"a": 1}, finalizers=("f",), annotations={"b": None}))
+        asyncio.run(taken.update(Resource(instance()), update))
 
     (blocked,) = taken.blocked_writes.writes
     assert blocked.body == {"status": {"a": 1}, "metadata": {"finalizers": ["f"], "annotations": {"b": None}}}

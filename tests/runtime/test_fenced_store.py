@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from setpoint.clients.fencing import FencedWrite, fenced_by
-from setpoint.engine.ports import ChildWrite, EventRecord, Lease, Store
+from setpoint.engine.ports import ChildWrite, EventRecord, Lease, ResourceUpdate, Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.fencing import FencedStore
@@ -45,7 +45,7 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
         "record_event": (NOTE,),
         "replace": (resource, instance(spec={"settings": {"tier": "large"}})),
         "set_finalizers": (resource, ("x.dev/f",)),
-        "update": (resource,),
+        "update": (resource, ResourceUpdate(status={"size": 1})),
         "update_status": (resource, {"size": 1}),
         "write_children": ([ChildWrite(instance("another")), ChildWrite(instance(), resource)],),
         "acquire": ("name", "me", 15.0),

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.ports import ChildWrite, EventRecord
+from setpoint.engine.ports import ChildWrite, EventRecord, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.stores.journal import StoreLimits
 from setpoint.stores.sqlite.store import SqliteStore, open_sqlite
@@ -39,9 +39,8 @@ async def update_parts(store: SqliteStore, name: str, begin: int) -> None:
     resource = await store.apply(instance(name, spec={"number": 2**53}))
     for number in count(begin):
         event = EventRecord(resource.ref, resource.uid, "Normal", "Counted", str(number), "2026-01-01T00:00:00Z")
-        after = await store.update(
-            resource, status={"number": number}, annotations={"number": str(number)}, events=[event]
-        )
+        update = ResourceUpdate(status={"number": number}, annotations={"number": str(number)}, events=[event])
+        after = await store.update(resource, update)
         assert after is not None
         resource = after
         print_acknowledged(name, number)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.ports import ChildWrite, Store
+from setpoint.engine.ports import ChildWrite, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ChildRefused, ManifestInvalid, StoreError, WriteConflict
 from tests.stores.contract_owning import OWNER, edited
@@ -25,9 +25,8 @@ class Updating:
         created = loop.run(store.apply(instance(labels={"a": "1"}, annotations={"mine": "1"})))
         event = event_about(created)
 
-        after = loop.run(
-            store.update(created, status=READY, finalizers=FINALIZER, annotations={"cookie": "c"}, events=[event])
-        )
+        update = ResourceUpdate(status=READY, finalizers=FINALIZER, annotations={"cookie": "c"}, events=[event])
+        after = loop.run(store.update(created, update))
 
         assert after is not None
         metadata = {
@@ -42,36 +41,30 @@ class Updating:
         assert loop.run(store.events(REF)) == (event,)
 
     def test_a_part_that_is_not_given_stays(self, store: Store, loop: asyncio.Runner) -> None:
-        before = loop.run(
-            store.update(
-                loop.run(store.apply(instance())), status=READY, finalizers=FINALIZER, annotations={"cookie": "c"}
-            )
-        )
+        update = ResourceUpdate(status=READY, finalizers=FINALIZER, annotations={"cookie": "c"})
+        before = loop.run(store.update(loop.run(store.apply(instance())), update))
         assert before is not None
 
-        after = loop.run(store.update(before, status={"size": 1}))
+        after = loop.run(store.update(before, ResourceUpdate(status={"size": 1})))
 
         assert after is not None
         assert (after.status, after.finalizers, after.annotations) == ({"size": 1}, FINALIZER, {"cookie": "c"})
 
     def test_unchanged_parts_change_nothing(self, store: Store, loop: asyncio.Runner) -> None:
-        before = loop.run(
-            store.update(
-                loop.run(store.apply(instance())), status=READY, finalizers=FINALIZER, annotations={"cookie": "c"}
-            )
-        )
+        update = ResourceUpdate(status=READY, finalizers=FINALIZER, annotations={"cookie": "c"})
+        before = loop.run(store.update(loop.run(store.apply(instance())), update))
         assert before is not None
-        same = {"cookie": "c", "absent": None}
+        same = ResourceUpdate(status=READY, finalizers=FINALIZER, annotations={"cookie": "c", "absent": None})
 
-        assert loop.run(store.update(before, status=READY, finalizers=FINALIZER, annotations=same)) == before
-        assert loop.run(store.update(before)) == before
+        assert loop.run(store.update(before, same)) == before
+        assert loop.run(store.update(before, ResourceUpdate())) == before
         assert loop.run(store.get(REF)) == before
 
     def test_events_alone_are_recorded_and_leave_the_revision(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(instance()))
         events = (event_about(created, "first"), event_about(created, "second"))
 
-        after = loop.run(store.update(created, events=events))
+        after = loop.run(store.update(created, ResourceUpdate(events=events)))
 
         assert after == created
         assert loop.run(store.events(REF)) == events
@@ -80,7 +73,7 @@ class Updating:
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         created = loop.run(store.apply(instance(annotations={"mine": "1"})))
-        loop.run(store.update(created, status=READY, annotations={"cookie": "c", "mine": None}))
+        loop.run(store.update(created, ResourceUpdate(status=READY, annotations={"cookie": "c", "mine": None})))
 
         assert loop.run(store.apply(instance())).annotations == {"cookie": "c"}
         assert loop.run(store.apply(instance(annotations={"cookie": "d"}))).annotations == {"cookie": "d"}
@@ -94,7 +87,8 @@ class Updating:
         assert marked is not None
         event = event_about(marked, "deleted")
 
-        after = loop.run(store.update(marked, status=READY, finalizers=(), annotations={"a": "1"}, events=[event]))
+        update = ResourceUpdate(status=READY, finalizers=(), annotations={"a": "1"}, events=[event])
+        after = loop.run(store.update(marked, update))
 
         assert after is None
         assert loop.run(store.get(REF)) is None
@@ -107,9 +101,10 @@ class RefusedUpdates:
     def test_an_update_of_an_older_revision_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance()))
         now = loop.run(store.update_status(seen, READY))
+        update = ResourceUpdate(status={"size": 1}, finalizers=FINALIZER, events=[event_about(seen)])
 
         with pytest.raises(WriteConflict, match=r"^SQLInstance default/db has changed since it was read"):
-            loop.run(store.update(seen, status={"size": 1}, finalizers=FINALIZER, events=[event_about(seen)]))
+            loop.run(store.update(seen, update))
 
         assert loop.run(store.get(REF)) == now
         assert loop.run(store.events()) == ()
@@ -117,9 +112,10 @@ class RefusedUpdates:
     def test_an_update_of_a_deleted_resource_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance()))
         loop.run(store.delete(REF))
+        update = ResourceUpdate(status=READY, annotations={"a": "1"}, events=[event_about(seen)])
 
         with pytest.raises(WriteConflict, match="SQLInstance default/db is gone"):
-            loop.run(store.update(seen, status=READY, annotations={"a": "1"}, events=[event_about(seen)]))
+            loop.run(store.update(seen, update))
 
         assert loop.run(store.events()) == ()
 
@@ -127,9 +123,10 @@ class RefusedUpdates:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), FINALIZER))
         marked = loop.run(store.delete(REF))
         assert marked is not None
+        update = ResourceUpdate(status=READY, finalizers=("x.dev/g",), events=[event_about(marked)])
 
         with pytest.raises(StoreError, match="finalizers can be taken off, not added"):
-            loop.run(store.update(marked, status=READY, finalizers=("x.dev/g",), events=[event_about(marked)]))
+            loop.run(store.update(marked, update))
 
         assert loop.run(store.get(REF)) == marked
         assert loop.run(store.events()) == ()
@@ -139,7 +136,7 @@ class RefusedUpdates:
 
         async def scenario() -> list[Resource | BaseException | None]:
             updates = (
-                store.update(seen, status={"number": number}, annotations={"number": str(number)})
+                store.update(seen, ResourceUpdate(status={"number": number}, annotations={"number": str(number)}))
                 for number in range(8)
             )
             return await asyncio.gather(*updates, return_exceptions=True)

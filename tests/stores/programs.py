@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import ChildWrite, EventRecord, Lease, ResourceChange, ResourceQuery, Store
+from setpoint.engine.ports import ChildWrite, EventRecord, Lease, ResourceChange, ResourceQuery, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
 from tests.engine.clock import FakeClock
@@ -43,7 +43,7 @@ class Update:
 
     ref: ResourceRef
     ago: int
-    parts: dict[str, Any]
+    update: ResourceUpdate
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,12 @@ _moments = st.sampled_from(("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"))
 _uids = st.sampled_from(("uid-1", "uid-2"))
 _notes = st.builds(EventRecord, _refs, _uids, st.just("Normal"), st.sampled_from("rstuv"), st.just("m"), _moments)
 _holders = st.sampled_from(("me", "you"))
-_parts = st.fixed_dictionaries(
-    {},
-    optional={
-        "status": _statuses,
-        "finalizers": _finalizers,
-        "annotations": _edits,
-        "events": st.lists(_notes, max_size=2),
-    },
+_updates = st.builds(
+    ResourceUpdate,
+    status=st.none() | _statuses,
+    finalizers=st.none() | _finalizers,
+    annotations=st.none() | _edits,
+    events=st.lists(_notes, max_size=2),
 )
 _children = st.lists(st.tuples(_documents, st.sampled_from((None, None, 0, 1))), max_size=3).map(tuple)
 
@@ -126,7 +124,7 @@ operations: st.SearchStrategy[Operation] = (
     | st.builds(Write, _refs, _ago, st.just("update_status"), _statuses)
     | st.builds(Write, _refs, _ago, st.just("set_finalizers"), _finalizers)
     | st.builds(Write, _refs, _ago, st.just("annotate"), _edits)
-    | st.builds(Update, _refs, _ago, _parts)
+    | st.builds(Update, _refs, _ago, _updates)
     | st.builds(Children, _children)
     | st.builds(Delete, _refs)
     | st.builds(RecordEvent, _notes)
@@ -183,9 +181,9 @@ class Run:
             case Write(ref, ago, verb, value):
                 known = self.seen.get(ref, [])
                 answer = await getattr(self.store, verb)(known[-1 - ago], value) if ago < len(known) else None
-            case Update(ref, ago, parts):
+            case Update(ref, ago, update):
                 known = self.seen.get(ref, [])
-                answer = await self.store.update(known[-1 - ago], **parts) if ago < len(known) else None
+                answer = await self.store.update(known[-1 - ago], update) if ago < len(known) else None
             case Delete(ref):
                 answer = await self.store.delete(ref)
         return answer

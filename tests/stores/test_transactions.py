@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.ports import ChildWrite, Store
+from setpoint.engine.ports import ChildWrite, ResourceUpdate, Store
+from setpoint.engine.resource import Resource
 from setpoint.errors import WriteConflict
 from setpoint.stores.sqlite.store import SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
@@ -16,11 +17,13 @@ from tests.stores.samples import FINALIZER, REF, brief, event_about, instance, t
 READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
+def every_part(of: Resource) -> ResourceUpdate:
+    return ResourceUpdate(status=READY, finalizers=FINALIZER, annotations={"a": "1"}, events=[event_about(of)])
+
+
 def test_an_update_of_every_part_is_one_change(store: Store, loop: asyncio.Runner) -> None:
     created = loop.run(store.apply(instance()))
-    after = loop.run(
-        store.update(created, status=READY, finalizers=FINALIZER, annotations={"a": "1"}, events=[event_about(created)])
-    )
+    after = loop.run(store.update(created, every_part(created)))
     last = loop.run(store.apply(instance("last")))
 
     first, second = loop.run(take(store.watch(created.revision), 2))
@@ -71,9 +74,7 @@ def committed(store: SqliteStore, loop: asyncio.Runner, name: str) -> list[str]:
     assert writing is not None
     statements: list[str] = []
     writing.connected.connection.set_trace_callback(statements.append)
-    loop.run(
-        store.update(created, status=READY, finalizers=FINALIZER, annotations={"a": "1"}, events=[event_about(created)])
-    )
+    loop.run(store.update(created, every_part(created)))
     writing.connected.connection.set_trace_callback(None)
     return [one for one in statements if one in ("BEGIN IMMEDIATE", "COMMIT")]
 

@@ -17,7 +17,7 @@ from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import Clock, EventRecord, StepMetrics, Store
+from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, StepMetrics, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
 from setpoint.errors import ManifestInvalid, SetpointError
@@ -216,9 +216,8 @@ class StepContext:
         is_same = same(status, self.resource.status) and self.finalizers is None and not annotations
         if is_same and not events:
             return self
-        after = await self.engine.store.update(
-            self.resource, status=status, finalizers=self.finalizers, annotations=annotations, events=events
-        )
+        update = ResourceUpdate(status=status, finalizers=self.finalizers, annotations=annotations, events=events)
+        after = await self.engine.store.update(self.resource, update)
         assert after is not None, "a finalizer is only added here"
         return replace(self, resource=after, finalizers=None)
 

@@ -95,6 +95,19 @@ class ChildWrite:
     seen: Resource | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceUpdate:
+    """The parts of a resource that the engine writes: those to change, and the events to record with them.
+
+    A part that is None stays as it is; an annotation that is None is removed.
+    """
+
+    status: JsonObject | None = None
+    finalizers: tuple[str, ...] | None = None
+    annotations: Mapping[str, str | None] | None = None
+    events: Sequence[EventRecord] = ()
+
+
 class Store(Protocol):
     """Where resources are kept. A write that was acknowledged survives kill -9.
 
@@ -168,25 +181,16 @@ class Store(Protocol):
         """
         ...
 
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
-        """The resource with these parts changed, and these events recorded; a part that is None stays as it is.
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
+        """The resource with the parts of `update` changed, and its events recorded.
 
         None when it was being deleted and its last finalizer is gone. Optimistic concurrency: WriteConflict when it
         has changed since `resource` was read. A part that says nothing new changes nothing, not even the revision.
         One commit and one revision where the store has transactions. Elsewhere metadata first, then the status, then
         the events: what was written before a failure stays.
 
-        An annotation that is None is removed. An annotation belongs to the writer that changed its value last: those
-        of the engine stay when an `apply` does not name them. StoreError for a new finalizer on a resource that is
-        being deleted.
+        An annotation belongs to the writer that changed its value last: those of the engine stay when an `apply` does
+        not name them. StoreError for a new finalizer on a resource that is being deleted.
         """
         ...
 
@@ -248,28 +252,20 @@ class DerivedStoreOperations(ABC):
         return tuple([await self.get(ref) for ref in refs])
 
     @abstractmethod
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
         """See Store."""
 
     async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
         """See Store."""
-        return _still_there(await self.update(resource, status=status))
+        return _still_there(await self.update(resource, ResourceUpdate(status=status)))
 
     async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
         """See Store."""
-        return await self.update(resource, finalizers=finalizers)
+        return await self.update(resource, ResourceUpdate(finalizers=finalizers))
 
     async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
         """See Store."""
-        return _still_there(await self.update(resource, annotations=annotations))
+        return _still_there(await self.update(resource, ResourceUpdate(annotations=annotations)))
 
 
 def _still_there(after: Resource | None) -> Resource:

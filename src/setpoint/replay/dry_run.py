@@ -11,7 +11,7 @@ from setpoint.engine.capabilities import SupportsWriteGuard
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import ChildWrite, EventRecord
+from setpoint.engine.ports import ChildWrite, EventRecord, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.preview import OverlayStore, PreviewFinding, PreviewResult, with_cookie
 from setpoint.engine.step.reconcile import step
@@ -31,25 +31,17 @@ class WriteCaptureStore(OverlayStore):
     resources: dict[ResourceRef, Resource]
     blocked_writes: BlockedWrites
 
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
         """Kept in memory; the events are dropped."""
         metadata = _metadata(resource.document)
-        if finalizers is not None:
-            metadata["finalizers"] = list(finalizers)
-        if annotations is not None:
-            edited = {**resource.annotations, **annotations}
+        if update.finalizers is not None:
+            metadata["finalizers"] = list(update.finalizers)
+        if update.annotations is not None:
+            edited = {**resource.annotations, **update.annotations}
             metadata["annotations"] = {name: text for name, text in edited.items() if text is not None}
         document = {**resource.document, "metadata": metadata}
-        after = self._store(document if status is None else {**document, "status": dict(status)})
-        is_gone = resource.is_deleting and finalizers is not None and not finalizers
+        after = self._store(document if update.status is None else {**document, "status": dict(update.status)})
+        is_gone = resource.is_deleting and update.finalizers is not None and not update.finalizers
         return None if is_gone else after
 
     async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:

@@ -17,6 +17,7 @@ from setpoint.engine.ports import (
     ResourceChange,
     ResourceList,
     ResourceQuery,
+    ResourceUpdate,
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -99,22 +100,14 @@ class StoreSnapshot(DerivedStoreOperations):
         targets = ", ".join(str(Resource(one.document).ref) for one in writes)
         self._block("write_children", targets, [dict(one.document) for one in writes])
 
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
         """Blocked."""
-        metadata: dict[str, Json] = {} if finalizers is None else {"finalizers": list(finalizers)}
-        if annotations is not None:
-            metadata["annotations"] = dict(annotations)
+        metadata: dict[str, Json] = {} if update.finalizers is None else {"finalizers": list(update.finalizers)}
+        if update.annotations is not None:
+            metadata["annotations"] = dict(update.annotations)
         body: dict[str, Json] = {"metadata": metadata} if metadata else {}
-        if status is not None:
-            body["status"] = dict(status)
+        if update.status is not None:
+            body["status"] = dict(update.status)
         self._block("update", str(resource.ref), body)
 
     async def delete(self, ref: ResourceRef) -> Resource | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord
+from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ChildRefused, SetpointError, StoreError, WriteConflict
@@ -83,17 +83,12 @@ def replaced(seen: Resource, authored: AuthoredManifest) -> Mutation:
     return mutation
 
 
-def updated(
-    seen: Resource,
-    *,
-    status: JsonObject | None = None,
-    finalizers: tuple[str, ...] | None = None,
-    annotations: Mapping[str, str | None] | None = None,
-) -> Mutation:
-    """These parts of the resource become this, if it has not changed since `seen`; a part that is None stays.
+def updated(seen: Resource, update: ResourceUpdate) -> Mutation:
+    """The parts of `update` are changed, if the resource has not changed since `seen`.
 
     A resource that is being deleted is removed with its last finalizer.
     """
+    status, finalizers, annotations = update.status, update.finalizers, update.annotations
     encoded = None if status is None else canonical(status) if status else b""
 
     def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
@@ -283,17 +278,8 @@ class RecordStore(DerivedStoreOperations):
         (child,) = await self._commit([self._child_change(write)])
         return _kept(child)
 
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
-        mutation = updated(resource, status=status, finalizers=finalizers, annotations=annotations)
-        (record,) = await self._commit([(resource.ref, mutation)], events)
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
+        (record,) = await self._commit([(resource.ref, updated(resource, update))], update.events)
         return None if record is None else to_resource(record)
 
     async def delete(self, ref: ResourceRef) -> Resource | None:

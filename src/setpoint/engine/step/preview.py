@@ -22,6 +22,7 @@ from setpoint.engine.ports import (
     ChildWrite,
     EventRecord,
     Lease,
+    ResourceUpdate,
     Store,
     StoreDecorator,
 )
@@ -59,15 +60,7 @@ class OverlayStore(StoreDecorator):
         """Refused."""
         _refuse("write_children")
 
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
         """Refused."""
         _refuse("update")
 

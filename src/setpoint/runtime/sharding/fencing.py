@@ -1,7 +1,7 @@
 """Fencing: steps run under the lease of their shard, and a store write without a valid lease is refused."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TypeAlias, TypeVar
@@ -13,6 +13,7 @@ from setpoint.engine.ports import (
     ChildWrite,
     EventRecord,
     Lease,
+    ResourceUpdate,
     Store,
     StoreDecorator,
 )
@@ -122,22 +123,9 @@ class FencedStore(StoreDecorator):
         attempt = FencedWrite("write_children", ", ".join(_named(one.document) for one in writes))
         return await _fenced(attempt, lambda: self.behind.write_children(writes))
 
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
         """See Store."""
-        return await _fenced(
-            FencedWrite("update", str(resource.ref)),
-            lambda: self.behind.update(
-                resource, status=status, finalizers=finalizers, annotations=annotations, events=events
-            ),
-        )
+        return await _fenced(FencedWrite("update", str(resource.ref)), lambda: self.behind.update(resource, update))
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
         """See Store."""

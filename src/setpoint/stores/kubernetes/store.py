@@ -27,6 +27,7 @@ from setpoint.engine.ports import (
     ResourceChangeType,
     ResourceList,
     ResourceQuery,
+    ResourceUpdate,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import KindNotServed, RemoteConflict, StoreError, WriteConflict
@@ -185,21 +186,13 @@ class KubernetesStore(DerivedStoreOperations):
                 written.append(await write)
         return tuple(written)
 
-    async def update(
-        self,
-        resource: Resource,
-        *,
-        status: JsonObject | None = None,
-        finalizers: tuple[str, ...] | None = None,
-        annotations: Mapping[str, str | None] | None = None,
-        events: Sequence[EventRecord] = (),
-    ) -> Resource | None:
+    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
         """See Store."""
         self._require_open()
-        after = await self._update_metadata(resource, metadata_changes(resource, finalizers, annotations))
-        if after is not None and status is not None and not same(status, after.status):
-            after = await self._patch(after, status_patch(after, status), PatchType.JSON, "status")
-        for event in events:
+        after = await self._update_metadata(resource, metadata_changes(resource, update))
+        if after is not None and update.status is not None and not same(update.status, after.status):
+            after = await self._patch(after, status_patch(after, update.status), PatchType.JSON, "status")
+        for event in update.events:
             await self.record_event(event)
         return after
 

@@ -10,6 +10,7 @@ from setpoint.core.unstructured import display_name
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
+from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, StoreError
 from setpoint.stores.manifests import (
@@ -162,22 +163,20 @@ def _with_secret_data(seen: Resource, body: dict[str, Any]) -> dict[str, Any]:
     return {**body, **({"data": data} if data else {})}
 
 
-def metadata_changes(
-    seen: Resource, finalizers: tuple[str, ...] | None, annotations: Mapping[str, str | None] | None
-) -> dict[str, Json]:
-    """The members of the metadata that an update changes.
+def metadata_changes(seen: Resource, update: ResourceUpdate) -> dict[str, Json]:
+    """The members of the metadata that `update` changes.
 
     StoreError for a new finalizer on a resource that is being deleted.
     """
     changes: dict[str, Json] = {}
-    if finalizers is not None:
-        wanted = list(dict.fromkeys(finalizers))
+    if update.finalizers is not None:
+        wanted = list(dict.fromkeys(update.finalizers))
         if seen.is_deleting and not set(wanted) <= set(seen.finalizers):
             raise StoreError(f"{seen.ref} is being deleted: finalizers can be taken off, not added")
         if tuple(wanted) != seen.finalizers:
             changes["finalizers"] = [*wanted] or None
-    if annotations is not None:
-        edits: dict[str, Json] = {k: text for k, text in annotations.items() if seen.annotations.get(k) != text}
+    if update.annotations is not None:
+        edits: dict[str, Json] = {k: text for k, text in update.annotations.items() if seen.annotations.get(k) != text}
         if edits:
             changes["annotations"] = edits
     return changes
