@@ -23,8 +23,8 @@ from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.core.decide import Decision
-from setpoint.engine.context import EngineContext, SystemClock
-from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceQuery
+from setpoint.engine.context import EngineContext
+from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceQuery, SystemClock
 from setpoint.engine.resource import Revision
 from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.runtime.manager import Manager

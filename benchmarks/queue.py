@@ -15,7 +15,7 @@ import click
 
 from benchmarks.measuring import QUICK, THOROUGH, Contest, Contestant, Figure, check_agreement, measure
 from benchmarks.opponents import NOBODY, Opponents
-from setpoint.engine.context import SystemClock
+from setpoint.engine.ports import SystemClock
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.workqueue.queue import ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority

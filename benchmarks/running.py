@@ -12,7 +12,7 @@ from prometheus_client.samples import Sample
 
 from benchmarks.settled import CLOCK, open_store, world_of
 from setpoint.clients.google.client import GoogleClient
-from setpoint.engine.context import SystemClock
+from setpoint.engine.ports import SystemClock
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, jittered_resync
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.runtime.controller import Controller

@@ -12,13 +12,13 @@ from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSetti
 from setpoint.clients.http import HttpClient, HttpInterceptor, intercepted_by
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.core.values.paths import nearest
-from setpoint.engine.context import CookieLocation, EngineContext, SystemClock
-from setpoint.engine.kind import AnyKind, ResourceType
+from setpoint.engine.context import CookieLocation, EngineContext
+from setpoint.engine.kind import AnyKind, ResourceType, find_kind
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import Clock, DryRunStore, Store
+from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.preview import OverlayStore
@@ -184,7 +184,7 @@ def _google(settings: AppSettings, wiring: ClientWiring) -> GoogleSettings:
     return settings_from(settings.environment)
 
 
-def definitions() -> Mapping[tuple[str, str], JsonObject]:
+def definitions() -> Mapping[GroupKind, JsonObject]:
     """The CustomResourceDefinition of each kind, in the order of their names."""
     # Imported here: only this command needs it.
     from setpoint.kinds.field_docs import field_docs
@@ -201,19 +201,9 @@ def owners() -> Sequence[Owner]:
     return tuple(_owners({}).values())
 
 
-def select_kinds(words: Sequence[str], known: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+def select_kinds(words: Sequence[str], known: Collection[GroupKind]) -> Collection[GroupKind]:
     """The kinds that `words` name, in any case, singular or plural; all of them for no words."""
-    by_name = {name.lower(): (group, name) for group, name in known}
-    found: list[tuple[str, str]] = []
-    for word in words:
-        key = by_name.get(word.lower()) or by_name.get(word.lower().removesuffix("s"))
-        if key is None:
-            names = sorted(name for _, name in known)
-            near = nearest(word, names)
-            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(names)}"
-            raise ManifestInvalid(f"--kinds: no kind {word!r} is known here; {hint}")
-        found.append(key)
-    return found or known
+    return [find_kind(word, known, "--kinds") for word in words] or known
 
 
 def is_shared_store(settings: AppSettings) -> bool:
@@ -295,7 +285,7 @@ def _cluster_client(
 def _open_cluster(
     settings: AppSettings,
     client: "KubernetesClient",
-    resource_types: Mapping[tuple[str, str], ResourceType],
+    resource_types: Mapping[GroupKind, ResourceType],
     access: StoreAccess,
 ) -> Store:
     from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes
@@ -318,7 +308,7 @@ def _path(url: str) -> Path | None:
     return Path(rest.removeprefix("/"))
 
 
-def _kinds(google: GoogleClient, clusters: Clusters, clock: Clock) -> Mapping[tuple[str, str], AnyKind]:
+def _kinds(google: GoogleClient, clusters: Clusters, clock: Clock) -> Mapping[GroupKind, AnyKind]:
     kinds: tuple[AnyKind, ...] = (
         StorageBucketKind(google),
         SqlInstanceKind(google),
@@ -329,6 +319,6 @@ def _kinds(google: GoogleClient, clusters: Clusters, clock: Clock) -> Mapping[tu
     return {(kind.group, kind.name): kind for kind in kinds}
 
 
-def _owners(environment: Mapping[str, str]) -> Mapping[tuple[str, str], Owner]:
+def _owners(environment: Mapping[str, str]) -> Mapping[GroupKind, Owner]:
     owners: tuple[Owner, ...] = (TrusteeConfigOwner(), KbsConfigOwner(environment))
     return {(owner.group, owner.name): owner for owner in owners}

@@ -54,11 +54,18 @@ def test_several_kinds_come_in_the_order_they_are_named_in() -> None:
 
 
 def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
-    refused = crds("Bucket")
+    refused = crds("Pod")
 
     assert refused.exit_code == 1
     known = "KbsConfig, KubernetesObject, SQLDatabase, SQLInstance, SQLUser, StorageBucket, TrusteeConfig"
-    assert f"no kind 'Bucket' is known here; there is {known}" in refused.output
+    assert f"no kind 'Pod' is known here; there is {known}" in refused.output
+
+
+def test_an_unknown_kind_is_refused_with_the_one_that_may_be_meant() -> None:
+    refused = crds("Bucket")
+
+    assert refused.exit_code == 1
+    assert "no kind 'Bucket' is known here; did you mean StorageBucket?" in refused.output
 
 
 def test_no_store_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:

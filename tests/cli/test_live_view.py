@@ -10,7 +10,7 @@ from setpoint.cli.views.live_screen import LogBuffer, draw_snapshot
 from setpoint.cli.views.process_snapshot import ProcessSnapshot, RunningStep, StepCounter, StoreSummary, UnreadyResource
 from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.clients.ratelimit.limiter import BudgetStats, LimiterSnapshot, LimiterStats, QuotaKey
-from setpoint.engine.context import NoMetrics
+from setpoint.engine.metrics import NoMetrics
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.workqueue.scheduling import Priority

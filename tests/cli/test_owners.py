@@ -164,7 +164,7 @@ def test_objects_that_owners_make_or_read_are_taken_and_no_others(workspace: Wor
 
     assert keeper.apply(POLICY, volume) == (0, [])
     code, (line,) = keeper.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
-    assert (code, line.partition(";")[0]) == (1, "error: manifest.yaml:1: Pod default/p: no kind Pod is known here")
+    assert (code, line.partition(";")[0]) == (1, "error: manifest.yaml:1: Pod default/p: no kind 'Pod' is known here")
 
 
 def test_a_running_process_takes_them_as_well(keeper: Keeper) -> None:

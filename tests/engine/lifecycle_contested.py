@@ -37,7 +37,7 @@ async def the_condition_names_the_field_how_often_since_when_and_the_other_value
 
     path, theirs = harness.fixture.field.path, canonical(harness.fixture.field.drifted).decode()
     assert told is not None
-    assert told.startswith(f"{path} was put back 3 times since 2026-01-01T00:00:0")
+    assert told.startswith(f"{path} was reverted 3 times since 2026-01-01T00:00:0")
     assert f"another writer sets it to {theirs} again and again" in told
     assert f"put {path} into the annotation cnrm.cloud.google.com/unmanaged" in told
 
@@ -53,7 +53,7 @@ async def others_that_set_other_values_count_together(harness: StepHarness) -> N
 
     newest, older = canonical(field.drifted).decode(), canonical(field.then).decode()
     assert told is not None
-    assert "was put back 3 times since 2026-01-01T00:00:0" in told
+    assert "was reverted 3 times since 2026-01-01T00:00:0" in told
     assert f"sets it to {newest} (before that: {older})" in told
 
 
@@ -67,7 +67,7 @@ async def the_beginning_is_noted_for_people_once(harness: StepHarness) -> None:
 
     notes = [note for note in await harness.store.events(harness.fixture.ref) if note.reason == "Contested"]
     assert [(note.severity, note.count) for note in notes] == [("Warning", 1)]
-    assert "was put back 3 times" in notes[0].message
+    assert "was reverted 3 times" in notes[0].message
 
 
 async def a_contest_survives_a_restart(harness: StepHarness) -> None:
@@ -178,7 +178,7 @@ async def a_contested_field_is_left_alone_for_a_while(harness: StepHarness) -> N
     assert outcome.requeue_after == 59
     status, reason, message = await ready_now(harness)
     assert (status, reason) == ("False", "Contested")
-    assert message.startswith(f"{field.path}: changed after each put-back, and not put back again before 2026-01-01T00")
+    assert message.startswith(f"{field.path}: changed after each revert, and not reverted again before 2026-01-01T00")
     assert harness.fixture.value == field.drifted
     assert updates(harness) == 3
 
@@ -219,7 +219,7 @@ async def it_is_put_back_when_its_time_has_come(harness: StepHarness) -> None:
     assert outcome.requeue_after is None
     assert harness.fixture.value == harness.fixture.field.first
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was put back 4 times" in (await contested(harness) or "")
+    assert "was reverted 4 times" in (await contested(harness) or "")
 
 
 async def the_next_wait_is_twice_as_long(harness: StepHarness) -> None:
@@ -277,7 +277,7 @@ async def a_plan_shows_what_is_left_alone(harness: StepHarness) -> None:
     assert [(str(change.path), change.before, change.after) for change in plan.withheld] == [
         (field.path, field.drifted, field.first)
     ]
-    assert "not put back again before" in plan.because
+    assert "not reverted again before" in plan.because
     assert await harness.resource() == before
 
 

@@ -44,7 +44,7 @@ async def a_writer_that_gives_in_is_not_reverted(harness: StepHarness) -> None:
     await harness.step()
 
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was put back 3 times" in (await contested(harness) or "")
+    assert "was reverted 3 times" in (await contested(harness) or "")
     assert updates(harness) == 3
 
 
@@ -88,7 +88,7 @@ async def a_request_has_it_reverted_at_once(harness: StepHarness) -> None:
 
     assert harness.fixture.value == harness.fixture.field.first
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was put back 4 times" in (await contested(harness) or "")
+    assert "was reverted 4 times" in (await contested(harness) or "")
 
 
 async def a_request_for_a_look_puts_it_back_at_once(harness: StepHarness) -> None:

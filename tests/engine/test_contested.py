@@ -80,7 +80,7 @@ def test_the_first_fields_are_named_and_the_rest_are_counted() -> None:
         await _meddle(harness, {"labels": dict.fromkeys(names, "theirs")}, times=4)
 
         told = await _contested(harness)
-        assert told.count("was put back 3 times") == 5
+        assert told.count("was reverted 3 times") == 5
         assert 'another writer sets it to "theirs" again and again; and 2 more. Find out who does' in told
         ready = (await harness.conditions())["Ready"]["message"]
         assert ready.startswith(

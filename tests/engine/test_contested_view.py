@@ -47,8 +47,8 @@ def _seen() -> dict[str, str]:
 def test_every_view_says_that_the_field_is_contested() -> None:
     seen = _seen()
 
-    told = "spec.size was put back 3 times since 2026-01-01T00:00:02Z, and another writer sets it to 9 again and again"
-    waits = "spec.size: changed after each put-back, and not put back again before 2026-01-01T00:01:04Z"
+    told = "spec.size was reverted 3 times since 2026-01-01T00:00:02Z, and another writer sets it to 9 again and again"
+    waits = "spec.size: changed after each revert, and not reverted again before 2026-01-01T00:01:04Z"
     assert "Ready False (Contested)" in seen["describe"]
     assert f"Contested {told}" in seen["describe"]
     assert waits in seen["wide"]

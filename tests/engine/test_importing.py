@@ -278,7 +278,7 @@ def test_an_unknown_kind_is_refused_with_its_place() -> None:
         first, *rest = export.resources
         odd = replace(first, resource=Resource({**first.resource.document, "kind": "Widget"}))
 
-        with pytest.raises(ManifestInvalid, match=r"e.json:3: Widget default/a: no kind Widget is known here"):
+        with pytest.raises(ManifestInvalid, match=r"e.json:3: Widget default/a: no kind 'Widget' is known here"):
             await bring(new, replace(export, resources=(odd, *rest)))
 
     play(scenario)

@@ -4,7 +4,7 @@ import pytest
 
 from setpoint.core.plan import Action
 from setpoint.engine.context import Settled, Stopped
-from setpoint.errors import ImmutableFieldChanged, LocationChanged, OperationRunning
+from setpoint.errors import ImmutableFieldChanged, LocationChanged, OperationRunning, RemoteRefused
 from tests.engine.runner_harness import FOR_ADDRESS, RunnerHarness, play
 
 
@@ -56,6 +56,21 @@ def test_as_long_as_the_old_one_is_held_the_new_one_is_not_made() -> None:
         harness.service.let_go("old")
         assert isinstance((await harness.run("a"))["a"], Settled)
         assert list(harness.service.objects) == ["new"]
+
+    play(scenario)
+
+
+def test_the_old_one_is_deleted_even_if_the_service_refuses_the_new_one_beside_it() -> None:
+    async def scenario(harness: RunnerHarness) -> None:
+        await _moved(harness)
+        harness.service.exclusive = True
+        with pytest.raises(RemoteRefused, match="old uses the same address"):
+            await harness.plan("a")
+
+        outcomes = await harness.run("a")
+
+        assert isinstance(outcomes["a"], Settled)
+        assert harness.service.writes == [("create", "old"), ("delete", "old"), ("create", "new")]
 
     play(scenario)
 

@@ -136,7 +136,7 @@ def test_a_kind_that_means_something_else_looks_closely() -> None:
 
         (arrival,) = await bring(new, export)
 
-        told = "its labels, what it refers to, or its kind mean something else here: the next step looks closely"
+        told = "its labels, what it refers to, or its kind mean something else here: the next step compares every field"
         assert arrival.remarks == (told,)
         assert await decision_of(new, "a") == (Decision.INTENT_CHANGED, [])
 
@@ -160,7 +160,7 @@ def test_a_spec_that_reads_differently_there_is_looked_at_closely() -> None:
 
         (arrival,) = await bring(new, await export_of(old))
 
-        told = "its spec reads differently here: the next step looks closely"
+        told = "its spec reads differently here: the next step compares every field"
         assert arrival.remarks == (told, AGAIN)
         assert (await decision_of(new, "a"))[0] is Decision.INTENT_CHANGED
 
@@ -305,7 +305,7 @@ def test_a_deletion_goes_on() -> None:
         new, told = await told_of(old)
         await new.step("a")
 
-        assert told == {"a": ("its deletion goes on here",)}
+        assert told == {"a": ("its deletion continues here",)}
         assert new.service.objects == {}
         assert await new.store.get(gadget_ref("a")) is None
 

@@ -78,7 +78,7 @@ def test_a_value_comes_only_from_what_is_ready_for_its_newest_spec() -> None:
         await harness.apply("a", {"size": 2}, waitFor=FOR_ADDRESS)
         await harness.apply("b", {"host": value_of("a", ADDRESS)})
 
-        told = "waiting for status.address of Thing default/a: it has not been looked at since its spec changed"
+        told = "waiting for status.address of Thing default/a: it has not been reconciled since its spec changed"
         assert str(error_of(await harness.step("b"))) == told
 
         await harness.apply("a", {"zone": "another"}, waitFor=FOR_ADDRESS)

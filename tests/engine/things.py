@@ -37,7 +37,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import AlreadyExists, ImmutableFieldChanged, RemoteConflict, RemoteUnavailable
+from setpoint.errors import AlreadyExists, ImmutableFieldChanged, RemoteConflict, RemoteRefused, RemoteUnavailable
 
 GROUP, VERSION = "things.setpoint.dev", "v1"
 TOPIC: Final = WatchTopic("things")
@@ -98,6 +98,8 @@ class Service:
     # How long an answer takes, and how many were under way at once.
     latency: float = 0.0
     busiest: int = 0
+    # Whether an object is refused, even in a dry run, as long as another one exists.
+    exclusive: bool = False
     # Those whose deletion is held up.
     held: set[str] = field(default_factory=set)
     # The uids of those that are gone.
@@ -126,6 +128,12 @@ class Service:
             self._busy -= 1
         if self.down and verb in self.down_for:
             raise RemoteUnavailable(f"{verb} {name}: {self.down}")
+
+    def require_free(self, name: str) -> None:
+        """RemoteRefused if objects exclude each other, and another one exists."""
+        others = [one for one in self.objects if one != name]
+        if self.exclusive and others:
+            raise RemoteRefused(f"{name}: {others[0]} uses the same address")
 
     def put(self, name: str, spec: Mapping[str, Any]) -> None:
         """Makes the object, or gives it this spec."""
@@ -237,11 +245,12 @@ class ThingKind:
     def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
         return self.service.changes()
 
-    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         await self.service.ask("rehearse", intent.location)
-        wanted, live = _members(intent.declared.tree), {} if isinstance(look, Absent) else look.live.spec
+        self.service.require_free(intent.location)
+        wanted, live = _members(intent.declared.tree), {} if isinstance(observed, Absent) else observed.live.spec
         changes = tuple(_changes(live, wanted))
-        if isinstance(look, Absent):
+        if isinstance(observed, Absent):
             return (PlannedWrite(Action.CREATE, "create", changes),)
         if not changes:
             return ()
@@ -266,6 +275,7 @@ class ThingKind:
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         await self.service.ask("create", intent.location)
+        self.service.require_free(intent.location)
         if intent.location in self.service.objects:
             raise AlreadyExists(f"{intent.location} is there")
         self.service.put(intent.location, _members(wanted))

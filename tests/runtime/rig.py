@@ -9,6 +9,7 @@ from typing import Any
 
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Absent, Location, Present, Unchanged
+from setpoint.engine.metrics import StepCount
 from setpoint.engine.ports import Store
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource
@@ -46,6 +47,9 @@ class Tally:
     convergences: list[float] = field(default_factory=list)
     drifts: list[float] = field(default_factory=list)
     listings: list[tuple[str, int]] = field(default_factory=list)
+
+    def count(self, count: StepCount, kind: str) -> None:
+        """The counts are asserted on the metrics page."""
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         self.steps.append((outcome, decision))

@@ -16,9 +16,11 @@ from setpoint.clients.ratelimit.circuit_breaker import Throttled
 from setpoint.clients.ratelimit.fair_queue import Caller
 from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.metrics import BUGS, STEP_COUNTS, TERMINAL_ERRORS
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteUnavailable
@@ -26,7 +28,6 @@ from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.catalogue import CATALOGUE
-from setpoint.runtime.metrics.exposition import KindKey
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.scheduling import Priority
@@ -47,7 +48,7 @@ class Shown:
 
     engine: EngineContext
     index: ResourceIndex = field(default_factory=lambda: ResourceIndex({}))
-    controllers: Mapping[KindKey, Controller] = field(default_factory=dict)
+    controllers: Mapping[GroupKind, Controller] = field(default_factory=dict)
     replica: ControllerReplica | None = None
 
 
@@ -113,12 +114,23 @@ def test_failures_are_told_apart_by_who_can_mend_them() -> None:
     telemetry = Telemetry()
     for outcome in ("on_edit", "on_edit", "bug", "back_off", "on_change", "settled"):
         telemetry.step_finished("Gadget", outcome, "", 0.1)
+    for count in (TERMINAL_ERRORS, TERMINAL_ERRORS, BUGS):
+        telemetry.count(count, "Gadget")
 
     page = _page(telemetry)
 
     assert _samples(page, "controller_runtime_reconcile_errors_total") == {("Gadget",): 4.0}
     assert _samples(page, "controller_runtime_terminal_reconcile_errors_total") == {("Gadget",): 2.0}
     assert _samples(page, "controller_runtime_reconcile_panics_total") == {("Gadget",): 1.0}
+
+
+def test_every_count_of_steps_is_on_the_page_from_the_first_step_of_a_kind() -> None:
+    telemetry = Telemetry()
+    telemetry.step_finished("Gadget", "settled", "", 0.1)
+
+    page = _page(telemetry)
+
+    assert [_samples(page, count.name) for count in STEP_COUNTS] == [{("Gadget",): 0.0}] * len(STEP_COUNTS)
 
 
 def test_a_look_is_a_hit_when_both_digests_matched_and_a_miss_otherwise() -> None:

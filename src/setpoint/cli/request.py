@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,12 @@ from rich.text import Text
 from setpoint.app import DEFAULT_STORE, AppSettings
 from setpoint.cli.manifests import load_manifests
 from setpoint.cli.views.outcome import ExitCode
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import CookieLocation, EngineContext
+from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import unreconciled_kinds
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
@@ -151,34 +153,24 @@ def ref_of_target(target: str, namespace: str | None, engine: EngineContext) -> 
     return ResourceRef(group, exact, namespace or "default", name)
 
 
-def kind_of_word(word: str, engine: EngineContext) -> tuple[str, str]:
+def kind_of_word(word: str, engine: EngineContext) -> GroupKind:
     """The group and name of the kind that `word` names."""
     return find_kind(word, [*engine.resource_types, *unreconciled_kinds(engine)])
 
 
-def find_kind(word: str, kinds: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """The one of these kinds that `word` names, in upper or lower case, singular or plural."""
-    known = {name.lower(): (group, name) for group, name in kinds}
-    found = known.get(word.lower()) or known.get(word.lower().removesuffix("s"))
-    if found is None:
-        names = ", ".join(sorted(name for _, name in known.values()))
-        raise ManifestInvalid(f"no kind {word!r} is known here; there is {names}")
-    return found
-
-
-def parse_target(target: str, engine: EngineContext) -> tuple[tuple[str, str], str]:
+def parse_target(target: str, engine: EngineContext) -> tuple[GroupKind, str]:
     """The kind and the name of a target, KIND or KIND/NAME; an empty name means all resources of the kind."""
     kind, _, name = target.partition("/")
     return kind_of_word(kind, engine), name
 
 
-def matches_targets(resource: Resource, wanted: Sequence[tuple[tuple[str, str], str]]) -> bool:
+def matches_targets(resource: Resource, wanted: Sequence[tuple[GroupKind, str]]) -> bool:
     """Whether the resource is one of the wanted targets; without any target, every resource is."""
     kind = (resource.ref.group, resource.ref.kind)
     return not wanted or any(kind == one and name in ("", resource.ref.name) for one, name in wanted)
 
 
-def require_targets_found(wanted: Sequence[tuple[tuple[str, str], str]], found: Sequence[Resource]) -> None:
+def require_targets_found(wanted: Sequence[tuple[GroupKind, str]], found: Sequence[Resource]) -> None:
     """ManifestInvalid for the first target with a name that was not found."""
     there = {((one.ref.group, one.ref.kind), one.ref.name) for one in found}
     for kind, name in wanted:

@@ -30,7 +30,7 @@ class Hold(StrEnum):
     PAUSED = "paused"
     OBSERVED = "observed"
     # Another writer keeps changing a field back: the write waits for its backoff.
-    CONTESTED = "contested"
+    OSCILLATING = "oscillating"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class PlannedWrite:
 class Plan:
     """The writes in their order, and `kept`: fields that keep their live value under a rule instead of being pruned.
 
-    `withheld` are changes that are not written; `held` is the reason, and `because` its text for the operator.
+    `withheld` are changes that are not written; `held` is the reason, `because` its text for the operator, and
+    `retry_at` the time (RFC 3339) from which the first of them may be written, if that is known.
     """
 
     decision: Decision
@@ -55,6 +56,7 @@ class Plan:
     withheld: tuple[FieldChange, ...] = ()
     because: str = ""
     held: Hold | None = None
+    retry_at: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -78,8 +80,9 @@ class Plan:
         return data
 
     def hold(self, held: Hold, because: str) -> "Plan":
-        """The plan without its writes: their changes are withheld."""
-        return replace(self, writes=(), withheld=self.changes, because=because, held=held)
+        """The plan without its writes: their changes are withheld, without a time."""
+        changes = (*self.changes, *self.withheld)
+        return replace(self, writes=(), withheld=changes, because=because, held=held, retry_at="")
 
 
 @dataclass(frozen=True, slots=True)

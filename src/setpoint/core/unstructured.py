@@ -5,12 +5,14 @@ it would differ at every observation.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from setpoint.core.conditions import Condition, Conditions, conditions_from_data
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, get_at
 
+# A kind of objects: its API group and its name.
+GroupKind: TypeAlias = tuple[str, str]
 _CONDITIONS: Final = Path(("status", "conditions"))
 
 
@@ -32,7 +34,7 @@ def count_at(live: Json, *names: str, absent: int = 0) -> int:
     return absent if value is MISSING else value
 
 
-def group_kind(live: Json) -> tuple[str, str]:
+def group_kind(live: Json) -> GroupKind:
     """("apps", "Deployment"), or ("", "Pod") for the core group."""
     group, slash, _ = text_at(live, "apiVersion").partition("/")
     return group if slash else "", text_at(live, "kind")

@@ -17,7 +17,7 @@ WatchTopic = NewType("WatchTopic", str)
 class SupportsDryRun(Protocol):
     """A kind whose service can dry-run a write. Then its answer is the diff, and the engine compares nothing itself."""
 
-    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """The writes that are left to send, each with the fields that it would change; none when nothing would change.
 
         An error that the service would refuse them with is raised. A field at or below an `unmanaged` path of the

@@ -49,7 +49,7 @@ REASONS: Final[Mapping[type[SetpointError], ConditionReason]] = {
     WaitTimedOut: ConditionReason.WAIT_TIMED_OUT,
     WaitFailed: ConditionReason.WAIT_FAILED,
 }
-# A person has to look at it.
+# The operator has to act.
 FAILURE_REASONS: Final = frozenset(
     {
         ConditionReason.UPDATE_FAILED,
@@ -63,7 +63,7 @@ FAILURE_REASONS: Final = frozenset(
         ConditionReason.WAIT_FAILED,
     }
 )
-# It goes on by itself once a dependency is there and ready.
+# The next steps continue once a dependency exists and is ready.
 BLOCKED_REASONS: Final = frozenset(
     {ConditionReason.BLOCKED, ConditionReason.DEPENDENCY_NOT_READY, ConditionReason.DEPENDENCY_NOT_FOUND}
 )
@@ -144,7 +144,7 @@ class ReadyCondition:
 
     @property
     def is_failure(self) -> bool:
-        """Whether a person has to look at it."""
+        """Whether the operator has to act."""
         return self.reason in FAILURE_REASONS
 
 
@@ -165,7 +165,7 @@ def updating(error: str) -> ReadyCondition:
 
 
 def failure(error: SetpointError, *, deleting: bool) -> ReadyCondition:
-    """The condition after a step that stopped with `error`."""
+    """The Ready condition after a step that stopped with `error`."""
     text = str(error)
     if deleting and isinstance(error, WaitTimedOut):
         return ReadyCondition("False", ConditionReason.DELETION_TIMED_OUT, text)
@@ -203,16 +203,16 @@ def observed(paths: tuple[str, ...], *, is_there: bool) -> ReadyCondition:
     return ReadyCondition("False", reason, f"The live object differs in {', '.join(paths)}; nothing is written")
 
 
-def contested(because: str) -> ReadyCondition:
+def oscillating(because: str) -> ReadyCondition:
     """Oscillating fields differ, and are not reverted before their backoff is over."""
     return ReadyCondition("False", ConditionReason.CONTESTED, because)
 
 
-def withheld_message(paths: Sequence[str], until: str) -> str:
-    """Why these fields are not reverted now."""
+def oscillating_message(paths: Sequence[str], until: str) -> str:
+    """Why these oscillating fields are not reverted now."""
     return (
-        f"{join_names(paths)}: changed after each put-back, and not put back again before {until}. The condition "
-        "Contested says how often and to what. `setpoint reconcile` puts it back now"
+        f"{join_names(paths)}: changed after each revert, and not reverted again before {until}. The condition "
+        "Contested says how often and to what. `setpoint reconcile` reverts it now"
     )
 
 
@@ -222,10 +222,9 @@ def with_conditions(
     """`status` with Ready, its details, the generation that was observed, and Contested if any field oscillates."""
     conditions = set_condition(conditions_from_data(status.get("conditions")), ready.condition, now)
     if oscillations:
-        contested = Condition(
-            ConditionType.CONTESTED, "True", ConditionReason.OSCILLATION, _oscillation_message(oscillations)
-        )
-        conditions = set_condition(conditions, contested, now)
+        message = _oscillation_message(oscillations)
+        reported = Condition(ConditionType.CONTESTED, "True", ConditionReason.OSCILLATION, message)
+        conditions = set_condition(conditions, reported, now)
     else:
         conditions = remove_condition(conditions, ConditionType.CONTESTED)
     detailed = _with_details(status, ready.details)
@@ -275,7 +274,7 @@ def _oscillation_message(reported: Sequence[Oscillation]) -> str:
     advice = "" if any(_CHILD_PATH.match(oscillation.path) for oscillation in reported) else leave
     return (
         f"{shown}{more}. Find out who does; or change the spec{advice}. "
-        "It is put back less and less often now, once an hour in the end"
+        "It is reverted less and less often now, once an hour in the end"
     )
 
 
@@ -284,6 +283,6 @@ def _one_oscillation(oscillation: Oscillation) -> str:
     again = "unsets it" if newest == UNSET else f"sets it to {newest}"
     before = f" (before that: {', '.join(older)})" if older else ""
     return (
-        f"{oscillation.path} was put back {oscillation.count} times since {oscillation.since}, "
+        f"{oscillation.path} was reverted {oscillation.count} times since {oscillation.since}, "
         f"and another writer {again}{before} again and again"
     )

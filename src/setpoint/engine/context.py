@@ -1,8 +1,5 @@
 """What a step works with, and what it may end in: the engine's dependencies, the step context, the outcome."""
 
-import asyncio
-import datetime
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -10,14 +7,16 @@ from typing import Final, Self, TypeAlias
 
 from setpoint.core.conditions import ConditionType
 from setpoint.core.plan import Plan, PlannedWrite
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, ResourceType
+from setpoint.engine.kind import AnyKind, ResourceType, unknown_kind
+from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, StepMetrics, Store
+from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
 from setpoint.errors import ManifestInvalid, SetpointError
@@ -27,6 +26,8 @@ FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
 DELETION_DEFENDER: Final = "cnrm.cloud.google.com/deletion-defender"
 DELETION_POLICY: Final = "cnrm.cloud.google.com/deletion-policy"
 MANAGEMENT: Final = "setpoint.dev/management"
+# In the record of a step: no caller said what caused it.
+UNSPECIFIED_TRIGGER: Final = "unspecified"
 
 
 class CookieLocation(StrEnum):
@@ -54,45 +55,37 @@ def management_of(annotations: Mapping[str, str]) -> Management:
         raise ManifestInvalid(f"{MANAGEMENT} is {word!r}: write one of {allowed}") from None
 
 
-class NoMetrics:
-    """Metrics that are not collected."""
-
-    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """See StepMetrics."""
-
-
 @dataclass(frozen=True, slots=True)
 class EngineContext:
     """The dependencies of the engine: store, clock, metrics, and every kind and owner by API group and name."""
 
     store: Store
     clock: Clock
-    kinds: Mapping[tuple[str, str], AnyKind]
+    kinds: Mapping[GroupKind, AnyKind]
     cookies: CookieLocation = CookieLocation.STATUS
     metrics: StepMetrics = field(default_factory=NoMetrics)
     # Idle resources of a long-running process; None in a single command.
     idle_cache: IdleCache | None = None
     # What lists showed of live objects; None in a single command.
     listed_objects: ListedObjects | None = None
-    owners: Mapping[tuple[str, str], Owner] = field(default_factory=dict)
+    owners: Mapping[GroupKind, Owner] = field(default_factory=dict)
 
     @property
-    def resource_types(self) -> Mapping[tuple[str, str], ResourceType]:
+    def resource_types(self) -> Mapping[GroupKind, ResourceType]:
         """Every kind and owner."""
         return {**self.kinds, **self.owners}
 
     def resource_type_of(self, resource: Resource) -> ResourceType:
         """The kind or owner of `resource`; ManifestInvalid when there is none."""
-        found = self.resource_types.get((resource.ref.group, resource.ref.kind))
+        found = self.resource_types.get(resource.ref.group_kind)
         if found is None:
-            known = ", ".join(sorted(name for _, name in self.resource_types))
-            raise ManifestInvalid(f"{resource.ref}: no kind {resource.ref.kind} is known here; there is {known}")
+            raise unknown_kind(resource.ref.kind, self.resource_types, str(resource.ref))
         return found
 
     def kind_of(self, resource: Resource) -> AnyKind:
         """The kind of `resource`; ManifestInvalid when there is none."""
         self.resource_type_of(resource)
-        return self.kinds[resource.ref.group, resource.ref.kind]
+        return self.kinds[resource.ref.group_kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +123,7 @@ StepOutcome: TypeAlias = Settled | Stopped | Gone
 class PlannedStep:
     """A step stopped before its first write: its plan, and the function that executes it.
 
-    A preview reads `plan`; a step goes on with `execute`. Nothing was written to make one.
+    A preview reads `plan`; a step continues with `execute`. Nothing was written to make one.
     """
 
     plan: Plan
@@ -139,7 +132,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """A step that ends with `error` before it writes to the service; `execute` puts that on record, and raises it."""
+    """A step that cannot be planned because of `error`. `execute` puts that on record and raises it, as a rule."""
 
     error: SetpointError
     execute: Callable[[], Awaitable[StepOutcome]]
@@ -155,7 +148,7 @@ class StepContext:
     engine: EngineContext
     resource: Resource
     state: StoredState
-    trigger: str = "a look"
+    trigger: str = UNSPECIFIED_TRIGGER
     # Whether a reconcile was requested: backoff and earlier attempts do not count.
     requested: bool = False
     # Whether a wait that timed out has all of its timeout again.
@@ -171,7 +164,7 @@ class StepContext:
         return management_of(self.resource.annotations)
 
     def with_current_oscillations(self, intent: str, mark: str) -> Self:
-        """The context with the oscillations that go on, now that `mark` was observed; none if nothing is written."""
+        """The context with the oscillations that are still active, now that `mark` was observed; none in observe mode."""
         oscillations = self.state.oscillations
         if not oscillations.fields:
             return self
@@ -189,8 +182,8 @@ class StepContext:
         base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
         now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
         status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
-        news = self._condition_events(Resource({**self.resource.document, "status": status}), ready)
-        return await self._commit(status, (*news, *events), self._cookie_annotation())
+        changed = self._condition_events(Resource({**self.resource.document, "status": status}), ready)
+        return await self._commit(status, (*changed, *events), self._cookie_annotation())
 
     async def save_state(self, outputs: JsonObject | None = None) -> Self:
         """The context once its state is on record; the conditions stay, and a reconcile request is still open."""
@@ -226,9 +219,9 @@ class StepContext:
         before = self.resource
         if condition_of(before, ConditionType.READY) != condition_of(after, ConditionType.READY):
             yield self.event(ready.reason, ready.message, is_warning=ready.is_failure)
-        contested = condition_of(after, ConditionType.CONTESTED)
-        if contested is not None and condition_of(before, ConditionType.CONTESTED) is None:
-            yield self.event(ConditionType.CONTESTED, contested.message, is_warning=True)
+        oscillation = condition_of(after, ConditionType.CONTESTED)
+        if oscillation is not None and condition_of(before, ConditionType.CONTESTED) is None:
+            yield self.event(ConditionType.CONTESTED, oscillation.message, is_warning=True)
 
     def _cookie_annotation(self) -> Mapping[str, str | None]:
         """The annotation to write where cookies are kept there; none when it is the same already."""
@@ -253,13 +246,13 @@ def step_context(
     engine: EngineContext,
     state: StoredState,
     *,
-    trigger: str = "a look",
+    trigger: str = UNSPECIFIED_TRIGGER,
     requested: bool = False,
     restart_wait: bool = False,
 ) -> StepContext:
     """The context of a step as it begins: a KindStepContext for a kind. ManifestInvalid for an unknown kind."""
     engine.resource_type_of(resource)
-    key = (resource.ref.group, resource.ref.kind)
+    key = resource.ref.group_kind
     owner = engine.owners.get(key)
     if owner is not None:
         return StepContext(engine, resource, state, trigger, requested, restart_wait, owner.minimum_outputs)
@@ -269,23 +262,3 @@ def step_context(
 def _own_members(status: JsonObject) -> JsonObject:
     """The members of a status that new outputs do not replace."""
     return {name: status[name] for name in ("conditions",) if name in status}
-
-
-# A clock that goes on while the machine sleeps, as leases do. Not every system has one.
-_SINCE_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-
-
-class SystemClock:
-    """The time of this machine."""
-
-    def now(self) -> str:
-        """See Clock."""
-        return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def monotonic(self) -> float:
-        """See Clock."""
-        return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
-
-    async def sleep(self, seconds: float) -> None:
-        """See Clock."""
-        await asyncio.sleep(seconds)

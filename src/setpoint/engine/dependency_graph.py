@@ -123,7 +123,7 @@ class DependencyGraph:
 
 async def dependency_graph(resources: Iterable[Resource], engine: EngineContext) -> DependencyGraph:
     """The graph of these resources, their dependencies, and their owners."""
-    known = {one.ref: one for one in resources if (one.ref.group, one.ref.kind) in engine.resource_types}
+    known = {one.ref: one for one in resources if one.ref.group_kind in engine.resource_types}
     dependencies = {ref: (*_dependencies(one, engine), *owner_dependency(one, known)) for ref, one in known.items()}
     edges = tuple(
         dict.fromkeys(_edge(ref, dependency) for ref in sorted(dependencies) for dependency in dependencies[ref])

@@ -4,7 +4,7 @@ An author writes the type of the spec, the type of the live object, its location
 spec's terms, and four verbs. Cookies, field policies, plans, conditions, retries and deletion come with the engine.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -14,9 +14,11 @@ import msgspec
 
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import PlannedWrite, PlanOptions
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.core.values.paths import Path
+from setpoint.core.values.paths import Path, nearest
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.errors import ManifestInvalid
 
 L = TypeVar("L", bound=msgspec.Struct)
 # The object's name in its service: stored before it is created, and all that deletion needs.
@@ -51,7 +53,7 @@ class Present(Generic[L]):
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The service answered with exactly the bytes whose digest the caller knows."""
+    """The service answered with exactly the bytes that the caller knows the digest of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +151,31 @@ class CrdDetails:
     outputs: type[msgspec.Struct] | None = None
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
-    # For names whose plural is not the name and an s.
+    # For names with a plural that is not the name and an s.
     plural: str = ""
     # The members of the status that are always written, even before there is a value.
     required: Sequence[str] = ()
+
+
+def find_kind(word: str, known: Iterable[GroupKind], where: str = "") -> GroupKind:
+    """The one of `known` that `word` names, in upper or lower case, singular or plural; ManifestInvalid for none."""
+    by_name = {name.lower(): (group, name) for group, name in known}
+    found = by_name.get(word.lower()) or by_name.get(word.lower().removesuffix("s"))
+    if found is None:
+        raise unknown_kind(word, by_name.values(), where)
+    return found
+
+
+def unknown_kind(word: str, known: Iterable[GroupKind], where: str = "", *, advice: str = "") -> ManifestInvalid:
+    """The error for a kind that is none of `known`: without `advice`, with the name that may be meant, or all names.
+
+    `where` is the field, option or resource that names the kind.
+    """
+    names = sorted(name for _, name in known)
+    near = nearest(word, names)
+    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(names)}"
+    prefix = f"{where}: " if where else ""
+    return ManifestInvalid(f"{prefix}no kind {word!r} is known here; {advice or hint}")
 
 
 class ResourceType(Protocol):

@@ -57,7 +57,7 @@ class Oscillation:
         return max(0.0, _seconds(now, self.not_before))
 
     def expires_in(self, now: str) -> float:
-        """The seconds until this is forgotten."""
+        """The seconds until this is dropped."""
         since = _seconds(self.last, now)
         # A time that far ahead was written by a clock that was wrong.
         return 0.0 if since < -LONGEST_BACKOFF else max(0.0, EXPIRES_AFTER - since)
@@ -91,19 +91,15 @@ class Oscillations:
         return tuple(oscillation for oscillation in self.fields if oscillation.is_reported)
 
     def still_active(self, intent: str, mark: str, now: str) -> "Oscillations":
-        """Those that still go on under this intent, now that the live object was observed."""
+        """Those that are still active under this intent, now that the live object was observed."""
         if not self.fields or self.intent != intent:
             return NO_OSCILLATIONS
         return self._each(lambda one: one.seen(mark, now) if one.expires_in(now) else None)
 
     def waiting(self, changes: Iterable[FieldChange], now: str) -> tuple[Oscillation, ...]:
-        """The oscillations whose field is among `changes` and may not be reverted yet."""
+        """The oscillations of fields that are among `changes` and may not be reverted yet."""
         paths = {str(change.path) for change in changes} if self.fields else set()
         return tuple(oscillation for oscillation in self.fields if oscillation.path in paths and oscillation.wait(now))
-
-    def next_in(self, changes: Iterable[FieldChange], now: str) -> float | None:
-        """The seconds until the first of these may be reverted; None when none of them waits."""
-        return min((oscillation.wait(now) for oscillation in self.waiting(changes, now)), default=None)
 
     def begin(self, intent: str, changes: Iterable[FieldChange], mark: str, now: str) -> "Oscillations":
         """With the revert of these changes under way; where one is already, nothing changes."""

@@ -41,7 +41,7 @@ class GeneratedChildren:
 
 @dataclass(frozen=True, slots=True)
 class OwnerStatus:
-    """The readiness of an owner whose children are as desired, and the outputs of its status.
+    """The readiness of an owner with all children as desired, and the outputs of its status.
 
     `lost` is the message of the warning event when the owner was ready before and is not any more.
     """

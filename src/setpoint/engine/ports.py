@@ -1,14 +1,16 @@
-"""What the engine needs from outside, as protocols: store, clock, metrics.
+"""What the engine needs from outside, as protocols: store and clock; and the clock of this machine.
 
 One contract suite per protocol runs on every implementation.
 """
 
+import asyncio
+import datetime
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -71,7 +73,7 @@ class Lease:
 
     def is_held(self, now: str) -> bool:
         """Whether no other holder can acquire it at the time `now`."""
-        return bool(self.holder) and datetime.fromisoformat(now).timestamp() < self.expires
+        return bool(self.holder) and datetime.datetime.fromisoformat(now).timestamp() < self.expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,7 @@ class Store(Protocol):
 
 
 class DerivedStoreOperations(ABC):
-    """The operations of a Store that follow from its others: the same for every store that has `get` and `update`."""
+    """The operations of a Store that follow from `get` and `update`: the same for every store."""
 
     __slots__ = ()
 
@@ -335,12 +337,21 @@ class Clock(Protocol):
         ...
 
 
-class StepMetrics(Protocol):
-    """The metrics of steps."""
+# A clock that continues while the machine sleeps, as leases do. Not every system has one.
+_SINCE_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
-    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """A step of this kind ended in that time with `outcome`: settled, gone, or the retry of its error.
 
-        `decision` is empty when it did not get that far.
-        """
-        ...
+class SystemClock:
+    """The time of this machine."""
+
+    def now(self) -> str:
+        """See Clock."""
+        return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def monotonic(self) -> float:
+        """See Clock."""
+        return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
+
+    async def sleep(self, seconds: float) -> None:
+        """See Clock."""
+        await asyncio.sleep(seconds)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from setpoint.core.conditions import ConditionType
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import get_at
 from setpoint.core.wait import outputs
@@ -21,6 +22,7 @@ from setpoint.engine.kind import (
     ResourceType,
     SecretKeyReference,
     ValueReference,
+    unknown_kind,
 )
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -33,7 +35,7 @@ from setpoint.errors import (
     ManifestInvalid,
 )
 
-ResourceTypes: TypeAlias = Mapping[tuple[str, str], ResourceType]
+ResourceTypes: TypeAlias = Mapping[GroupKind, ResourceType]
 
 # Resources that have to be ready first, though no value of them is used: `KIND/NAME` or `KIND/NAMESPACE/NAME` each.
 DEPENDS_ON: Final = "setpoint.dev/depends-on"
@@ -53,7 +55,7 @@ _ELLIPSIS: Final = BlockingLink(None, "…")
 
 def dependencies_of(resource: Resource, kinds: ResourceTypes) -> tuple[Dependency, ...]:
     """Every dependency of a resource that one of `kinds` handles; ManifestInvalid for one that names no resource."""
-    kind = kinds[resource.ref.group, resource.ref.kind]
+    kind = kinds[resource.ref.group_kind]
     own = (
         _completed(dependency, kinds) if isinstance(dependency, ValueReference) else dependency
         for dependency in kind.dependencies(resource)
@@ -76,7 +78,7 @@ def _completed(dependency: ValueReference, kinds: ResourceTypes) -> ValueReferen
     target = dependency.target
     if target.group == ANY_GROUP:
         target = target._replace(group=_group(target.kind, kinds, dependency.field))
-    is_awaited = isinstance(kinds.get((target.group, target.kind)), SupportsWait)
+    is_awaited = isinstance(kinds.get(target.group_kind), SupportsWait)
     return replace(dependency, target=target, is_awaited=is_awaited)
 
 
@@ -104,8 +106,7 @@ def _group(kind: str, kinds: ResourceTypes, where: str) -> str:
         return groups[0]
     if groups:
         raise ManifestInvalid(f"{where}: there is more than one {kind}: say which, as {kind}.{groups[0]}")
-    known = ", ".join(sorted(name for _, name in kinds))
-    raise ManifestInvalid(f"{where}: no kind {kind!r} is known here; there is {known}")
+    raise unknown_kind(kind, kinds, where)
 
 
 # --- What the dependencies resolve to ---------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ def output_value(dependency: ValueReference, source: Resource, dependant: Resour
     if source.is_deleting:
         raise _blocked(source, f"{waiting}: it is being deleted")
     if not _is_current(source):
-        raise _blocked(source, f"{waiting}: it has not been looked at since its spec changed")
+        raise _blocked(source, f"{waiting}: it has not been reconciled since its spec changed")
     output = outputs.from_data(source.status.get(OUTPUT)) if dependency.is_awaited else None
     # The reason of an output is of before the source was blocked: then the block is why there is no value now.
     says_why = isinstance(output, outputs.Unknown) and not _is_blocked(source)

@@ -46,7 +46,7 @@ def error_backoff(jitter: Callable[[], float] = random.random, *, longest: float
 
 
 def poll_backoff(jitter: Callable[[], float] = random.random) -> Backoff:
-    """The delays between two looks at an operation that is running."""
+    """The delays between two polls of an operation that is running."""
     return Backoff(FIRST_POLL, LONGEST_POLL, jitter)
 
 

@@ -6,12 +6,13 @@ from functools import cached_property
 from typing import Final, NamedTuple, NewType
 
 from setpoint.core.owner_references import controller_of
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.canonical import sha256_hex as sha256_of
 from setpoint.core.values.json_types import Json, JsonObject
 
-# Group and kind of objects whose values are secret.
-SECRET: Final = ("", "Secret")
+# The kind of objects with secret values.
+SECRET: Final[GroupKind] = ("", "Secret")
 Revision = NewType("Revision", str)
 
 
@@ -22,6 +23,11 @@ class ResourceRef(NamedTuple):
     kind: str
     namespace: str
     name: str
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """Its kind."""
+        return self.group, self.kind
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"

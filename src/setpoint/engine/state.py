@@ -38,9 +38,9 @@ class WriteAttempt:
 
 @dataclass(frozen=True, slots=True)
 class WaitState:
-    """A wait: the key for which it is satisfied, the object, the intent; since when it goes on, or when it was done.
+    """A wait: the key for which it is satisfied, the object, the intent; since when it is under way, or when it ended.
 
-    Of one that goes on: the reason and text that the Ready condition has, and when that text was set.
+    Of one that is under way: the reason and text that the Ready condition has, and when that text was set.
     """
 
     key: str

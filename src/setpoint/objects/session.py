@@ -16,11 +16,11 @@ from setpoint.core.redaction import is_secret, is_secret_path
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, scalar_text, value_below
-from setpoint.engine.context import FINALIZER, EngineContext, Stopped, SystemClock
+from setpoint.engine.context import FINALIZER, EngineContext, Stopped
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.intent import check_manifest, resolve_intent
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, RemoteOperation, Unchanged
-from setpoint.engine.ports import Clock
+from setpoint.engine.ports import Clock, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.reconcile import preview
@@ -144,11 +144,11 @@ class _RecordingKind(KubernetesObjectKind):
     def _written(self, intent: Intent, after: Present[LiveObject]) -> None:
         self._fresh, self.live = (intent.location, after), after.whole
 
-    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """See SupportsDryRun."""
         # The dry run shows what becomes of every field. A field manager that only changed a field, and does not apply
         # it, is therefore no conflict, whether or not the manifest has changed as well.
-        self.foreseen = await self.remote.forecast(intent, look, Decision.DRIFTED)
+        self.foreseen = await self.remote.forecast(intent, observed, Decision.DRIFTED)
         return self.foreseen.writes
 
 

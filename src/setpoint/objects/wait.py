@@ -6,9 +6,9 @@ from typing import Final
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.wait.judge import (
+    JudgeResult,
     ObjectFound,
     ObjectNotFound,
-    Satisfaction,
     Satisfied,
     Unsatisfiable,
     Unsatisfied,
@@ -88,7 +88,7 @@ class ObjectWait:
                 raise WaitTimedOut(f"not within {wait_for.timeout_seconds:g} s: {missing}")
             await watch.wait_for_change(min(left, _ABSENT_S if live is None else _PRESENT_S))
 
-    async def _judged(self, wait_for: WaitFor, uid: str | Missing) -> tuple[Json, Satisfaction]:
+    async def _judged(self, wait_for: WaitFor, uid: str | Missing) -> tuple[Json, JudgeResult]:
         try:
             live = await self.look()
         except (OperationRunning, RemoteUnavailable) as error:

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from setpoint.core.conditions import ConditionType
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
@@ -40,7 +41,7 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     location: Location | None
 
 
-OwnersByKind: TypeAlias = Mapping[tuple[str, str], Owner]
+OwnersByKind: TypeAlias = Mapping[GroupKind, Owner]
 _NO_OWNERS: Final[OwnersByKind] = MappingProxyType({})
 
 

@@ -12,8 +12,9 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_files
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.plan import Plan
-from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped, SystemClock
+from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.intent import check_manifest
+from setpoint.engine.ports import SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning, SetpointError

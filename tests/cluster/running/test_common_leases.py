@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_files
-from setpoint.engine.context import SystemClock
-from setpoint.engine.ports import Lease
+from setpoint.engine.ports import Lease, SystemClock
 from setpoint.stores.kubernetes.factory import ClusterAddress, open_kubernetes
 from tests.cluster.access import Access
 

@@ -39,7 +39,7 @@ def test_the_third_put_back_is_noticed_and_the_fourth_waits(setting: Setting) ->
 
         outcome = await meddle(harness, times=1)
 
-        assert reported.startswith(f"{place(harness)} was put back 3 times since")
+        assert reported.startswith(f"{place(harness)} was reverted 3 times since")
         assert outcome.plan.is_empty
         assert [str(one.path) for one in outcome.plan.withheld] == [place(harness)]
         ready = (await harness.conditions())["Ready"]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from setpoint.engine.context import SystemClock
 from setpoint.engine.intent import check_manifest
+from setpoint.engine.ports import SystemClock
 from setpoint.engine.resource import Resource
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind

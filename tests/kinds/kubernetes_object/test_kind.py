@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from setpoint.engine.capabilities import SupportsAliases, SupportsDryRun, SupportsReplace, SupportsWait, SupportsWatch
-from setpoint.engine.context import SystemClock
 from setpoint.engine.kind import ResolvedReferences
+from setpoint.engine.ports import SystemClock
 from setpoint.errors import UserError
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind

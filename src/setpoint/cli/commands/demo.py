@@ -16,7 +16,7 @@ from setpoint.cli.commands.apply import apply, delete, plan, reconcile
 from setpoint.cli.commands.inspect import explain, get
 from setpoint.cli.request import CommandRequest
 from setpoint.core.values.json_types import Json
-from setpoint.engine.context import SystemClock
+from setpoint.engine.ports import SystemClock
 from setpoint.localcloud.server import LocalCloud
 
 _IGNORE_UNSPECIFIED = "cnrm.cloud.google.com/ignore-unspecified-fields"

@@ -12,7 +12,6 @@ from setpoint.cli.controller_presence import is_resynced
 from setpoint.cli.request import (
     CommandRequest,
     declared_refs,
-    find_kind,
     get_declared,
     matches_targets,
     parse_target,
@@ -27,6 +26,7 @@ from setpoint.cli.views.resources import has_output
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import EngineContext
+from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import is_unreconciled
 from setpoint.engine.ports import EventRecord, ResourceChange, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import Resource

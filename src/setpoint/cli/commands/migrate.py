@@ -155,7 +155,7 @@ def _similarity_key(one: ResourceAdoption) -> Hashable:
 
 
 def _lines(one: ResourceAdoption) -> Iterator[RenderableType]:
-    plan, found = one.found.told, one.found
+    plan, found = one.found.shown, one.found
     why = one_line(found.trouble) or ("" if plan is None else plan.because or plan.decision.value)
     yield Text(f"{found.ref} {found.finding.value}: {why}", style="red" if _is_failed(one) else "yellow")
     if plan is not None and (plan.writes or plan.withheld):

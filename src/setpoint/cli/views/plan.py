@@ -192,7 +192,7 @@ def survey_summary(found: PreviewReport) -> RenderableType:
 
 
 def _survey_lines(one: PreviewResult) -> Iterator[RenderableType]:
-    plan, style = one.told, _FINDING_STYLES[one.finding]
+    plan, style = one.shown, _FINDING_STYLES[one.finding]
     yield Text(f"{one.ref} {one.finding.value}: {_finding_text(one)}", style=style)
     if plan is not None and (plan.writes or plan.withheld):
         yield plan_rows(plan)

@@ -10,7 +10,8 @@ from setpoint.clients.ratelimit.limiter import LimiterSnapshot, QuotaBudgets
 from setpoint.core.conditions import ConditionType
 from setpoint.core.decide import Decision
 from setpoint.engine.conditions import condition_of
-from setpoint.engine.ports import EventRecord, StepMetrics
+from setpoint.engine.metrics import StepCount, StepMetrics
+from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.workqueue.scheduling import Priority
@@ -28,6 +29,10 @@ class StepCounter:
     all: int = 0
     hits: int = 0
     misses: int = 0
+
+    def count(self, count: StepCount, kind: str) -> None:
+        """See StepMetrics."""
+        self.behind.count(count, kind)
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         """See StepMetrics."""

@@ -13,6 +13,7 @@ from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
 from setpoint.core.redaction import REDACTED
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
@@ -32,7 +33,7 @@ class ResourceTable:
     """A line for each resource; with `outputs` also its output. More lines can follow, as with `--watch`."""
 
     def __init__(
-        self, reconciled_kinds: Container[tuple[str, str]] | None = None, *, wide: bool, outputs: bool = False
+        self, reconciled_kinds: Container[GroupKind] | None = None, *, wide: bool, outputs: bool = False
     ) -> None:
         # None when every resource of the table has a kind of ours.
         self._reconciled_kinds = reconciled_kinds

@@ -45,7 +45,7 @@ class Unsatisfiable:
     message: str
 
 
-Satisfaction: TypeAlias = Satisfied | Unsatisfied | Unsatisfiable
+JudgeResult: TypeAlias = Satisfied | Unsatisfied | Unsatisfiable
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class TimedOut:
 WaitObservation: TypeAlias = ObjectFound | ObjectNotFound | ReadFailed | TimedOut
 
 
-def judge(wait: WaitCriterion, live: Json) -> Satisfaction:
+def judge(wait: WaitCriterion, live: Json) -> JudgeResult:
     """Whether `live` satisfies `wait`, may yet, or never will. ManifestInvalid for a rollout of a kind without one."""
     missing = _missing(wait, live)
     if missing is None:
@@ -90,7 +90,7 @@ def judge(wait: WaitCriterion, live: Json) -> Satisfaction:
 
 def judge_observation(
     wait: WaitCriterion, observation: ObjectFound | ObjectNotFound, uid: str | Missing
-) -> Satisfaction:
+) -> JudgeResult:
     """The result for the object that the wait began with: `uid` is its uid, `MISSING` if it never existed."""
     match observation:
         case ObjectNotFound(what) if uid is MISSING:

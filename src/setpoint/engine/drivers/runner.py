@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from setpoint.engine.capabilities import SupportsWatch
-from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.context import UNSPECIFIED_TRIGGER, EngineContext, Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.dependency_graph import predecessors
 from setpoint.engine.drivers.object_watch import ObjectWatch, ObjectWatches
 from setpoint.engine.kind import Dependency, dependency_target
@@ -33,21 +33,21 @@ OutcomeListener = Callable[[ResourceRef, StepOutcome], None]
 
 
 def _ignore(_ref: ResourceRef, _outcome: StepOutcome) -> None:
-    """The listener of a run whose outcomes are only returned."""
+    """The listener of a run that only returns its outcomes."""
 
 
 @dataclass(slots=True)
 class StepRunner:
-    """One run over a set of resources. `listener` gets every outcome; `trigger` and `asked` as in `step`."""
+    """One run over a set of resources. `listener` gets every outcome; `trigger` and `requested` as in `step`."""
 
     engine: EngineContext
     listener: OutcomeListener = _ignore
-    trigger: str = "a look"
+    trigger: str = UNSPECIFIED_TRIGGER
     requested: bool = False
     outcomes: dict[ResourceRef, StepOutcome] = field(default_factory=dict)
     # The resources that are not done.
     _open: set[ResourceRef] = field(default_factory=set)
-    # The dependencies of each within the run; a resource whose dependencies are unknown may depend on any.
+    # The dependencies of each within the run; a resource with unknown dependencies may depend on any.
     _dependencies: Mapping[ResourceRef, set[ResourceRef]] = field(default_factory=dict)
     # How often each resource was done, or blocked by something new; and the sum of all.
     _progress: Counter[ResourceRef] = field(default_factory=Counter)
@@ -58,7 +58,7 @@ class StepRunner:
     # Set with the first outcome of each.
     _has_outcome: dict[ResourceRef, asyncio.Event] = field(default_factory=dict)
     _object_watches: dict[ResourceRef, ObjectWatch] = field(default_factory=dict)
-    # Owners whose children are in the run as well, each with its outcome before those were reconciled.
+    # Owners with children in the run, each with its outcome before those were reconciled.
     _owners: dict[ResourceRef, StepOutcome] = field(default_factory=dict)
     _tasks: asyncio.TaskGroup = field(init=False)
     _watches: ObjectWatches = field(init=False)
@@ -126,7 +126,7 @@ class StepRunner:
         return bool(children)
 
     async def _reconcile_owners_again(self) -> None:
-        """One more step of each owner whose children are in the run, now that these are done."""
+        """One more step of each owner with children in the run, now that these are done."""
         for ref, first in self._owners.items():
             outcome = await step(ref, self.engine, trigger=self.trigger)
             if isinstance(first, Settled) and isinstance(outcome, Settled):
@@ -149,7 +149,7 @@ class StepRunner:
 
     async def _object_watch(self, ref: ResourceRef) -> ObjectWatch | None:
         """The watch of the live object of `ref`, if its service can be watched."""
-        kind, resource = self.engine.resource_types[ref.group, ref.kind], None
+        kind, resource = self.engine.resource_types[ref.group_kind], None
         with suppress(StoreError):
             resource = await self.engine.store.get(ref)
         location = None if resource is None else location_in(resource.status)
@@ -202,7 +202,7 @@ class StepRunner:
             # The step of the resource reports the error.
             with suppress(SetpointError):
                 resource = await self.engine.store.get(ref)
-                if resource is not None and not resource.is_deleting and (ref.group, ref.kind) in types:
+                if resource is not None and not resource.is_deleting and ref.group_kind in types:
                     found[ref] = (*dependencies_of(resource, types), *owner_dependency(resource, self._open))
         return found
 
@@ -216,9 +216,9 @@ def _is_same_block(before: StepOutcome | None, after: StepOutcome) -> bool:
 
 
 def _is_final(error: SetpointError) -> bool:
-    """Whether this run cannot go on: an edit, a decision of a person or a bug fix is needed.
+    """Whether this run cannot continue: an edit of the author, an act of the operator or a bug fix is needed.
 
-    A wait that timed out goes on in the next run.
+    A wait that timed out continues in the next run.
     """
     is_over = isinstance(error, RemoteRefused | WaitTimedOut | WaitFailed)
     return is_over or error.retry in (Retry.ON_EDIT, Retry.STOP, Retry.BUG)

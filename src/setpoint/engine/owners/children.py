@@ -1,6 +1,6 @@
 """The children of an owner: what is generated, what is live, both digests, and the plan between the two."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -9,23 +9,23 @@ from setpoint.core.merge.child_plan import ChildPlan, plan_child
 from setpoint.core.merge.children import Child, ChildUpdatePolicy, resolve_last_generated
 from setpoint.core.merge.threeway import LastGenerated
 from setpoint.core.owner_references import Ownership, ownership
-from setpoint.core.plan import Hold, Plan
+from setpoint.core.plan import Plan
 from setpoint.core.redaction import is_secret
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine import conditions
 from setpoint.engine.context import EngineContext, StepContext
-from setpoint.engine.oscillation import Oscillation
 from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
+from setpoint.engine.step.hold import HeldField, held_fields, withhold
 from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
 
 # On an owner: `two-way` asks for a merge without the last generated state, as trustee-operator merges.
 MERGE: Final = "setpoint.dev/merge"
 TWO_WAY, THREE_WAY = "two-way", "three-way"
-# In its status: the last generated state, as digests by child, and the fields whose edits conflict with it.
+# In its status: the last generated state, as digests by child, and the fields with edits that conflict with it.
 LAST_GENERATED: Final = "lastGenerated"
 CONFLICTS: Final = "conflicts"
 _LABELS: Final = Path(("metadata", "labels"))
@@ -152,7 +152,7 @@ class OwnerPlan:
     observation: OwnerObservation
     children: ChildPlans
     plan: Plan
-    # The keys of the children that differ and are not written now: a field of theirs oscillates.
+    # The keys of the children that differ and are not written now: they have a held field.
     withheld: frozenset[str] = frozenset()
 
     @property
@@ -171,26 +171,22 @@ def owner_plan(context: StepContext, observation: OwnerObservation) -> OwnerPlan
     writes = tuple(one.write for one in children.plans if one.write is not None)
     kept = tuple(change for one in children.plans for change in one.kept)
     planned = OwnerPlan(observation, children, Plan(decision, writes, kept))
-    waiting = () if context.requested else memory.oscillations.waiting(planned.plan.changes, context.engine.clock.now())
-    return _withholding(waiting, planned) if waiting else planned
+    held = held_fields(planned.plan, observation.intent, context)
+    return _withholding(held, planned) if held else planned
 
 
-def _withholding(waiting: tuple[Oscillation, ...], planned: OwnerPlan) -> OwnerPlan:
-    """The plan without the children that have a field in backoff because another writer keeps changing it."""
-    paths = {oscillation.path for oscillation in waiting}
+def _withholding(held: Sequence[HeldField], planned: OwnerPlan) -> OwnerPlan:
+    """The plan without the children that have a held field: a child is written as a whole."""
+    paths = {one.path for one in held}
     keys = frozenset(
         write.name for write in planned.plan.writes if any(str(change.path) in paths for change in write.changes)
     )
     left = tuple(write for write in planned.plan.writes if write.name not in keys)
-    held = tuple(change for write in planned.plan.writes if write.name in keys for change in write.changes)
-    because = conditions.withheld_message(
-        [str(one.path) for one in held], min(oscillation.not_before for oscillation in waiting)
-    )
-    plan = replace(planned.plan, writes=left, withheld=held, because=because, held=Hold.CONTESTED)
-    return replace(planned, plan=plan, withheld=keys)
+    changes = tuple(change for write in planned.plan.writes if write.name in keys for change in write.changes)
+    return replace(planned, plan=withhold(replace(planned.plan, writes=left), changes, held), withheld=keys)
 
 
-def unreconciled_kinds(engine: EngineContext) -> frozenset[tuple[str, str]]:
+def unreconciled_kinds(engine: EngineContext) -> frozenset[GroupKind]:
     """The kinds of objects that can be stored and are not reconciled: Secrets, and what owners make or read."""
     named = {(one.group, one.kind) for owner in engine.owners.values() for one in (*owner.makes, *owner.reads)}
     return frozenset({SECRET, *named} - engine.resource_types.keys())
@@ -198,7 +194,7 @@ def unreconciled_kinds(engine: EngineContext) -> frozenset[tuple[str, str]]:
 
 def is_unreconciled(ref: ResourceRef, engine: EngineContext) -> bool:
     """Whether `ref` is of one of these kinds."""
-    return (ref.group, ref.kind) in unreconciled_kinds(engine)
+    return ref.group_kind in unreconciled_kinds(engine)
 
 
 # Children with contents of their own; any other can be generated again from the owner and its sources.
@@ -208,7 +204,7 @@ _EDITABLE: Final = (ChildUpdatePolicy.MERGE, ChildUpdatePolicy.CREATE_ONLY)
 def owners_of_children(children: Iterable[Resource | None], engine: EngineContext) -> tuple[ResourceRef, ...]:
     """The owners that control these, if they are reconciled here: they merge an edit of a child."""
     owners = dict.fromkeys(one.controller for one in children if one is not None)
-    return tuple(owner for owner in owners if owner is not None and (owner.group, owner.kind) in engine.owners)
+    return tuple(owner for owner in owners if owner is not None and owner.group_kind in engine.owners)
 
 
 async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Resource, ...]:
@@ -216,7 +212,7 @@ async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Re
 
     Cluster-scoped objects are left out. A resource of a kind has none.
     """
-    owner = engine.owners.get((resource.ref.group, resource.ref.kind))
+    owner = engine.owners.get(resource.ref.group_kind)
     if owner is None:
         return ()
     try:
@@ -240,4 +236,4 @@ def _children_with_contents(observation: OwnerObservation) -> Iterator[Resource]
 
 def _is_in_namespace(ref: ResourceRef, owner: Owner) -> bool:
     kinds = {(one.group, one.kind): one for one in (*owner.makes, *owner.reads)}
-    return kinds[ref.group, ref.kind].is_namespaced
+    return kinds[ref.group_kind].is_namespaced

@@ -45,7 +45,9 @@ from setpoint.engine.ports import ChildWrite, ResourceQuery, Store
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.change_cause import ChangeCause, write_cause
 from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
+from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.errors import ChildRefused, OperationRunning
 
 # How soon an owner that is not ready is reconciled again, even without a change of its children.
@@ -90,7 +92,8 @@ async def _record_before_write(context: StepContext, planned: OwnerPlan) -> Step
     before = context.state
     generating = _generating(context, planned)
     oscillations = before.oscillations
-    if _is_drift_correction(context, planned.plan):
+    cause = write_cause(planned.plan.decision, planned.observation.intent, context)
+    if planned.plan.writes and cause is ChangeCause.DRIFT:
         oscillations = oscillations.begin(
             planned.observation.intent, planned.plan.changes, _mark(planned.observation), context.engine.clock.now()
         )
@@ -123,12 +126,6 @@ def _unsettled(context: StepContext, planned: OwnerPlan) -> JsonObject:
         return {}
     seen = {one.child.key for one in planned.children.plans}
     return {key: memory for key, memory in (context.state.generating or {}).items() if key not in seen}
-
-
-def _is_drift_correction(context: StepContext, plan: Plan) -> bool:
-    """Whether the plan corrects drift: a step settled for this intent, and another writer changed something since."""
-    is_drift = plan.decision is Decision.DRIFTED or bool(context.state.oscillations.fields)
-    return is_drift and bool(plan.writes)
 
 
 def _last_generated(context: StepContext) -> Mapping[str, Json]:
@@ -180,7 +177,7 @@ async def _settle(context: StepContext, owner: Owner, planned: OwnerPlan, made: 
         await context.set_ready(failed, outputs, owner_events(context, planned, outputs))
         return Stopped(error, due_children)
     status = owner.status_of(before, observation.live)
-    ready = conditions.contested(planned.plan.because) if planned.withheld else status.ready
+    ready = withheld_condition(planned.plan) if planned.withheld else status.ready
     outputs = owner_outputs(context, planned, status.outputs)
     events = [*owner_events(context, planned, outputs)]
     if ready.status != "True" and is_ready(before):
@@ -190,9 +187,9 @@ async def _settle(context: StepContext, owner: Owner, planned: OwnerPlan, made: 
 
 
 def _requeue_after(context: StepContext, planned: OwnerPlan, ready: ReadyCondition) -> float | None:
-    """The seconds until the next step: a field may be reverted, or a child may be ready by then."""
+    """The seconds until the next step: a withheld field may be written, or a child may be ready by then."""
     if planned.withheld:
-        return context.state.oscillations.next_in(planned.plan.withheld, context.engine.clock.now())
+        return seconds_until_retry(planned.plan, context.engine.clock.now())
     return None if ready.status == "True" else NOT_READY_SECONDS
 
 
@@ -216,7 +213,7 @@ def _state_after(context: StepContext, planned: OwnerPlan, observation: OwnerObs
 def _reconciled_children(context: StepContext, planned: OwnerPlan) -> tuple[ResourceRef, ...]:
     """The children that are reconciled here."""
     refs = (child_ref(child) for child in planned.observation.generated.children)
-    return tuple(ref for ref in refs if (ref.group, ref.kind) in context.engine.resource_types)
+    return tuple(ref for ref in refs if ref.group_kind in context.engine.resource_types)
 
 
 def _plan_observed_owner(context: StepContext, planned: OwnerPlan) -> PlannedStep:
@@ -272,9 +269,7 @@ async def _delete_children_and_release(context: StepContext, owner: Owner, going
     left = [child for child in seen if not (store.collects and child.is_deleting)]
     if left:
         names = join_names(str(child.ref) for child in left)
-        due_children = tuple(
-            child.ref for child in left if (child.ref.group, child.ref.kind) in context.engine.resource_types
-        )
+        due_children = tuple(child.ref for child in left if child.ref.group_kind in context.engine.resource_types)
         return Stopped(OperationRunning(f"{names} has to go first, and is still there", after=1), due_children)
     ours = finalizers_of(owner, store)
     rest = tuple(one for one in context.resource.finalizers if one not in ours)

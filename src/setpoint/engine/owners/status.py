@@ -1,4 +1,4 @@
-"""The status and events of an owner after a step: whose edits were kept, what was reverted, what was created."""
+"""The status and events of an owner after a step: which edits were kept, what was reverted, what was created."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,8 @@ def owner_outputs(context: StepContext, planned: OwnerPlan, shown: JsonObject | 
     if planned.plan.decision is not Decision.IN_SYNC or planned.children.plans:
         memory = _last_generated_after(context, planned)
         holding = persistent_resolutions(
-            [one for review in planned.children.plans for one in review.resolutions], _recorded_conflicts(context)
+            [one for child_plan in planned.children.plans for one in child_plan.resolutions],
+            _recorded_conflicts(context),
         )
         conflicts = [*_unobserved_conflicts(context, planned), *conflicting_fields(holding)]
         if planned.children.error is None or find_condition(conditions, ConditionType.EDITED) is None:

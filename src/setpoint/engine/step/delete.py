@@ -136,12 +136,7 @@ def _was_written(state: StoredState) -> bool:
     return state.cookie is not None or state.attempt is not None or is_under_way
 
 
-def plan_replacement(context: KindStepContext, plan: Plan) -> PlannedStep:
-    """The step that deletes the old object before the new one is created; `plan` is for the new one."""
-    return PlannedStep(_as_replace_plan(plan), lambda: _delete_replaced(context))
-
-
-async def _delete_replaced(context: KindStepContext) -> NoReturn:
+async def delete_replaced(context: KindStepContext) -> NoReturn:
     """Deletes the old object, and ends the step: the next one creates the new object."""
     before = context.state.location
     assert before is not None
@@ -154,7 +149,7 @@ async def _delete_replaced(context: KindStepContext) -> NoReturn:
     raise OperationRunning(f"{before} gives way", after=0, begun=Action.REPLACE.value)
 
 
-def _as_replace_plan(plan: Plan) -> Plan:
+def as_replacement(plan: Plan) -> Plan:
     """The plan of a replacement, which is written even where nothing else is left to do."""
     writes = plan.writes or (PlannedWrite(Action.REPLACE, "replace"),)
     return replace(plan, writes=tuple(replace(write, action=Action.REPLACE, name="replace") for write in writes))

@@ -1,12 +1,11 @@
 """Executes a plan, write by write: the only place that changes a live object that is to exist.
 
-A creation and a long-running operation are on record before the step goes on, so that a later step finishes them.
+A creation and a long-running operation are on record before the step continues, so that a later step finishes them.
 """
 
 from dataclasses import dataclass, replace
 from typing import NoReturn, assert_never
 
-from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.engine import conditions
 from setpoint.engine.context import KindStepContext, Management
@@ -15,12 +14,11 @@ from setpoint.engine.kind import (
     Intent,
     LiveObservation,
     Present,
-    Reconciliation,
     RemoteOperation,
     observe_decoded,
 )
-from setpoint.engine.references import is_ready
 from setpoint.engine.state import StoredState, WriteAttempt, location_in
+from setpoint.engine.step.change_cause import ChangeCause, write_cause
 from setpoint.engine.step.finish import plan_event, records_creation, step_record
 from setpoint.engine.step.plan import EffectivePlan, desired_tree, effective_plan, live_mark, with_dry_run
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused
@@ -66,10 +64,8 @@ async def _record_before_send(
     That is the claim (finalizer and location), a creation with the versions of its secrets, and every revert of drift.
     """
     plan, state = planned.plan, context.state
-    is_creation, is_revert = (
-        plan.writes[0].action is Action.CREATE,
-        _is_drift_correction(plan.decision, intent, context),
-    )
+    is_creation = plan.writes[0].action is Action.CREATE
+    is_revert = write_cause(plan.decision, intent.digest, context) is ChangeCause.DRIFT
     if is_revert:
         now = context.engine.clock.now()
         state = replace(
@@ -82,17 +78,6 @@ async def _record_before_send(
         return await context.set_ready(conditions.CLAIMED)
     must_save = is_creation or is_revert or context.finalizers is not None
     return await context.save_state() if must_save else context
-
-
-def _is_drift_correction(decision: Decision, intent: Intent, context: KindStepContext) -> bool:
-    """Whether the plan corrects drift: a step settled for this intent, and another writer changed something since."""
-    if decision is not Decision.FIRST_LOOK:
-        return decision is Decision.DRIFTED
-    attempt = context.state.attempt
-    unconverged_at = None if attempt is None else attempt.unconverged_at
-    was_stuck = unconverged_at is not None and unconverged_at.intent == intent.digest
-    is_stateless = context.kind.reconciliation is Reconciliation.STATELESS
-    return bool(context.state.oscillations.fields) or was_stuck or (is_stateless and is_ready(context.resource))
 
 
 async def _send_first(

@@ -24,6 +24,7 @@ from setpoint.engine.context import (
 from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation
 from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.state import StoredState, WriteAttempt, outputs_in
+from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.observe import body_digest_to_keep, cache_as_idle
 from setpoint.engine.step.plan import EffectivePlan, residual
 from setpoint.engine.step.wait import wait_result
@@ -32,11 +33,11 @@ from setpoint.errors import SetpointError, StillWaiting
 
 @dataclass(frozen=True, slots=True)
 class _Residual:
-    """What still differs: specified fields, unspecified ones with their digests, and whether some are in backoff."""
+    """What still differs: specified fields, unspecified ones with their digests, and whether some are withheld."""
 
     specified: tuple[str, ...]
     unspecified: Mapping[str, str]
-    has_backoff: bool
+    has_withheld: bool
 
 
 async def settle(
@@ -44,8 +45,8 @@ async def settle(
 ) -> StepOutcome:
     """Records that nothing is left to do now. `plan` is what the step began with, `planned` what it ended with."""
     assert isinstance(observed, Present)
-    # What is withheld in the end is still to be reverted.
-    plan = replace(plan, withheld=planned.plan.withheld, because=planned.plan.because, held=planned.plan.held)
+    # What is withheld in the end is still to be written.
+    plan = _with_holds_of(planned.plan, plan)
     intent, left = planned.followed, _residual(context, observed, planned)
     at = Cookie(intent.digest, digest(observed.live))
     wait = wait_result(context, intent, observed)
@@ -72,7 +73,11 @@ async def settle(
         cache_as_idle(context, intent, observed.body, _until(context))
     if error is not None:
         return Stopped(_with_begun_action(error, plan))
-    return Settled(plan, ready, _requeue_after(context, plan))
+    return Settled(plan, ready, seconds_until_retry(plan, context.engine.clock.now()))
+
+
+def _with_holds_of(last: Plan, plan: Plan) -> Plan:
+    return replace(plan, withheld=last.withheld, because=last.because, held=last.held, retry_at=last.retry_at)
 
 
 def _with_begun_action(error: SetpointError, plan: Plan) -> SetpointError:
@@ -84,14 +89,14 @@ def _with_begun_action(error: SetpointError, plan: Plan) -> SetpointError:
 def _residual(context: KindStepContext, observed: LiveObservation, planned: EffectivePlan) -> _Residual:
     """On the fast path, nothing differs but the known server defaults."""
     if planned.plan.decision is Decision.IN_SYNC:
-        return _Residual((), context.state.server_defaults, has_backoff=False)
-    return _Residual(*residual(planned.followed, observed, context), has_backoff=bool(planned.plan.withheld))
+        return _Residual((), context.state.server_defaults, has_withheld=False)
+    return _Residual(*residual(planned.followed, observed, context), has_withheld=bool(planned.plan.withheld))
 
 
 def _ready(left: _Residual, plan: Plan) -> ReadyCondition:
     if left.specified:
         return conditions.not_converged(left.specified)
-    return conditions.contested(plan.because) if left.has_backoff else conditions.UP_TO_DATE
+    return withheld_condition(plan) if left.has_withheld else conditions.UP_TO_DATE
 
 
 def _after(context: KindStepContext, left: _Residual, at: Cookie) -> StoredState:
@@ -99,12 +104,12 @@ def _after(context: KindStepContext, left: _Residual, at: Cookie) -> StoredState
     before = context.state
     if left.specified:
         attempt = replace(before.attempt or WriteAttempt(at.intent), intent=at.intent)
-        # With fields in backoff, the attempt is not over yet.
+        # With fields that are withheld, the attempt is not over yet.
         return replace(
-            before, attempt=attempt if left.has_backoff else replace(attempt, unconverged_at=at), cookie=None
+            before, attempt=attempt if left.has_withheld else replace(attempt, unconverged_at=at), cookie=None
         )
-    if left.has_backoff:
-        # The cookie stays: the intent is the same, and it matches once the fields are reverted.
+    if left.has_withheld:
+        # The cookie stays: the intent is the same, and it matches once the fields are written.
         return replace(before, attempt=None, server_defaults=left.unspecified)
     return replace(before, attempt=None, cookie=at if _is_stateful(context) else None, server_defaults=left.unspecified)
 
@@ -123,13 +128,6 @@ def _until(context: KindStepContext) -> float:
     oscillations, clock = context.state.oscillations, context.engine.clock
     expires_in = oscillations.expires_in(clock.now()) if oscillations.fields else None
     return inf if expires_in is None else clock.monotonic() + expires_in
-
-
-def _requeue_after(context: KindStepContext, plan: Plan) -> float | None:
-    """The seconds until the first withheld field may be reverted."""
-    if not plan.withheld:
-        return None
-    return context.state.oscillations.next_in(plan.withheld, context.engine.clock.now())
 
 
 OBSERVE_ONLY: Final = f"nothing is written: {MANAGEMENT} is {Management.OBSERVE}"
@@ -187,8 +185,8 @@ def step_record(context: StepContext, plan: Plan, at: Cookie | None = None) -> J
 def _is_idle(context: StepContext, plan: Plan) -> bool:
     is_end_of_another = context.state.attempt is not None
     # An owner may have to wait before it can create anything.
-    is_look = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK, Decision.CREATE)
-    return is_look and not plan.withheld
+    is_idle = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK, Decision.CREATE)
+    return is_idle and not plan.withheld
 
 
 def _waits_on(last: JsonObject, plan: Plan) -> bool:

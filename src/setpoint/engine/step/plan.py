@@ -1,4 +1,4 @@
-"""The plan of one step: what differs, less what was tried already, and less oscillating fields that have to wait."""
+"""The plan of one step: what differs, less what was tried already, and less the fields that are held."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from setpoint.core.decide import Cookie, Decision
 from setpoint.core.diff import FieldChange
 from setpoint.core.overlay import Declared, overlay
-from setpoint.core.plan import Action, Hold, Plan, PlannedWrite, plan_fields
+from setpoint.core.plan import Action, Plan, PlannedWrite, plan_fields
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import atomic_ancestor
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path
-from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsDryRun
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import Absent, Intent, LiveObservation
-from setpoint.engine.oscillation import Oscillation
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.change_cause import ChangeCause, change_cause, value_digest
+from setpoint.engine.step.hold import held_fields, withhold
 
 
 def live_digest(observed: LiveObservation) -> str | Missing:
@@ -43,19 +43,17 @@ class EffectivePlan:
 def effective_plan(
     decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext
 ) -> EffectivePlan:
-    """The writes of this step; oscillating fields in backoff are withheld, unless a reconcile was requested."""
+    """The writes of this step, without the fields that are held (see `step.hold`)."""
     plan = plan_writes(decision, intent, observed, context)
-    waiting = () if isinstance(observed, Absent) or context.requested else _waiting(plan, context)
-    if not waiting:
+    held = () if isinstance(observed, Absent) else held_fields(plan, intent.digest, context)
+    if not held:
         return EffectivePlan(plan, intent)
-    paths = {oscillation.path for oscillation in waiting}
-    contested = {change.path: _unit(intent, change, context) for change in plan.changes if str(change.path) in paths}
-    rest = _without(contested, plan, intent, observed, context)
+    paths = {one.path for one in held}
+    units = {change.path: _unit(intent, change, context) for change in plan.changes if str(change.path) in paths}
+    rest = _without(units, plan, intent, observed, context)
     left = {change.path for change in rest.plan.changes}
     withheld = tuple(change for change in plan.changes if change.path not in left)
-    because = conditions.withheld_message(_paths(withheld), _first_time(waiting))
-    held = replace(rest.plan, kept=plan.kept, withheld=withheld, because=because, held=Hold.CONTESTED)
-    return replace(rest, plan=held)
+    return replace(rest, plan=withhold(replace(rest.plan, kept=plan.kept), withheld, held))
 
 
 def _unit(intent: Intent, change: FieldChange, context: KindStepContext) -> Path:
@@ -64,30 +62,21 @@ def _unit(intent: Intent, change: FieldChange, context: KindStepContext) -> Path
     return atomic_ancestor(intent.declared.shape, change.path) if is_typed else change.path
 
 
-def _waiting(plan: Plan, context: KindStepContext) -> tuple[Oscillation, ...]:
-    oscillations = context.state.oscillations
-    return oscillations.waiting(plan.changes, context.engine.clock.now()) if oscillations.fields else ()
-
-
 def _without(
-    contested: Mapping[Path, Path], whole: Plan, intent: Intent, observed: LiveObservation, context: KindStepContext
+    units: Mapping[Path, Path], whole: Plan, intent: Intent, observed: LiveObservation, context: KindStepContext
 ) -> EffectivePlan:
-    """The rest of the plan when each contested field is unmanaged for now."""
+    """The rest of the plan when the unit of each held field is unmanaged for now."""
     policy = intent.declared.policy
-    unmanaged = replace(policy, unmanaged=(*policy.unmanaged, *contested.values()))
+    unmanaged = replace(policy, unmanaged=(*policy.unmanaged, *units.values()))
     declared = replace(intent.declared, policy=unmanaged)
     followed = replace(intent, declare=lambda: declared)
     plan = plan_writes(whole.decision, followed, observed, context)
-    remaining = {change.path for change in plan.changes} & contested.keys()
+    remaining = {change.path for change in plan.changes} & units.keys()
     if not remaining:
         return EffectivePlan(plan, followed)
     # A field inside an atomic value cannot be unmanaged alone: then the whole value is.
-    wider = {path: unit.parent if path in remaining else unit for path, unit in contested.items()}
+    wider = {path: unit.parent if path in remaining else unit for path, unit in units.items()}
     return _without(wider, whole, intent, observed, context)
-
-
-def _first_time(waiting: Iterable[Oscillation]) -> str:
-    return min(oscillation.not_before for oscillation in waiting)
 
 
 def live_mark(observed: LiveObservation) -> str:
@@ -105,7 +94,7 @@ def plan_writes(decision: Decision, intent: Intent, observed: LiveObservation, c
     rotated = tuple(Path.parse(name) for name, version in versions.items() if known.get(name) != version)
     sending = replace(context.kind.sending(intent), resend=rotated)
     plan = plan_fields(decision, *_sides(intent, observed, context), sending)
-    return plan if isinstance(observed, Absent) else _without_attempted(plan, intent, context.state)
+    return plan if isinstance(observed, Absent) else _without_attempted(plan, intent, context)
 
 
 async def with_dry_run(
@@ -120,7 +109,7 @@ async def with_dry_run(
 
 def _dry_run_plan(decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext) -> Plan:
     plan = Plan(decision, _dry_run_writes(intent, context))
-    return plan if isinstance(observed, Absent) else _without_attempted(plan, intent, context.state)
+    return plan if isinstance(observed, Absent) else _without_attempted(plan, intent, context)
 
 
 def _dry_run_writes(intent: Intent, context: KindStepContext) -> tuple[PlannedWrite, ...]:
@@ -148,13 +137,8 @@ def residual(
     sending = replace(context.kind.sending(intent), resend=())
     changes = plan_fields(Decision.FIRST_LOOK, *_sides(intent, observed, context), sending).changes
     specified = [change for change in changes if change.rule is Rule.SPEC]
-    unspecified = {str(change.path): _value_digest(change) for change in changes if change not in specified}
+    unspecified = {str(change.path): value_digest(change) for change in changes if change not in specified}
     return _paths(specified), unspecified
-
-
-def _value_digest(change: FieldChange) -> str:
-    """The digest of the live value: a server default is one value of the field, not any."""
-    return digest([] if isinstance(change.before, Missing) else [change.before])[:16]
 
 
 def is_not_converging(intent: Intent, observed: LiveObservation, state: StoredState) -> bool:
@@ -175,17 +159,16 @@ def _sides(
     return context.kind.fit_to_live(intent.declared, view), view
 
 
-def _without_attempted(plan: Plan, intent: Intent, state: StoredState) -> Plan:
+def _without_attempted(plan: Plan, intent: Intent, context: KindStepContext) -> Plan:
     """The plan without fields that were sent for this intent already, and without server defaults."""
-    attempt = state.attempt
+    attempt = context.state.attempt
     # An attempt that did not converge is over: something has changed since, or nothing would be planned.
-    going_on = attempt is not None and attempt.intent == intent.digest and attempt.unconverged_at is None
-    sent = attempt.sent if attempt is not None and going_on else ()
+    is_under_way = attempt is not None and attempt.intent == intent.digest and attempt.unconverged_at is None
+    sent = attempt.sent if attempt is not None and is_under_way else ()
 
     def is_left(change: FieldChange) -> bool:
-        path = str(change.path)
-        is_server_default = state.server_defaults.get(path) == _value_digest(change)
-        return path not in sent and (change.rule is Rule.SPEC or not is_server_default)
+        cause = change_cause(change, plan.decision, intent.digest, context)
+        return str(change.path) not in sent and cause is not ChangeCause.SERVER_DEFAULT
 
     return replace(plan, writes=_only(is_left, plan.writes))
 

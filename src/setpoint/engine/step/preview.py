@@ -106,7 +106,7 @@ class CurrentDigests:
 
 async def current_digests(resource: Resource, engine: EngineContext) -> CurrentDigests:
     """The current digests of `resource`. Its dependencies have to exist, and count as ready."""
-    owner = engine.owners.get((resource.ref.group, resource.ref.kind))
+    owner = engine.owners.get(resource.ref.group_kind)
     if owner is not None:
         observation = await observe_children(resource, owner, engine.store)
         live = observation.live_digest
@@ -156,15 +156,15 @@ class PreviewResult:
     trouble: str = ""
 
     @property
-    def told(self) -> Plan | None:
+    def shown(self) -> Plan | None:
         """The plan to show."""
         return self.whole if self.finding is PreviewFinding.MASKED else self.plan
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that would be written, that are held back, or that a cookie hides."""
-        told = self.told
-        changes = () if told is None else (*told.changes, *told.withheld)
+        shown = self.shown
+        changes = () if shown is None else (*shown.changes, *shown.withheld)
         return tuple(dict.fromkeys(str(change.path) for change in changes))
 
     @property
@@ -249,7 +249,7 @@ async def _finding_without_cookie(resource: Resource, engine: EngineContext) -> 
 def _keeps_a_cookie(resource: Resource, engine: EngineContext) -> bool:
     if management_of(resource.annotations) is not Management.FULL:
         return False
-    kind = engine.kinds.get((resource.ref.group, resource.ref.kind))
+    kind = engine.kinds.get(resource.ref.group_kind)
     return kind is None or kind.reconciliation is Reconciliation.STATEFUL
 
 

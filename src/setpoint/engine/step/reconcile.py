@@ -15,6 +15,7 @@ from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsWait
 from setpoint.engine.context import (
     FINALIZER,
+    UNSPECIFIED_TRIGGER,
     EngineContext,
     FailedStep,
     Gone,
@@ -29,11 +30,18 @@ from setpoint.engine.context import (
     step_context,
 )
 from setpoint.engine.intent import resolve_intent
-from setpoint.engine.kind import Intent, LiveObservation, Reconciliation, Unchanged
+from setpoint.engine.kind import Intent, LiveObservation, Reconciliation, Unchanged, observe_decoded
+from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
-from setpoint.engine.step.delete import may_resume_deletion, must_replace, plan_deletion, plan_replacement
+from setpoint.engine.step.delete import (
+    as_replacement,
+    delete_replaced,
+    may_resume_deletion,
+    must_replace,
+    plan_deletion,
+)
 from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll_operation
 from setpoint.engine.step.finish import plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import cache_as_idle, is_listed_unchanged, observe_unless_unchanged
@@ -51,13 +59,14 @@ from setpoint.errors import (
 )
 
 _log: Final = logging.getLogger(__name__)
+_COUNTED_ERRORS: Final = {Retry.ON_EDIT: TERMINAL_ERRORS, Retry.BUG: BUGS}
 
 
 async def step(
     ref: ResourceRef,
     engine: EngineContext,
     *,
-    trigger: str = "a look",
+    trigger: str = UNSPECIFIED_TRIGGER,
     requested: bool = False,
     restart_wait: bool = False,
 ) -> StepOutcome:
@@ -75,10 +84,15 @@ async def step(
         _log.exception("step broke", extra={"ref": str(ref)})
         # Without its text, which may contain a secret.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
-    decision = outcome.plan.decision.value if isinstance(outcome, Settled) else ""
-    seconds = engine.clock.monotonic() - started
-    engine.metrics.step_finished(ref.kind, _outcome_label(outcome), decision, seconds)
+    _measure(ref, outcome, engine.clock.monotonic() - started, engine.metrics)
     return outcome
+
+
+def _measure(ref: ResourceRef, outcome: StepOutcome, seconds: float, metrics: StepMetrics) -> None:
+    decision = outcome.plan.decision.value if isinstance(outcome, Settled) else ""
+    metrics.step_finished(ref.kind, _outcome_label(outcome), decision, seconds)
+    if isinstance(outcome, Stopped) and outcome.error.retry in _COUNTED_ERRORS:
+        metrics.count(_COUNTED_ERRORS[outcome.error.retry], ref.kind)
 
 
 def _outcome_label(outcome: StepOutcome) -> str:
@@ -140,7 +154,7 @@ async def _idle_outcome(ref: ResourceRef, engine: EngineContext) -> StepOutcome 
     entry = engine.idle_cache.of(ref) if engine.idle_cache is not None else None
     if entry is None or engine.clock.monotonic() >= entry.until:
         return None
-    kind = engine.kinds[ref.group, ref.kind]
+    kind = engine.kinds[ref.group_kind]
     try:
         found = await kind.observe(entry.location, entry.body)
     except SetpointError as error:
@@ -177,7 +191,7 @@ async def plan_step(context: StepContext) -> StepPlan:
     resource = context.resource
     if isinstance(context, KindStepContext):
         return await (plan_deletion(context) if resource.is_deleting else _plan_object(context))
-    owner = context.engine.owners[resource.ref.group, resource.ref.kind]
+    owner = context.engine.owners[resource.ref.group_kind]
     return await (plan_owner_deletion(context, owner) if resource.is_deleting else plan_owner_step(context, owner))
 
 
@@ -187,7 +201,8 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
         return plan_paused(context)
     intent = await resolve_intent(context.resource, context.engine)
     _require_valid(context, intent)
-    is_replaced = await must_replace(context, intent)
+    if await must_replace(context, intent):
+        return await _plan_replacement(context, intent)
     try:
         observed = (
             Unchanged() if is_listed_unchanged(intent, context) else await observe_unless_unchanged(intent, context)
@@ -197,15 +212,33 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     if isinstance(observed, Unchanged):
         return _plan_idle(context, intent)
     begun = InterruptedCreation.of(context, intent, observed)
-    context = replace(context, state=begun.state).with_current_oscillations(intent.digest, live_mark(observed))
-    decision = _decide(intent, observed, context)
-    context = await with_dry_run(decision, intent, observed, context)
-    planned = effective_plan(decision, intent, observed, context)
-    if is_replaced:
-        return plan_replacement(context, planned.plan)
+    context, planned = await _planned(replace(context, state=begun.state), intent, observed)
     if context.management is Management.OBSERVE:
         return plan_observed(context, intent, observed, planned.plan)
     return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
+
+
+async def _planned(
+    context: KindStepContext, intent: Intent, observed: LiveObservation
+) -> tuple[KindStepContext, EffectivePlan]:
+    """The plan for this observation, and the context with what it is made from."""
+    context = context.with_current_oscillations(intent.digest, live_mark(observed))
+    decision = _decide(intent, observed, context)
+    context = await with_dry_run(decision, intent, observed, context)
+    return context, effective_plan(decision, intent, observed, context)
+
+
+async def _plan_replacement(context: KindStepContext, intent: Intent) -> StepPlan:
+    """The step that deletes the object on record; the plan is for the new one.
+
+    The step does not depend on that plan: the service may refuse the new object as long as the old one exists.
+    """
+    try:
+        observed = await observe_decoded(intent.location, context.kind)
+        _, planned = await _planned(context, intent, observed)
+    except SetpointError as error:
+        return FailedStep(error, lambda: delete_replaced(context))
+    return PlannedStep(as_replacement(planned.plan), lambda: delete_replaced(context))
 
 
 async def _execute(

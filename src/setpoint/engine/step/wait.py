@@ -1,4 +1,4 @@
-"""The wait of a resource whose object is as declared: what is missing, for how long, and its output.
+"""The wait of a resource with its object as declared: what is missing, for how long, and its output.
 
 Nothing here blocks: each step judges what it observes, and the time that a wait has used up is on record. A wait
 that was satisfied stays so for the same object, generation and wait; only a value that dependants get is observed
@@ -13,10 +13,10 @@ from setpoint.core.conditions import ConditionReason
 from setpoint.core.unstructured import display_name, text_at
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.wait.judge import (
+    JudgeResult,
     ObjectFound,
     ObjectNotFound,
     ReadFailed,
-    Satisfaction,
     Satisfied,
     TimedOut,
     Unsatisfiable,
@@ -119,18 +119,18 @@ class _WaitEvaluation:
         is_done = known is not None and known.is_done and satisfied_for is not MISSING
         if is_done and not isinstance(self.wait, FieldWait):
             return WaitResult(Null(), known)
-        verdict = judge_observation(self.wait, ObjectFound(self.observed.whole), self._uid_of(before))
-        if isinstance(verdict, Satisfied):
-            return WaitResult(self._output(verdict), self._done(before, key))
-        going_on = self._going_on(before, key)
-        begun = self._begun(going_on)
-        error = self._error(verdict, begun)
-        text, reported_at = self._text(error, going_on)
+        judged = judge_observation(self.wait, ObjectFound(self.observed.whole), self._uid_of(before))
+        if isinstance(judged, Satisfied):
+            return WaitResult(self._output(judged), self._done(before, key))
+        under_way = self._under_way(before, key)
+        begun = self._begun(under_way)
+        error = self._error(judged, begun)
+        text, reported_at = self._text(error, under_way)
         # A generation that another writer has made is no new wait.
-        kept = going_on.key if going_on is not None else key
+        kept = under_way.key if under_way is not None else key
         reason = str(_REASONS[type(error)])
         state = WaitState(kept, self._uid, self.intent.digest, begun, False, reason, text, reported_at)
-        return WaitResult(self._output(verdict, error, text), state, error, text)
+        return WaitResult(self._output(judged, error, text), state, error, text)
 
     @property
     def _now(self) -> str:
@@ -141,7 +141,7 @@ class _WaitEvaluation:
         return text_at(self.observed.whole, "metadata", "uid")
 
     def _uid_of(self, before: WaitState | None) -> str | Missing:
-        """The object of the wait that goes on. A wait that is restarted, or of another intent, is another wait."""
+        """The object of the wait that is under way. A wait that is restarted, or of another intent, is another wait."""
         if before is None or before.is_done or self.context.restart_wait or before.intent != self.intent.digest:
             return MISSING
         return before.uid or MISSING
@@ -155,8 +155,8 @@ class _WaitEvaluation:
                 return before
         return WaitState(key, self._uid, self.intent.digest, self._now, is_done=True)
 
-    def _going_on(self, before: WaitState | None, key: str) -> WaitState | None:
-        """The wait that goes on; None for one that begins now.
+    def _under_way(self, before: WaitState | None, key: str) -> WaitState | None:
+        """The wait that is under way; None for one that begins now.
 
         A generation that another writer has made does not restart its timeout: for some kinds every change of a status
         makes a new generation.
@@ -168,7 +168,7 @@ class _WaitEvaluation:
         return before if is_ours else None
 
     def _begun(self, known: WaitState | None) -> str:
-        """Since when the wait goes on: now for a new one, or for one that is restarted after its timeout."""
+        """Since when the wait is under way: now for a new one, or for one that is restarted after its timeout."""
         if known is None:
             return self._now
         used = _seconds_between(known.since, self._now)
@@ -176,8 +176,8 @@ class _WaitEvaluation:
         is_over = used >= self.wait_for.timeout_seconds or used < 0
         return self._now if used < 0 or (is_over and self.context.restart_wait) else known.since
 
-    def _error(self, verdict: Unsatisfied | Unsatisfiable, begun: str) -> _WaitError:
-        match verdict:
+    def _error(self, judged: Unsatisfied | Unsatisfiable, begun: str) -> _WaitError:
+        match judged:
             case Unsatisfiable(reason, message):
                 return WaitFailed(f"{reason}: {message}")
             case Unsatisfied(missing):
@@ -200,7 +200,7 @@ class _WaitEvaluation:
                 return known.text, known.reported_at
         return str(error), self._now
 
-    def _output(self, verdict: Satisfaction, error: _WaitError | None = None, text: str = "") -> OutputState:
+    def _output(self, judged: JudgeResult, error: _WaitError | None = None, text: str = "") -> OutputState:
         """The output; where it is unknown for the reason of the Ready condition, with the text of that."""
         before = _output(self.context.resource)
         after = output_of(self.wait, ObjectFound(self.observed.whole), before, self._now)
@@ -210,7 +210,7 @@ class _WaitEvaluation:
         if isinstance(error, WaitTimedOut) and after.cause is not UnknownCause.DISAPPEARED:
             return output_of(self.wait, TimedOut(error.why), before, self._now)
         is_unsatisfied = after.cause in (UnknownCause.UNSATISFIED, UnknownCause.UNSATISFIABLE)
-        is_same = is_unsatisfied and judge(self.wait, self.observed.whole) == verdict
+        is_same = is_unsatisfied and judge(self.wait, self.observed.whole) == judged
         return replace(after, reason=text) if is_same else after
 
 

@@ -88,7 +88,7 @@ class ExportedObject:
     @property
     def is_secret(self) -> bool:
         """Whether its values are secret."""
-        return (self.ref.group, self.ref.kind) == SECRET
+        return self.ref.group_kind == SECRET
 
     @property
     def ref(self) -> ResourceRef:
@@ -175,9 +175,9 @@ def _read_items(header: YamlDocument, left: Iterator[YamlDocument]) -> list[Expo
 
 def _require_all(end: YamlDocument, found: int) -> None:
     place = end.where(_ROOT)
-    told = _tree(end.value, place).get("documents")
-    if not same(told, found):
-        raise ManifestInvalid(f"{place}: {told} documents should stand before this, and {found} do: export again")
+    expected = _tree(end.value, place).get("documents")
+    if not same(expected, found):
+        raise ManifestInvalid(f"{place}: {expected} documents should stand before this, and {found} do: export again")
 
 
 def _item(document: YamlDocument) -> ExportedItem:
@@ -186,7 +186,7 @@ def _item(document: YamlDocument) -> ExportedItem:
     facts = tree.pop(FACTS, None)
     resource = Resource(_checked(tree, document))
     is_plain = isinstance(facts, dict) and set(facts) == {"version"}
-    if is_plain or (resource.ref.group, resource.ref.kind) == SECRET:
+    if is_plain or resource.ref.group_kind == SECRET:
         return ExportedObject(resource, _converted(facts, ObjectFacts, place, f"{FACTS}: "), place)
     return ExportedResource(resource, _converted(facts, ResourceFacts, place, f"{FACTS}: "), place)
 

@@ -1,4 +1,4 @@
-"""Exports resources from a store, with all that another store needs to go on with them."""
+"""Exports resources from a store, with all that another store needs to continue with them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,7 +81,7 @@ async def _objects_of(resources: Sequence[Resource], engine: EngineContext) -> l
 
 async def _facts(resource: Resource, engine: EngineContext) -> ResourceFacts:
     is_observed = resource.status.get("observedGeneration") == resource.generation
-    if (resource.ref.group, resource.ref.kind) in engine.owners:
+    if resource.ref.group_kind in engine.owners:
         # The intent of an owner covers its uid, which is another one in every store.
         return ResourceFacts(None, {}, is_observed, resource.is_deleting)
     try:

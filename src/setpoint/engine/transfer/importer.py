@@ -23,6 +23,7 @@ from setpoint.engine.kind import (
     ResolvedReferences,
     SecretKeyReference,
     dependency_target,
+    unknown_kind,
 )
 from setpoint.engine.owner import Owner
 from setpoint.engine.owners.children import is_unreconciled
@@ -45,7 +46,7 @@ from setpoint.engine.transfer.export_format import (
 from setpoint.engine.transfer.exporter import secret_keys
 from setpoint.errors import ManifestInvalid, NotReady, UserError
 
-_LOOK: Final = "the next step looks closely"
+_COMPARED: Final = "the next step compares every field"
 _Secrets: TypeAlias = Mapping[ResourceRef, ExportedObject]
 # New versions of secrets, by field and old version.
 _Versions: TypeAlias = Mapping[tuple[str, str], str]
@@ -85,7 +86,7 @@ async def prove_translation(
 def _carried_secrets(
     item: ExportedResource, keys: Sequence[SecretKeyReference], here: ResolvedReferences, secrets: _Secrets
 ) -> _Versions:
-    """The versions of the secrets whose values are proved to be equal in both stores."""
+    """The versions of the secrets with values that are proved to be equal in both stores."""
     old = {key: item.facts.versions.get(key.field) for key in keys}
     return {
         (key.field, version): here.versions[key.field]
@@ -121,12 +122,12 @@ def _why_not_proved(item: ExportedResource, imported: Resource, kind: AnyKind, i
     an intent covers has changed, neither spec nor labels, annotations, references or the kind itself.
     """
     if item.facts.intent is None:
-        return f"what it refers to was not there where it came from: {_LOOK}"
+        return f"what it refers to was not there where it came from: {_COMPARED}"
     if imported.author_digest != item.resource.author_digest:
-        return f"its spec reads differently here: {_LOOK}"
+        return f"its spec reads differently here: {_COMPARED}"
     before = intent_of(imported, kind, replace(intent.resolved, versions=item.facts.versions))
     if before.digest != item.facts.intent:
-        return f"its labels, what it refers to, or its kind mean something else here: {_LOOK}"
+        return f"its labels, what it refers to, or its kind mean something else here: {_COMPARED}"
     return ""
 
 
@@ -145,7 +146,7 @@ def _remarks(item: ExportedResource, why: str, versions: _Versions) -> tuple[str
     """The remarks about one resource."""
     facts, sent = item.facts, StoredState.of(item.resource).secrets
     if facts.deleting:
-        return ("its deletion goes on here",)
+        return ("its deletion continues here",)
     again = [name for name, old in facts.versions.items() if sent.get(name) == old and (name, old) not in versions]
     resent = (
         f"{join_names(again)} is not known to be the same here: it counts as new, and is sent once" if again else ""
@@ -252,7 +253,7 @@ class _ImportCheck:
 
     async def _object(self, item: ExportedObject, present: Resource | None) -> ImportTarget:
         if not is_unreconciled(item.ref, self.engine):
-            raise ManifestInvalid(f"{item.ref}: no kind {item.ref.kind} is known here: leave it out of the export")
+            raise unknown_kind(item.ref.kind, (), str(item.ref), advice="leave it out of the export")
         if present is not None and _has_all_values(present, item.resource):
             return ImportTarget.OURS
         await self.dry_run(manifest_of(item.resource))
@@ -294,7 +295,7 @@ class _Translations:
 
 @dataclass(frozen=True, slots=True)
 class CheckedImport:
-    """An import whose checks have passed."""
+    """An import after its checks."""
 
     translations: _Translations
     order: Sequence[ExportedResource]

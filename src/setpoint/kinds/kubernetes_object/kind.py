@@ -159,9 +159,9 @@ class KubernetesObjectKind:
         """Reads the object."""
         return await self.remote.observe(location, known)
 
-    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """See SupportsDryRun."""
-        return (await self.remote.forecast(intent, look, decision)).writes
+        return (await self.remote.forecast(intent, observed, decision)).writes
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Creates the object."""

@@ -152,14 +152,14 @@ class RemoteObjects:
 
     # --- Dry run ------------------------------------------------------------------------------------------------------
 
-    async def forecast(self, intent: Intent, look: LiveObservation, decision: Decision) -> DryRunResult:
+    async def forecast(self, intent: Intent, observed: LiveObservation, decision: Decision) -> DryRunResult:
         """The writes that are left, and their result, by a dry run of the API server."""
         request, location = apply_intent_of(intent), parse_object_location(intent.location)
         target = await self._write_target(location)
-        if isinstance(look, Absent):
+        if isinstance(observed, Absent):
             made = decode_response(_objects, await self._create(target, request, dry_run=True), location.title)
             return DryRunResult((PlannedWrite(Action.CREATE, "create", creation_changes(made)),), made)
-        live = look.whole
+        live = observed.whole
         if is_deleting(live):
             raise pending_deletion(live, location, request.deletion, self.clock.now())
         if not request.force_conflicts:

@@ -10,6 +10,7 @@ from enum import Enum
 from itertools import accumulate
 from typing import Final
 
+from setpoint.engine.metrics import STEP_COUNTS
 from setpoint.runtime.workqueue.scheduling import Priority
 
 # Those of controller-runtime's work queues, so that its dashboards fit: ten nanoseconds to 1,000 seconds.
@@ -132,15 +133,7 @@ CATALOGUE: Final = (
         "controller_runtime_reconcile_total", _COUNTER, (*_CONTROLLER, "result"), "Steps, by how they ended."
     ),
     MetricDefinition("controller_runtime_reconcile_errors_total", _COUNTER, _CONTROLLER, "Steps that failed."),
-    MetricDefinition(
-        "controller_runtime_terminal_reconcile_errors_total",
-        _COUNTER,
-        _CONTROLLER,
-        "Steps that failed in a way that only the author can mend.",
-    ),
-    MetricDefinition(
-        "controller_runtime_reconcile_panics_total", _COUNTER, _CONTROLLER, "Steps that met a bug of ours."
-    ),
+    *(MetricDefinition(count.name, _COUNTER, (count.label,), count.help) for count in STEP_COUNTS),
     MetricDefinition(
         "controller_runtime_reconcile_time_seconds", _HISTOGRAM, _CONTROLLER, "How long steps took.", RECONCILE_BUCKETS
     ),

@@ -86,7 +86,6 @@ def _without_heading(text: bytes) -> bytes:
     return text.split(b"\n", 2)[2]
 
 
-KindKey: TypeAlias = tuple[str, str]
 # By API group, kind and readiness.
 ResourceCounts: TypeAlias = Mapping[tuple[str, str, bool], int]
 

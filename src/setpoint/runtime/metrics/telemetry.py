@@ -11,9 +11,11 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from setpoint.clients.ratelimit.limiter import LimiterSnapshot as BudgetsSnapshot
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.core.decide import Decision
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.metrics import STEP_COUNTS, StepCount
 from setpoint.errors import Retry
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
@@ -29,7 +31,6 @@ from setpoint.runtime.metrics.catalogue import (
 )
 from setpoint.runtime.metrics.exposition import (
     ControllerSnapshot,
-    KindKey,
     ReplicaSnapshot,
     ResourceCounts,
     api_samples,
@@ -54,8 +55,6 @@ _RESULTS: Final = {
 }
 _ERROR: Final = "error"
 _EVERY_RESULT: Final = ("success", _ERROR, "requeue", "requeue_after")
-_TERMINAL: Final = Retry.ON_EDIT.name.lower()
-_BUG: Final = Retry.BUG.name.lower()
 
 
 # Requests by method, host and code.
@@ -81,7 +80,7 @@ class MonitoredManager(Protocol):
         ...
 
     @property
-    def controllers(self) -> Mapping[KindKey, Controller]:
+    def controllers(self) -> Mapping[GroupKind, Controller]:
         """One for each kind."""
         ...
 
@@ -103,6 +102,7 @@ class MetricsSnapshot:
     kinds: tuple[str, ...]
     with_cookies: frozenset[str]
     steps: Mapping[tuple[str, str, str], int]
+    counts: Mapping[tuple[StepCount, str], int]
     times: Mapping[str, HistogramSnapshot]
     convergence: Mapping[str, HistogramSnapshot]
     drift: Mapping[str, HistogramSnapshot]
@@ -125,6 +125,7 @@ class Telemetry:
         self._requests = tuple(requests)
         self._watched: MonitoredManager | None = None
         self._steps: dict[tuple[str, str, str], _Tally] = {}
+        self._counts: Counter[tuple[StepCount, str]] = Counter()
         self._times: dict[str, Histogram] = {}
         self._convergence: dict[str, Histogram] = {}
         self._drift: dict[str, Histogram] = {}
@@ -150,6 +151,10 @@ class Telemetry:
             tally = self._steps[key] = _Tally(self._times.setdefault(kind, Histogram(RECONCILE_BUCKETS)))
         tally.number += 1
         tally.times.add(seconds)
+
+    def count(self, count: StepCount, kind: str) -> None:
+        """See StepMetrics."""
+        self._counts[count, kind] += 1
 
     def converged(self, kind: str, seconds: float) -> None:
         """See ControllerMetrics."""
@@ -185,6 +190,7 @@ class Telemetry:
             kinds=tuple(sorted(kinds)),
             with_cookies=frozenset(kinds - stateless),
             steps={key: tally.number for key, tally in self._steps.items()},
+            counts={(count, kind): self._counts[count, kind] for count in STEP_COUNTS for kind in sorted(kinds)},
             times=_histogram_snapshots(self._times, kinds, RECONCILE_BUCKETS),
             convergence=_histogram_snapshots(self._convergence, kinds, CONVERGENCE_BUCKETS),
             drift=_histogram_snapshots(self._drift, kinds, DRIFT_AGE_BUCKETS),
@@ -228,16 +234,14 @@ def all_samples(picture: MetricsSnapshot) -> Iterator[Sample]:
 
 def _reconcile_samples(picture: MetricsSnapshot) -> Iterator[Sample]:
     results: Counter[tuple[str, str]] = Counter()
-    outcomes: Counter[tuple[str, str]] = Counter()
     for (kind, outcome, _), number in picture.steps.items():
         results[kind, _RESULTS.get(outcome, _ERROR)] += number
-        outcomes[kind, outcome] += number
     for kind in picture.kinds:
         for result in _EVERY_RESULT:
             yield counter("controller_runtime_reconcile_total", results[kind, result], controller=kind, result=result)
         yield counter("controller_runtime_reconcile_errors_total", results[kind, _ERROR], controller=kind)
-        yield counter("controller_runtime_terminal_reconcile_errors_total", outcomes[kind, _TERMINAL], controller=kind)
-        yield counter("controller_runtime_reconcile_panics_total", outcomes[kind, _BUG], controller=kind)
+    for (count, kind), number in picture.counts.items():
+        yield counter(count.name, number, **{count.label: kind})
 
 
 def _decision_samples(picture: MetricsSnapshot) -> Iterator[Sample]:

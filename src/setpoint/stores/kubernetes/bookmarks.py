@@ -6,10 +6,10 @@ The API server orders events only within one kind, so a single number is not eno
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.resource import Revision
 from setpoint.errors import RevisionExpired
 
-GroupKind = tuple[str, str]
 _MAX_DIGITS: Final = 20
 # The bookmark of a watch of no kind.
 _NO_KINDS: Final = Revision("0")

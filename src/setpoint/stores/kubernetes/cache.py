@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.resource import ResourceRef, Revision
-from setpoint.stores.kubernetes.bookmarks import GroupKind
 from setpoint.stores.kubernetes.objects import ObjectState
 
 _LEVEL: Final = 3

@@ -6,6 +6,7 @@ from typing import Final
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Representation
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import Clock
@@ -83,12 +84,12 @@ def open_kubernetes(
 
 def served_kinds(
     kinds: Iterable[ResourceType | ObjectKind], namespace: str | None = None, *, long_running: bool
-) -> Mapping[tuple[str, str], ServedKind]:
+) -> Mapping[GroupKind, ServedKind]:
     """The kinds with a controller, in `namespace` or everywhere; Secrets; and the kinds that owners generate or read.
 
     Of the latter and of Secrets only metadata is watched; an object is read when a resource references it.
     """
-    served: dict[tuple[str, str], ServedKind] = {}
+    served: dict[GroupKind, ServedKind] = {}
     # A kind with a controller stays one when an owner generates it as well.
     for one in sorted((_SECRETS, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
         if isinstance(one, ObjectKind):

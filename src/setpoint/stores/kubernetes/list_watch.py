@@ -12,11 +12,12 @@ from msgspec import Raw
 from setpoint.clients.kubernetes.client import KubernetesClient, ObjectPage
 from setpoint.clients.kubernetes.requests import PageRequest
 from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.ports import ResourceChangeType as StoreChange
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteExpired, StoreError
-from setpoint.stores.kubernetes.bookmarks import GroupKind, to_revision
+from setpoint.stores.kubernetes.bookmarks import to_revision
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.errors import store_errors
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object

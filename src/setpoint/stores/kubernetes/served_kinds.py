@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import ManifestInvalid
-from setpoint.stores.kubernetes.bookmarks import GroupKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,65 @@
+"""Why a field of the live object differs: the author changed the intent, another writer the object, or it is a default.
+
+Read by the plan, which leaves out server defaults and may withhold the rest, and before a write is sent, which
+records reverts of drift.
+"""
+
+from enum import StrEnum
+
+from setpoint.core.decide import Decision
+from setpoint.core.diff import FieldChange
+from setpoint.core.schema.policy import Rule
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import Missing
+from setpoint.engine.context import KindStepContext, StepContext
+from setpoint.engine.kind import Reconciliation
+from setpoint.engine.references import is_ready
+from setpoint.engine.state import StoredState
+
+
+class ChangeCause(StrEnum):
+    """Why a field of the live object differs from the desired state."""
+
+    # The intent is new to this object, or it is not known which of the two changed.
+    AUTHOR = "author"
+    # A step settled for this intent, and another writer changed the object since.
+    DRIFT = "drift"
+    # The spec leaves the field out, and the service keeps a value of its own.
+    SERVER_DEFAULT = "server default"
+
+
+def change_cause(change: FieldChange, decision: Decision, intent: str, context: StepContext) -> ChangeCause:
+    """The cause of one change of a plan with this decision and the digest of this intent."""
+    if _is_server_default(change, context.state):
+        return ChangeCause.SERVER_DEFAULT
+    return write_cause(decision, intent, context)
+
+
+def write_cause(decision: Decision, intent: str, context: StepContext) -> ChangeCause:
+    """The cause of the writes of a plan, from which server defaults are left out: AUTHOR or DRIFT."""
+    if isinstance(context, KindStepContext):
+        is_drift = _is_drift(decision, intent, context)
+    else:
+        # Children that another writer deleted, all of them, are drift as well.
+        is_drift = decision is Decision.DRIFTED or bool(context.state.oscillations.fields)
+    return ChangeCause.DRIFT if is_drift else ChangeCause.AUTHOR
+
+
+def _is_drift(decision: Decision, intent: str, context: KindStepContext) -> bool:
+    if decision is not Decision.FIRST_LOOK:
+        return decision is Decision.DRIFTED
+    # Without a cookie: the last step for this intent left something else on record.
+    attempt = context.state.attempt
+    unconverged_at = None if attempt is None else attempt.unconverged_at
+    was_stuck = unconverged_at is not None and unconverged_at.intent == intent
+    is_stateless = context.kind.reconciliation is Reconciliation.STATELESS
+    return bool(context.state.oscillations.fields) or was_stuck or (is_stateless and is_ready(context.resource))
+
+
+def value_digest(change: FieldChange) -> str:
+    """The digest of the live value: a server default is one value of the field, not any."""
+    return digest([] if isinstance(change.before, Missing) else [change.before])[:16]
+
+
+def _is_server_default(change: FieldChange, state: StoredState) -> bool:
+    return change.rule is not Rule.SPEC and state.server_defaults.get(str(change.path)) == value_digest(change)
