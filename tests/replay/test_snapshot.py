@@ -1,20 +1,19 @@
 """A snapshot reads as the store did at one moment, and cannot be written to."""
 
 import asyncio
-import inspect
 from typing import Any
 
 import pytest
 
 from setpoint.clients.write_guard import BlockedWrites
-from setpoint.engine.ports import EVERYTHING, ChildWrite, EventRecord, ResourceQuery, ResourceUpdate
+from setpoint.engine.ports import EVERYTHING, ResourceQuery, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import NotRecorded, StoreError, WriteBlocked
 from setpoint.replay.snapshot import StoreSnapshot, take_snapshot
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.engine.test_overlay_store import WRITES
-from tests.stores.samples import REF, instance
+from tests.stores.samples import instance
+from tests.stores.store_methods import WRITES, arguments_for, verb_of
 
 OTHER = ResourceRef("", "Secret", "default", "other")
 
@@ -75,34 +74,15 @@ def test_a_snapshot_cannot_be_watched() -> None:
         asyncio.run(scenario())
 
 
-def _argument(name: str) -> Any:
-    document = instance()
-    examples = {
-        "event": EventRecord(REF, "uid", "Normal", "Updated", "updated", "2026-01-01T00:00:00Z"),
-        "ref": REF,
-        "finalizers": (),
-        "writes": [ChildWrite(document)],
-        "update": ResourceUpdate(status={"a": 1}),
-        "name": "lease",
-        "lease": type("Named", (), {"name": "lease"}),
-        "holder": "me",
-        "seconds": 1.0,
-    }
-    return examples.get(name, Resource(document) if name in ("resource", "seen") else document)
-
-
 @pytest.mark.parametrize("name", WRITES)
 def test_a_write_is_blocked_and_recorded(name: str) -> None:
     taken = asyncio.run(_taken())[1]
     write = getattr(taken, name)
-    parameters = inspect.signature(write).parameters.values()
-    arguments = [_argument(one.name) for one in parameters if one.kind is not one.KEYWORD_ONLY]
-    verb = "update" if name in ("annotate", "set_finalizers", "update_status") else name
 
-    with pytest.raises(WriteBlocked, match=rf"^{verb} .* \(store\): nothing may be written"):
-        asyncio.run(write(*arguments))
+    with pytest.raises(WriteBlocked, match=rf"^{verb_of(name)} .* \(store\): nothing may be written"):
+        asyncio.run(write(*arguments_for(write)))
 
-    assert [(one.way, one.method) for one in taken.blocked_writes.writes] == [("store", verb)]
+    assert [(one.way, one.method) for one in taken.blocked_writes.writes] == [("store", verb_of(name))]
 
 
 def test_every_part_of_a_blocked_update_is_recorded() -> None:
