@@ -14,6 +14,8 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 CODE := $(wildcard src tests benchmarks checks soak)
 CORES := $(shell getconf _NPROCESSORS_ONLN)
+# Compiled modules and rewritten asserts are kept from one run to the next.
+unexport PYTHONDONTWRITEBYTECODE
 # The folders below tests whose tests start other processes: commands, servers, Terraform; and those of the docs.
 OTHER_PROCESSES := benchmarks cli cluster conformance deployment docs forking scenarios soak terraform
 

@@ -161,12 +161,12 @@ class Weather:
 
     def _fault(self) -> Fault:
         times = self.draw.randint(1, 40)
-        context = self.draw.choice(list(FaultTiming))
+        moment = self.draw.choice(list(FaultTiming))
         method = self.draw.choice([".*", "GET", "POST|PATCH|PUT", "DELETE"])
         faults: list[Fault] = [
-            FailRequest(self.draw.choice([500, 502, 503]), method, times=times, context=context),
+            FailRequest(self.draw.choice([500, 502, 503]), method, times=times, moment=moment),
             FailRequest(429, method, times=times, retry_after=1),
-            DropConnection(method, times=times, context=context),
+            DropConnection(method, times=times, moment=moment),
             AddLatency(self.draw.random() / 5),
             FailOperation(times=self.draw.randint(1, 5)),
             LimitRequests(self.draw.choice([50, 200, None])),

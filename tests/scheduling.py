@@ -1,5 +1,6 @@
 """Which tests run in the same process, and in which order: a plugin of pytest, for pytest-xdist."""
 
+import gc
 import os
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -51,6 +52,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         waiting.sort(key=lambda unit: unit_of(unit[0].nodeid) not in _TOGETHER)
         others = [unit for unit in units if not _needs_cluster(unit)]
         items[:] = [item for unit in mixed(waiting, others) for item in unit]
+
+
+def pytest_collection_finish() -> None:
+    """Test items live as long as the process: the garbage collector need not visit them again and again."""
+    gc.freeze()
 
 
 def _needs_cluster(unit: Unit) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 from aiohttp import web
 
 from setpoint.localcloud.cloud import Cloud, CloudRequest
-from setpoint.localcloud.control import redacted
+from setpoint.localcloud.journal import redacted
 from setpoint.localcloud.routing import ServiceResponse
 from setpoint.localcloud.server import LocalCloud
 

@@ -16,12 +16,12 @@ from setpoint.clients.kubernetes.requests import ALL_OBJECTS, Endpoint, ObjectSe
 from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
 
 T = TypeVar("T")
-# In seconds, for what should come at once.
+# In seconds, for events that should come at once.
 TIMEOUT = 240.0
 
 
 def with_client(kubeconfig: Path | ClusterConnection, use: Callable[[KubernetesClient], Awaitable[T]]) -> T:
-    """What `use` comes to, with the client that the file describes."""
+    """The result of `use`, with a client for the kubeconfig."""
 
     async def main() -> T:
         client = KubernetesClient(
@@ -42,27 +42,27 @@ async def receive_events(
     meanwhile: Callable[[], Awaitable[object]],
     selection: ObjectSelector = ALL_OBJECTS,
 ) -> list[WatchEvent]:
-    """So many events of what happens meanwhile, bookmarks left out."""
+    """The first `count` events while `meanwhile` runs, without bookmarks."""
     since = (await client.list(endpoint)).resource_version
-    heard: list[WatchEvent] = []
+    received: list[WatchEvent] = []
     async with asyncio.timeout(TIMEOUT), aclosing(watch(client, endpoint, since, selection)) as events:
         busy = asyncio.ensure_future(meanwhile())
         async for event in events:
             if event.type is not WatchEventType.BOOKMARK:
-                heard.append(event)
-            if len(heard) == count:
+                received.append(event)
+            if len(received) == count:
                 break
         await busy
-    return heard
+    return received
 
 
 def summary(event: WatchEvent) -> tuple[str, str]:
-    """What happened to which object."""
+    """The type of the event, and the name of its object."""
     return event.type.value, tree(bytes(event.object))["metadata"].get("name", "")
 
 
 def names(items: Sequence[Raw]) -> list[str]:
-    """What the objects of a page are called."""
+    """The names of the objects of a page."""
     return [tree(bytes(item))["metadata"]["name"] for item in items]
 
 
@@ -80,7 +80,7 @@ def tree(body: bytes | None) -> Any:
 
 
 def definition(group: str, plural: str, kind: str) -> dict[str, Any]:
-    """A kind of its own, with a status."""
+    """A CRD with a status subresource."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": "v1",

@@ -1,4 +1,4 @@
-"""A machine for those who ask who we are."""
+"""Fixtures of the tests of clients."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Commands that log in, for tests."""
+"""Exec plugins for tests."""
 
 import sys
 from pathlib import Path
@@ -18,17 +18,17 @@ print(sys.argv[2].replace("RUN", str(len(runs.read_text()))))
 
 
 def printing(folder: Path, printed: str, **more: Any) -> ExecPlugin:
-    """A command that prints that."""
+    """A plugin that prints `printed`."""
     args = ("-c", _SCRIPT, str(folder / "runs"), printed)
     return ExecPlugin(sys.executable, args, interactive=InteractiveMode.NEVER, **more)
 
 
 def running(script: str, *arguments: str, **more: Any) -> ExecPlugin:
-    """A command that does that."""
+    """A plugin that runs a Python script."""
     return ExecPlugin(sys.executable, ("-c", script, *arguments), **({"interactive": InteractiveMode.NEVER} | more))
 
 
 def runs(folder: Path) -> int:
-    """How often the command of `printing` has run."""
+    """How often the plugin of `printing` has run."""
     file = folder / "runs"
     return len(file.read_text(encoding="utf-8")) if file.exists() else 0

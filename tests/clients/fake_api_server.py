@@ -1,4 +1,4 @@
-"""A made-up API server on the loopback interface, which answers what a test has written down."""
+"""A fake API server on the loopback interface, with scripted responses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,7 +19,7 @@ Reaction = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 @dataclass
 class FakeCredentials:
-    """A new token whenever the last one was refused, while there are any."""
+    """Returns a new token after a refusal, `left` times."""
 
     left: int = 1
     held: ClusterIdentity = field(default_factory=lambda: ClusterIdentity({"Authorization": "Bearer t0"}))
@@ -32,41 +32,41 @@ class FakeCredentials:
 
 
 @dataclass
-class FakeCluster:
-    """Each request is one scene, in order; the last one again and again."""
+class FakeApiServer:
+    """Answers each request with the next reaction; the last one is repeated."""
 
-    scenes: list[Reaction]
+    reactions: list[Reaction]
     requests: list[web.BaseRequest] = field(default_factory=list)
-    # When each came, by the loop's time.
+    # When each request came, by the time of the event loop.
     times: list[float] = field(default_factory=list)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         self.requests.append(request)
         self.times.append(asyncio.get_running_loop().time())
-        context = self.scenes.pop(0) if len(self.scenes) > 1 else self.scenes[0]
-        return await context(request)
+        reaction = self.reactions.pop(0) if len(self.reactions) > 1 else self.reactions[0]
+        return await reaction(request)
 
     @property
     def versions(self) -> list[str]:
-        """From which resource version each watch began."""
+        """The resource version that each watch started from."""
         return [one.rel_url.query["resourceVersion"] for one in self.requests]
 
 
 @asynccontextmanager
-async def serving(
-    *scenes: Reaction, credentials: KubernetesCredentials | None = None
-) -> AsyncIterator[tuple[FakeCluster, KubernetesClient]]:
-    """A cluster with these scenes, and a client of it."""
-    cluster = FakeCluster(list(scenes))
-    async with http_server(cluster.answer) as url:
+async def fake_api_server(
+    *reactions: Reaction, credentials: KubernetesCredentials | None = None
+) -> AsyncIterator[tuple[FakeApiServer, KubernetesClient]]:
+    """A fake API server with these reactions, and a client of it."""
+    server = FakeApiServer(list(reactions))
+    async with http_server(server.answer) as url:
         client = KubernetesClient(ClusterConnection("context test", url), credentials)
         try:
-            yield cluster, client
+            yield server, client
         finally:
             await client.close()
 
 
-# --- Scenes -----------------------------------------------------------------------------------------------------------
+# --- Reactions --------------------------------------------------------------------------------------------------------
 
 
 def event(change: str, version: int | str, **more: Any) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def error_event(code: int, reason: str) -> dict[str, Any]:
 
 
 async def started_stream(request: web.BaseRequest, *events: dict[str, Any]) -> web.StreamResponse:
-    """A watch that has told these events."""
+    """A watch that has sent these events."""
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     for one in events:
@@ -87,54 +87,56 @@ async def started_stream(request: web.BaseRequest, *events: dict[str, Any]) -> w
 
 
 def sends_events(*events: dict[str, Any], lasting: float = 0.0) -> Reaction:
-    """A watch with these events, which ends in good order after so many seconds."""
+    """A watch with these events, which the server ends after `lasting` seconds."""
 
-    async def context(request: web.BaseRequest) -> web.StreamResponse:
+    async def reaction(request: web.BaseRequest) -> web.StreamResponse:
         response = await started_stream(request, *events)
         await asyncio.sleep(lasting)
         return response
 
-    return context
+    return reaction
 
 
 def sends_then_breaks(*events: dict[str, Any], half: bytes = b"") -> Reaction:
-    """The same, but its connection is reset, maybe in the middle of a line."""
+    """A watch with these events, and then a reset connection, with `half` in the middle of a line."""
 
-    async def context(request: web.BaseRequest) -> web.StreamResponse:
+    async def reaction(request: web.BaseRequest) -> web.StreamResponse:
         response = await started_stream(request, *events)
         await response.write(half or b"\n")
         assert request.transport is not None
         request.transport.abort()
         return response
 
-    return context
+    return reaction
 
 
 def sends_then_idles(*events: dict[str, Any]) -> Reaction:
-    """The same, but nothing more comes, and no end."""
+    """A watch with these events, and then no more data."""
 
-    async def context(request: web.BaseRequest) -> web.StreamResponse:
+    async def reaction(request: web.BaseRequest) -> web.StreamResponse:
         response = await started_stream(request, *events)
         await asyncio.Event().wait()
         return response
 
-    return context
+    return reaction
 
 
 def refuses(code: int, reason: str, headers: dict[str, str] | None = None, message: str = "No.") -> Reaction:
-    """A clear no."""
+    """An error response with a Status."""
 
-    async def context(_request: web.BaseRequest) -> web.StreamResponse:
-        said = {"kind": "Status", "code": code, "reason": reason, "message": message}
+    async def reaction(_request: web.BaseRequest) -> web.StreamResponse:
+        status = {"kind": "Status", "code": code, "reason": reason, "message": message}
         return web.Response(
-            status=code, body=msgspec.json.encode(said), headers={"Content-Type": "application/json", **(headers or {})}
+            status=code,
+            body=msgspec.json.encode(status),
+            headers={"Content-Type": "application/json", **(headers or {})},
         )
 
-    return context
+    return reaction
 
 
 async def breaks_at_once(request: web.BaseRequest) -> web.StreamResponse:
-    """No answer at all."""
+    """Resets the connection without a response."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()

@@ -1,4 +1,4 @@
-"""Machines on which there is one way to say who we are, and servers that take what Google takes."""
+"""Machines with one type of Google credentials each, and the token servers for them."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from tests.clients.token_servers import (
     SUBJECT,
     TokenRequest,
     TokenServers,
-    robot_key_text,
+    service_account_key_text,
     token_servers,
 )
 
@@ -34,8 +34,8 @@ NO_SERVER = "127.0.0.1:1"
 ADVICE = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file"
 
 Info = dict[str, Any]
-# Makes a machine on which there is one way to say who we are.
-Way = Callable[["Machine", TokenServers], None]
+# Sets up one type of credentials on a machine.
+CredentialSetup = Callable[["Machine", TokenServers], None]
 
 
 class Machine:
@@ -59,14 +59,14 @@ class Machine:
         self.patch.setattr(_metadata, "_GCE_METADATA_HOST", place)
 
     def put(self, info: Info | str, file: Path | None = None) -> None:
-        """A credentials file that the variable names."""
+        """Writes a credentials file, and names it in the variable."""
         file = file or self.file
         file.parent.mkdir(exist_ok=True)
         file.write_text(info if isinstance(info, str) else json.dumps(info))
         self.patch.setenv(VARIABLE, str(file))
 
-    def lead_to(self, url: str) -> None:
-        """What is sent to Google's own addresses goes to `url` instead, from below google-auth."""
+    def redirect_google_to(self, url: str) -> None:
+        """Sends requests for Google's own addresses to `url` instead, below google-auth."""
         send = HTTPAdapter.send
 
         def elsewhere(adapter: HTTPAdapter, request: Any, *arguments: Any, **more: Any) -> Any:
@@ -77,11 +77,11 @@ class Machine:
 
 
 def service_account_file(servers: TokenServers, **more: Any) -> Info:
-    """A service account's key."""
+    """The key file of a service account."""
     return {
         "type": "service_account",
         "client_email": EMAIL,
-        "private_key": robot_key_text(),
+        "private_key": service_account_key_text(),
         "token_uri": f"{servers.url}/token",
         **more,
     }
@@ -94,7 +94,7 @@ def user_file(_servers: TokenServers, **more: Any) -> Info:
 
 
 def federation_file(servers: TokenServers, subject: Path, **more: Any) -> Info:
-    """A workload somewhere else, with a token of its own in a file."""
+    """A workload outside Google Cloud, with its subject token in a file."""
     return {
         "type": "external_account",
         "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/it",
@@ -105,7 +105,7 @@ def federation_file(servers: TokenServers, subject: Path, **more: Any) -> Info:
     }
 
 
-# --- The ways --------------------------------------------------------------------------------------------------------
+# --- Types of credentials ---------------------------------------------------------------------------------------------
 
 
 def by_key(machine: Machine, servers: TokenServers) -> None:
@@ -145,35 +145,35 @@ def by_metadata(machine: Machine, servers: TokenServers) -> None:
     machine.set_metadata_server(servers.url.removeprefix("http://"))
 
 
-WAYS: tuple[Way, ...] = (
+CREDENTIAL_TYPES: tuple[CredentialSetup, ...] = (
     *(by_key, by_login, by_impersonation),
     *(by_federation, by_federation_and_impersonation, by_metadata),
 )
-every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+every_credential_type = pytest.mark.parametrize("setup", CREDENTIAL_TYPES, ids=lambda setup: setup.__name__)
 
 
 def bearer(token: str) -> Mapping[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
-def headers_by(
-    way: Way, machine: Machine, instead: Callable[[TokenRequest], web.Response | None] = lambda _: None
+def fetch_headers(
+    setup: CredentialSetup, machine: Machine, instead: Callable[[TokenRequest], web.Response | None] = lambda _: None
 ) -> tuple[Mapping[str, str], TokenServers]:
-    """The headers that a way leads to, and the servers that were asked."""
+    """The headers that the credentials yield, and the token servers."""
 
     async def main() -> tuple[Mapping[str, str], TokenServers]:
         async with token_servers() as servers:
-            machine.lead_to(servers.url)
-            way(machine, servers)
+            machine.redirect_google_to(servers.url)
+            setup(machine, servers)
             servers.instead = instead
             return await TokenCredentials().headers(), servers
 
     return asyncio.run(main())
 
 
-def refusal_by(
-    way: Way, machine: Machine, instead: Callable[[TokenRequest], web.Response | None] = lambda _: None
+def fetch_error(
+    setup: CredentialSetup, machine: Machine, instead: Callable[[TokenRequest], web.Response | None] = lambda _: None
 ) -> SetpointError:
     with pytest.raises(SetpointError) as caught:
-        headers_by(way, machine, instead)
+        fetch_headers(setup, machine, instead)
     return caught.value

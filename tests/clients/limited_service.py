@@ -1,4 +1,4 @@
-"""A service behind a gate, which remembers what it saw."""
+"""A service behind a rate limiter, which records its calls."""
 
 import asyncio
 from collections import defaultdict
@@ -16,38 +16,38 @@ ONE_A_SECOND = AimdSettings(start=1, burst=1, ceiling=1, growth=1)
 
 @dataclass
 class LimitedService:
-    """A service behind a gate, and what it saw."""
+    """A service behind a rate limiter, with the calls that it received."""
 
     settings: AimdSettings = FAST
     max_in_flight: int = 64
     clock: MonotonicClock | None = None
-    begun: list[Caller] = field(default_factory=list)
-    # By project: when calls began, and from when until when the service wanted none.
+    started: list[Caller] = field(default_factory=list)
+    # By project: when calls began, and the pauses that the service asked for, from and until.
     times: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     pauses: defaultdict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
-    inside: int = 0
-    most_inside: int = 0
+    in_flight: int = 0
+    max_concurrent: int = 0
 
     def __post_init__(self) -> None:
         self.budgets = QuotaBudgets(self.clock, self.max_in_flight, jitter=lambda: 1.0)
 
     def budget(self, project: str = "p") -> QuotaBudget:
-        charge = QuotaKey("sql", project, "reads")
-        return self.budgets.find(charge) or self.budgets.make(charge, self.settings, "https://sql.test")
+        key = QuotaKey("sql", project, "reads")
+        return self.budgets.find(key) or self.budgets.make(key, self.settings, "https://sql.test")
 
     async def call(
         self, caller: Caller, seconds: float = 0.0, outcome: CallOutcome | Exception = RESPONDED, project: str = "p"
     ) -> None:
         budget = self.budget(project)
         with await budget.limiter.acquire(budget, caller, "GET /x") as slot:
-            self.begun.append(caller)
+            self.started.append(caller)
             self.times[project].append(asyncio.get_running_loop().time())
-            self.inside += 1
-            self.most_inside = max(self.most_inside, self.inside)
+            self.in_flight += 1
+            self.max_concurrent = max(self.max_concurrent, self.in_flight)
             try:
                 await asyncio.sleep(seconds)
             finally:
-                self.inside -= 1
+                self.in_flight -= 1
             if isinstance(outcome, Exception):
                 raise outcome
             if isinstance(outcome, Throttled | Unavailable):

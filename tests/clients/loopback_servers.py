@@ -1,4 +1,4 @@
-"""Servers on the loopback interface: one that speaks HTTP, and one that says whatever it likes."""
+"""Servers on the loopback interface: one that speaks HTTP, and one that sends any bytes."""
 
 import asyncio
 import ssl
@@ -25,7 +25,7 @@ async def http_server(handler: Handler, tls: ssl.SSLContext | None = None) -> As
 
 @asynccontextmanager
 async def raw_server(conversation: Conversation) -> AsyncIterator[str]:
-    """The address of a server that treats every connection as `conversation` does, then closes it."""
+    """The address of a server that runs `conversation` on every connection, and then closes it."""
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -41,7 +41,7 @@ async def raw_server(conversation: Conversation) -> AsyncIterator[str]:
 
 
 def sends(text: str) -> Conversation:
-    """A conversation with one line in it."""
+    """Sends `text`."""
 
     async def conversation(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(text.encode())

@@ -1,4 +1,4 @@
-"""Time that does not pass by itself: a loop that jumps to its next timer, and a clock that is moved by hand."""
+"""Controlled time: an event loop that jumps to its next timer, and a clock that is advanced by hand."""
 
 import asyncio
 import selectors
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class _JumpingSelector(selectors.SelectSelector):
-    """Waiting takes no time: it moves the time on."""
+    """Advances the time instead of waiting."""
 
     now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if ready := super().select(0):
-            # What is under way between two sockets of this very process takes no time.
+            # Data between two sockets of this process takes no time.
             return ready
         assert timeout is not None, "all tasks wait, and no timer is set"
         self.now += max(timeout, 0.0)
@@ -33,7 +33,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """What `main` comes to, in no time at all. It starts at 0.0."""
+    """The result of `main`, without waiting. The time starts at 0.0."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(main)
 
@@ -41,38 +41,38 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 @dataclass(eq=False)
 class _Timer:
     at: float
-    ring: Callable[[], None]
-    is_off: bool = False
+    callback: Callable[[], None]
+    is_cancelled: bool = False
 
     def cancel(self) -> None:
-        self.is_off = True
+        self.is_cancelled = True
 
 
 @dataclass
 class ManualClock:
-    """Stands still until it is moved; then every alarm on the way rings at its time."""
+    """Stands still until it is advanced; then every timer on the way fires at its time."""
 
     now: float = 0.0
-    _alarms: list[_Timer] = field(default_factory=list)
+    _timers: list[_Timer] = field(default_factory=list)
 
     def monotonic(self) -> float:
         return self.now
 
-    def call_later(self, seconds: float, ring: Callable[[], None]) -> _Timer:
-        alarm = _Timer(self.now + seconds, ring)
-        self._alarms.append(alarm)
-        return alarm
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> _Timer:
+        timer = _Timer(self.now + seconds, callback)
+        self._timers.append(timer)
+        return timer
 
     @property
-    def alarms(self) -> int:
-        """How many will ring."""
-        return sum(not one.is_off for one in self._alarms)
+    def timers(self) -> int:
+        """How many timers are set."""
+        return sum(not one.is_cancelled for one in self._timers)
 
     def advance(self, seconds: float) -> None:
         until = self.now + seconds
-        while due := [one for one in self._alarms if one.at <= until and not one.is_off]:
+        while due := [one for one in self._timers if one.at <= until and not one.is_cancelled]:
             first = min(due, key=lambda one: one.at)
-            self._alarms.remove(first)
+            self._timers.remove(first)
             self.now = max(self.now, first.at)
-            first.ring()
+            first.callback()
         self.now = until

@@ -1,4 +1,4 @@
-"""An HTTP client whose answers are written down beforehand."""
+"""An HTTP client with scripted responses."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 
 
 class ScriptedHttp(HttpClient):
-    """Answers in order; the last one again and again."""
+    """Returns the responses in order; the last one is repeated."""
 
     def __init__(self, *answers: HttpResponse) -> None:
         super().__init__()
@@ -25,6 +25,6 @@ def response(status: int, body: object = None, **headers: str) -> HttpResponse:
 
 
 def error_response(status: int, reason: str, message: str = "No.", **headers: str) -> HttpResponse:
-    """Google's form of an error."""
+    """An error response of a Google API."""
     error = {"code": status, "message": message, "errors": [{"domain": "global", "reason": reason, "message": message}]}
     return response(status, {"error": error}, **headers)

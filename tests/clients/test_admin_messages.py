@@ -1,4 +1,4 @@
-"""What goes between a command and the process that looks after its store."""
+"""Messages of the admin API."""
 
 from collections.abc import Iterator
 
@@ -18,14 +18,14 @@ OURS = sorted((one for one in _all_below(SetpointError) if one.__module__ == "se
 
 
 @pytest.mark.parametrize("error", OURS, ids=lambda error: error.__name__)
-def test_every_error_arrives_as_what_it_was(error: type[SetpointError]) -> None:
+def test_every_error_is_decoded_as_its_class(error: type[SetpointError]) -> None:
     arrived = error_from(error_body(error("what, where, what to do")))
 
     assert (type(arrived), str(arrived)) == (error, "what, where, what to do")
 
 
 @pytest.mark.parametrize("unknown", ["OfAnotherVersion", "Retry", "retry_for", "__name__"])
-def test_an_error_that_this_version_does_not_have_is_a_refusal(unknown: str) -> None:
+def test_an_unknown_error_class_is_decoded_as_remote_refused(unknown: str) -> None:
     arrived = error_from(ErrorBody(unknown, "no"))
 
     assert (type(arrived), str(arrived)) == (RemoteRefused, "no")

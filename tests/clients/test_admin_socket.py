@@ -1,4 +1,4 @@
-"""The socket of a process that owns a store: where it is, and whose."""
+"""The socket of the process that owns a store: its path, and its owner."""
 
 import os
 import socket
@@ -38,7 +38,7 @@ def listening(store: Path, **environment: str) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("left", ["socket", "file", "link"])
-def test_what_a_killed_process_left_is_replaced(folder: Path, left: str) -> None:
+def test_the_socket_of_a_killed_process_is_replaced(folder: Path, left: str) -> None:
     store, killed = _store(folder), socket.socket(socket.AF_UNIX)
     with killed:
         if left == "socket":
@@ -53,7 +53,7 @@ def test_what_a_killed_process_left_is_replaced(folder: Path, left: str) -> None
 
 
 @pytest.mark.parametrize("runtime", ["runtime", "nowhere"])
-def test_a_long_path_leads_to_a_short_one(folder: Path, monkeypatch: pytest.MonkeyPatch, runtime: str) -> None:
+def test_a_long_path_is_a_link_to_a_short_one(folder: Path, monkeypatch: pytest.MonkeyPatch, runtime: str) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     (folder / "runtime").mkdir()
     deep = folder / ("d" * 100)
@@ -82,7 +82,7 @@ def test_a_folder_that_another_user_can_write_to_is_not_used(folder: Path, monke
         prepare_socket(_store(folder / ("d" * 100)), {})
 
 
-def test_a_place_that_cannot_be_cleared_is_an_error_of_ours(folder: Path) -> None:
+def test_a_path_that_cannot_be_removed_is_a_store_error(folder: Path) -> None:
     store = _store(folder)
     socket_link(store).mkdir()
 

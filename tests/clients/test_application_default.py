@@ -1,4 +1,4 @@
-"""Every way to say who we are leads to a token, and asks for no more than it needs."""
+"""Application Default Credentials: every type of credentials yields a token, with no more scopes than needed."""
 
 import asyncio
 import json
@@ -17,8 +17,8 @@ from tests.clients.google_machines import (
     IMPERSONATE,
     SCOPE,
     VARIABLE,
+    CredentialSetup,
     Machine,
-    Way,
     bearer,
     by_federation,
     by_federation_and_impersonation,
@@ -26,9 +26,9 @@ from tests.clients.google_machines import (
     by_key,
     by_login,
     by_metadata,
-    every_way,
-    headers_by,
-    refusal_by,
+    every_credential_type,
+    fetch_error,
+    fetch_headers,
     service_account_file,
     user_file,
 )
@@ -45,28 +45,30 @@ from tests.clients.token_servers import (
 )
 
 
-@every_way
-def test_a_way_leads_to_a_token_and_every_call_on_it_has_our_name(way: Way, machine: Machine) -> None:
-    headers, servers = headers_by(way, machine)
+@every_credential_type
+def test_every_credential_type_yields_a_token_and_sends_the_user_agent(
+    setup: CredentialSetup, machine: Machine
+) -> None:
+    headers, servers = fetch_headers(setup, machine)
 
-    assert headers == bearer(servers.given[-1])
-    assert {asked.headers["user-agent"] for asked in servers.asked} == {f"setpoint/{__version__}"}
+    assert headers == bearer(servers.issued[-1])
+    assert {request.headers["user-agent"] for request in servers.requests} == {f"setpoint/{__version__}"}
 
 
-def test_a_robot_signs_what_it_asks_for(machine: Machine) -> None:
-    _, servers = headers_by(by_key, machine)
+def test_a_service_account_signs_its_token_request(machine: Machine) -> None:
+    _, servers = fetch_headers(by_key, machine)
 
     (claims,) = servers.claims
     assert (claims["iss"], claims["scope"], claims["aud"]) == (EMAIL, SCOPE, "https://oauth2.googleapis.com/token")
     assert servers.paths == ["/token"]
 
 
-def test_a_key_that_is_not_the_robot_s_is_refused(machine: Machine) -> None:
-    def way(machine: Machine, servers: TokenServers) -> None:
+def test_the_key_of_another_service_account_is_refused(machine: Machine) -> None:
+    def setup(machine: Machine, servers: TokenServers) -> None:
         other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         machine.put(service_account_file(servers, private_key=key_text(other)))
 
-    error = refusal_by(way, machine)
+    error = fetch_error(setup, machine)
 
     assert isinstance(error, RemoteRefused)
     assert str(error).startswith(
@@ -75,11 +77,11 @@ def test_a_key_that_is_not_the_robot_s_is_refused(machine: Machine) -> None:
     )
 
 
-def test_a_person_s_login_brings_its_own_scopes(machine: Machine) -> None:
-    _, servers = headers_by(by_login, machine)
+def test_a_user_login_requests_no_scopes(machine: Machine) -> None:
+    _, servers = fetch_headers(by_login, machine)
 
-    (asked,) = servers.asked
-    assert asked.form == {
+    (request,) = servers.requests
+    assert request.form == {
         "grant_type": "refresh_token",
         "client_id": "some-client",
         "client_secret": CLIENT,
@@ -87,38 +89,38 @@ def test_a_person_s_login_brings_its_own_scopes(machine: Machine) -> None:
     }
 
 
-def test_a_login_that_was_taken_back_is_refused(machine: Machine) -> None:
-    def way(machine: Machine, servers: TokenServers) -> None:
+def test_a_revoked_login_is_refused(machine: Machine) -> None:
+    def setup(machine: Machine, servers: TokenServers) -> None:
         machine.put(user_file(servers, refresh_token="another"))
 
-    error = refusal_by(way, machine)
+    error = fetch_error(setup, machine)
 
     assert isinstance(error, RemoteRefused)
     assert f"({machine.file}) no token: invalid_grant: Token has been expired or revoked; {ADVICE}" in str(error)
 
 
-def test_a_robot_may_act_as_another_with_the_first_token_for_nothing_but_that(machine: Machine) -> None:
-    headers, servers = headers_by(by_impersonation, machine)
+def test_impersonation_uses_the_first_token_for_the_exchange_only(machine: Machine) -> None:
+    headers, servers = fetch_headers(by_impersonation, machine)
 
-    first, second = servers.asked
+    first, second = servers.requests
     assert (first.path, servers.claims[0]["scope"]) == ("/token", iam._IAM_SCOPE[0])
-    assert (second.path, second.headers["authorization"]) == (IMPERSONATE, f"Bearer {servers.given[0]}")
+    assert (second.path, second.headers["authorization"]) == (IMPERSONATE, f"Bearer {servers.issued[0]}")
     assert second.json == {
         "scope": [SCOPE],
         "delegates": ["projects/-/serviceAccounts/between@some-project.iam.gserviceaccount.com"],
         "lifetime": "3600s",
     }
-    assert headers == bearer(servers.given[1])
+    assert headers == bearer(servers.issued[1])
 
 
-def test_who_may_not_act_as_another_is_told_what_google_says(machine: Machine) -> None:
-    def instead(asked: TokenRequest) -> web.Response | None:
-        if asked.path != IMPERSONATE:
+def test_a_refused_impersonation_shows_google_s_message(machine: Machine) -> None:
+    def instead(request: TokenRequest) -> web.Response | None:
+        if request.path != IMPERSONATE:
             return None
         error = {"code": 403, "message": "Permission 'iam.serviceAccounts.getAccessToken' denied on resource"}
         return web.json_response({"error": error}, status=403)
 
-    error = refusal_by(by_impersonation, machine, instead)
+    error = fetch_error(by_impersonation, machine, instead)
 
     assert isinstance(error, RemoteRefused)
     assert (
@@ -127,19 +129,19 @@ def test_who_may_not_act_as_another_is_told_what_google_says(machine: Machine) -
     ) in str(error)
 
 
-def test_a_workload_elsewhere_exchanges_its_own_token(machine: Machine) -> None:
-    _, servers = headers_by(by_federation, machine)
+def test_workload_identity_federation_exchanges_the_subject_token(machine: Machine) -> None:
+    _, servers = fetch_headers(by_federation, machine)
 
-    (asked,) = servers.asked
-    assert (asked.path, asked.form["subject_token"], asked.form["scope"]) == ("/v1/token", SUBJECT, SCOPE)
-    assert asked.form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
+    (request,) = servers.requests
+    assert (request.path, request.form["subject_token"], request.form["scope"]) == ("/v1/token", SUBJECT, SCOPE)
+    assert request.form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
 
 
-def test_a_workload_s_own_token_is_read_again_for_every_exchange(machine: Machine) -> None:
+def test_the_subject_token_is_read_again_for_every_exchange(machine: Machine) -> None:
     async def main() -> list[str]:
         async with token_servers() as servers:
             by_federation(machine, servers)
-            (machine.folder / "subject").write_text("an old one")
+            (machine.folder / "subject").write_text("old")
             clock = ManualClock()
             tokens = TokenCredentials(clock=clock)
             with pytest.raises(RemoteRefused, match="rejected by the attribute condition"):
@@ -147,89 +149,91 @@ def test_a_workload_s_own_token_is_read_again_for_every_exchange(machine: Machin
             (machine.folder / "subject").write_text(SUBJECT)
             clock.advance(60.0)
             await tokens.headers()
-            return [asked.form["subject_token"] for asked in servers.asked]
+            return [request.form["subject_token"] for request in servers.requests]
 
-    assert asyncio.run(main()) == ["an old one", SUBJECT]
+    assert asyncio.run(main()) == ["old", SUBJECT]
 
 
-def test_a_workload_elsewhere_may_act_as_a_robot(machine: Machine) -> None:
-    headers, servers = headers_by(by_federation_and_impersonation, machine)
+def test_a_federated_workload_may_impersonate_a_service_account(machine: Machine) -> None:
+    headers, servers = fetch_headers(by_federation_and_impersonation, machine)
 
     assert servers.paths == ["/v1/token", IMPERSONATE]
-    assert servers.asked[1].headers["authorization"] == f"Bearer {servers.given[0]}"
-    assert servers.asked[1].json["scope"] == [SCOPE]
-    assert headers == bearer(servers.given[1])
+    assert servers.requests[1].headers["authorization"] == f"Bearer {servers.issued[0]}"
+    assert servers.requests[1].json["scope"] == [SCOPE]
+    assert headers == bearer(servers.issued[1])
 
 
-def test_the_metadata_server_is_asked_as_it_wants_to_be(machine: Machine) -> None:
-    _, servers = headers_by(by_metadata, machine)
+def test_requests_to_the_metadata_server_have_its_header(machine: Machine) -> None:
+    _, servers = fetch_headers(by_metadata, machine)
 
-    assert {asked.headers["metadata-flavor"] for asked in servers.asked} == {"Google"}
-    assert servers.asked[-1].path == "/computeMetadata/v1/instance/service-accounts/default/token"
-    assert servers.asked[-1].query == {"scopes": SCOPE}
+    assert {request.headers["metadata-flavor"] for request in servers.requests} == {"Google"}
+    assert servers.requests[-1].path == "/computeMetadata/v1/instance/service-accounts/default/token"
+    assert servers.requests[-1].query == {"scopes": SCOPE}
 
 
-def test_who_does_not_say_that_it_is_the_metadata_server_is_not(machine: Machine) -> None:
-    error = refusal_by(by_metadata, machine, lambda _: web.Response(text="welcome to the hotel"))
+def test_a_server_without_the_metadata_header_is_not_used(machine: Machine) -> None:
+    error = fetch_error(by_metadata, machine, lambda _: web.Response(text="welcome to the hotel"))
 
     assert str(error).startswith(f"no Google credentials: no file, and no metadata server; {ADVICE}")
 
 
-def test_gcloud_s_own_login_is_found_without_a_variable(machine: Machine) -> None:
-    def way(machine: Machine, servers: TokenServers) -> None:
+def test_the_login_of_gcloud_is_found_without_a_variable(machine: Machine) -> None:
+    def setup(machine: Machine, servers: TokenServers) -> None:
         machine.put(user_file(servers), machine.folder / "gcloud" / "application_default_credentials.json")
         machine.patch.delenv(VARIABLE)
 
-    headers, servers = headers_by(way, machine)
+    headers, servers = fetch_headers(setup, machine)
 
-    assert headers == bearer(servers.given[0])
+    assert headers == bearer(servers.issued[0])
 
 
-def test_the_variable_counts_for_more_than_gcloud_s_login_and_that_for_more_than_the_machine(machine: Machine) -> None:
-    def way(machine: Machine, servers: TokenServers) -> None:
+def test_the_variable_precedes_gcloud_s_login_which_precedes_the_metadata_server(machine: Machine) -> None:
+    def setup(machine: Machine, servers: TokenServers) -> None:
         by_metadata(machine, servers)
         machine.put(user_file(servers), machine.folder / "gcloud" / "application_default_credentials.json")
         machine.put(service_account_file(servers))
 
-    _, servers = headers_by(way, machine)
+    _, servers = fetch_headers(setup, machine)
 
-    assert [asked.form["grant_type"] for asked in servers.asked] == ["urn:ietf:params:oauth:grant-type:jwt-bearer"]
+    assert [request.form["grant_type"] for request in servers.requests] == [
+        "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    ]
 
 
-@pytest.mark.parametrize("way", [by_login, by_impersonation, by_federation], ids=lambda way: way.__name__)
-def test_the_project_whose_quota_is_used_up_is_named_when_the_file_names_one(machine: Machine, way: Way) -> None:
+@pytest.mark.parametrize("setup", [by_login, by_impersonation, by_federation], ids=lambda setup: setup.__name__)
+def test_the_quota_project_of_the_file_is_sent(machine: Machine, setup: CredentialSetup) -> None:
     def with_project(machine: Machine, servers: TokenServers) -> None:
-        way(machine, servers)
+        setup(machine, servers)
         machine.put({**json.loads(machine.file.read_text()), "quota_project_id": "billed"})
 
-    headers, servers = headers_by(with_project, machine)
+    headers, servers = fetch_headers(with_project, machine)
 
-    assert headers == {**bearer(servers.given[-1]), "x-goog-user-project": "billed"}
+    assert headers == {**bearer(servers.issued[-1]), "x-goog-user-project": "billed"}
 
 
-@every_way
-def test_the_project_whose_quota_is_used_up_can_be_set(machine: Machine, way: Way) -> None:
+@every_credential_type
+def test_the_quota_project_can_be_set_by_a_variable(machine: Machine, setup: CredentialSetup) -> None:
     machine.patch.setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "billed")
 
-    headers, servers = headers_by(way, machine)
+    headers, servers = fetch_headers(setup, machine)
 
-    assert headers == {**bearer(servers.given[-1]), "x-goog-user-project": "billed"}
-
-
-# --- Until it runs out -----------------------------------------------------------------------------------------------
+    assert headers == {**bearer(servers.issued[-1]), "x-goog-user-project": "billed"}
 
 
-@every_way
-def test_a_token_is_replaced_when_its_time_is_over(machine: Machine, way: Way) -> None:
+# --- Expiry -----------------------------------------------------------------------------------------------------------
+
+
+@every_credential_type
+def test_an_expired_token_is_replaced(machine: Machine, setup: CredentialSetup) -> None:
     async def main() -> tuple[list[Mapping[str, str]], list[str]]:
         async with token_servers() as servers:
-            machine.lead_to(servers.url)
-            way(machine, servers)
+            machine.redirect_google_to(servers.url)
+            setup(machine, servers)
             clock = ManualClock()
             tokens = TokenCredentials(clock=clock)
             found = [await tokens.headers(), await tokens.headers()]
             clock.advance(3600.0)
-            return [*found, await tokens.headers()], servers.given
+            return [*found, await tokens.headers()], servers.issued
 
     headers, given = asyncio.run(main())
 
@@ -237,18 +241,18 @@ def test_a_token_is_replaced_when_its_time_is_over(machine: Machine, way: Way) -
     assert headers[2] == bearer(given[-1]) != headers[0]
 
 
-def test_a_key_that_was_replaced_is_read_after_the_old_one_was_refused(machine: Machine) -> None:
+def test_a_replaced_key_file_is_read_after_the_old_key_was_refused(machine: Machine) -> None:
     async def main() -> tuple[Mapping[str, str], list[str]]:
         async with token_servers() as servers:
-            machine.lead_to(servers.url)
-            machine.put(user_file(servers, refresh_token="taken back"))
+            machine.redirect_google_to(servers.url)
+            machine.put(user_file(servers, refresh_token="revoked"))
             clock = ManualClock()
             tokens = TokenCredentials(clock=clock)
             with pytest.raises(RemoteRefused):
                 await tokens.headers()
             machine.put(user_file(servers))
             clock.advance(60.0)
-            return await tokens.headers(), servers.given
+            return await tokens.headers(), servers.issued
 
     headers, given = asyncio.run(main())
 

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with credentials: it is told with what to do, and never with anything secret."""
+"""Errors of Application Default Credentials: each has advice, and none contains a secret."""
 
 import asyncio
 import logging
@@ -16,14 +16,14 @@ from setpoint.errors import RemoteRefused, RemoteUnavailable
 from tests.clients.google_machines import (
     ADVICE,
     VARIABLE,
+    CredentialSetup,
     Machine,
-    Way,
     by_impersonation,
     by_key,
-    every_way,
+    every_credential_type,
     federation_file,
-    headers_by,
-    refusal_by,
+    fetch_error,
+    fetch_headers,
     service_account_file,
 )
 from tests.clients.loopback_servers import http_server
@@ -34,23 +34,23 @@ from tests.clients.token_servers import (
     SUBJECT,
     TokenRequest,
     TokenServers,
-    robot_key_text,
+    service_account_key_text,
     token_servers,
 )
 
-# --- Servers that do not answer --------------------------------------------------------------------------------------
+# --- Token servers that fail ------------------------------------------------------------------------------------------
 
 
 def unless_detecting(answer: Callable[[], web.Response]) -> Callable[[TokenRequest], web.Response | None]:
-    """The answer to everything but the question whether there is a metadata server."""
-    return lambda asked: None if asked.path == "/" else answer()
+    """The response to every request except the detection of a metadata server."""
+    return lambda request: None if request.path == "/" else answer()
 
 
-@every_way
+@every_credential_type
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
-def test_a_server_that_cannot_now_is_asked_again_later(machine: Machine, way: Way, status: int) -> None:
-    error = refusal_by(
-        way, machine, unless_detecting(lambda: web.Response(status=status, headers={"Retry-After": "7"}))
+def test_an_error_of_the_token_server_is_unavailable(machine: Machine, setup: CredentialSetup, status: int) -> None:
+    error = fetch_error(
+        setup, machine, unless_detecting(lambda: web.Response(status=status, headers={"Retry-After": "7"}))
     )
 
     assert isinstance(error, RemoteUnavailable)
@@ -59,16 +59,16 @@ def test_a_server_that_cannot_now_is_asked_again_later(machine: Machine, way: Wa
     assert str(error).endswith(f": {status}; look at the network")
 
 
-@every_way
+@every_credential_type
 @pytest.mark.parametrize(
     "answer",
     [web.Response(text="<html>welcome to the hotel"), web.json_response({}), web.json_response(["a token"])],
     ids=["no JSON", "no token", "no object"],
 )
-def test_an_answer_without_a_token_is_none(machine: Machine, way: Way, answer: web.Response) -> None:
+def test_a_response_without_a_token_is_an_error(machine: Machine, setup: CredentialSetup, answer: web.Response) -> None:
     text, kind = answer.text or "", answer.content_type
-    error = refusal_by(
-        way,
+    error = fetch_error(
+        setup,
         machine,
         unless_detecting(lambda: web.Response(text=text, content_type=kind, headers={"Metadata-Flavor": "Google"})),
     )
@@ -76,12 +76,12 @@ def test_an_answer_without_a_token_is_none(machine: Machine, way: Way, answer: w
     assert isinstance(error, RemoteUnavailable | RemoteRefused)
 
 
-@every_way
-def test_a_server_that_is_gone_is_looked_for_again_later(machine: Machine, way: Way) -> None:
+@every_credential_type
+def test_a_token_server_that_refuses_connections_is_unavailable(machine: Machine, setup: CredentialSetup) -> None:
     async def main() -> None:
         async with token_servers() as servers:
-            machine.lead_to(servers.url)
-            way(machine, servers)
+            machine.redirect_google_to(servers.url)
+            setup(machine, servers)
             clock = ManualClock()
             tokens = TokenCredentials(clock=clock)
             await tokens.headers()
@@ -92,7 +92,7 @@ def test_a_server_that_is_gone_is_looked_for_again_later(machine: Machine, way: 
         asyncio.run(main())
 
 
-def test_a_server_that_takes_too_long_is_asked_again_later(machine: Machine) -> None:
+def test_a_token_server_that_times_out_is_unavailable(machine: Machine) -> None:
     machine.patch.setattr("setpoint.clients.google.application_default.TOKEN_TIMEOUT", 0.05)
 
     async def main() -> None:
@@ -110,7 +110,7 @@ def test_a_server_that_takes_too_long_is_asked_again_later(machine: Machine) -> 
         asyncio.run(main())
 
 
-# --- Files that cannot be used ---------------------------------------------------------------------------------------
+# --- Files that cannot be used ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ def test_a_server_that_takes_too_long_is_asked_again_later(machine: Machine) -> 
         ('{"type": "external_account", "credential_source": "x"}', "it lacks what its type has to have"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named_with_what_to_do(machine: Machine, text: str | None, why: str) -> None:
+def test_an_unusable_file_is_named_with_advice(machine: Machine, text: str | None, why: str) -> None:
     machine.put(text or "")
     if text is None:
         machine.file.unlink()
     elif text == "no UTF-8":
         machine.file.write_bytes(b"\xff")
 
-    error = refusal_by(lambda m, s: None, machine)
+    error = fetch_error(lambda m, s: None, machine)
 
     assert isinstance(error, RemoteRefused)
     assert str(error).startswith(f"the Google credentials in {VARIABLE} ({machine.file}) cannot be used: ")
@@ -147,29 +147,29 @@ def test_a_file_that_cannot_be_used_is_named_with_what_to_do(machine: Machine, t
 def test_a_folder_is_no_file(machine: Machine) -> None:
     machine.patch.setenv(VARIABLE, str(machine.folder))
 
-    error = refusal_by(lambda m, s: None, machine)
+    error = fetch_error(lambda m, s: None, machine)
 
     assert f"{VARIABLE} ({machine.folder}) cannot be used: Is a directory; " in str(error)
 
 
-@pytest.mark.parametrize("key", ["", "no key", 5, robot_key_text()[:200]])
-def test_a_key_that_is_none_is_told_without_it(machine: Machine, key: object) -> None:
-    error = refusal_by(lambda m, s: m.put(service_account_file(s, private_key=key)), machine)
+@pytest.mark.parametrize("key", ["", "no key", 5, service_account_key_text()[:200]])
+def test_an_invalid_key_is_reported_without_its_text(machine: Machine, key: object) -> None:
+    error = fetch_error(lambda m, s: m.put(service_account_file(s, private_key=key)), machine)
 
     assert isinstance(error, RemoteRefused)
     assert str(error).startswith(f"the Google credentials in {VARIABLE} ({machine.file}) cannot be used: ")
     assert "PRIVATE" not in str(error)
 
 
-def test_a_workload_s_own_token_that_is_not_there_is_named(machine: Machine) -> None:
-    error = refusal_by(lambda m, s: m.put(federation_file(s, m.folder / "nowhere")), machine)
+def test_a_missing_subject_token_file_is_named(machine: Machine) -> None:
+    error = fetch_error(lambda m, s: m.put(federation_file(s, m.folder / "nowhere")), machine)
 
     assert isinstance(error, RemoteRefused)
     assert f"no token: File '{machine.folder}/nowhere' was not found; " in str(error)
 
 
-def test_without_anything_it_says_what_to_do(machine: Machine) -> None:
-    error = refusal_by(lambda m, s: None, machine)
+def test_without_credentials_the_error_has_advice(machine: Machine) -> None:
+    error = fetch_error(lambda m, s: None, machine)
 
     assert str(error) == (
         f"no Google credentials: no file, and no metadata server; {ADVICE}, "
@@ -181,39 +181,42 @@ def test_without_anything_it_says_what_to_do(machine: Machine) -> None:
 
 
 def secrets(servers: TokenServers) -> list[str]:
-    """All that is secret, in pieces: a part of a token is one, too."""
-    whole = [*servers.given, SUBJECT, REFRESH, CLIENT, *robot_key_text().splitlines()[1:-1]]
-    sent = [asked.form.get("assertion", "") for asked in servers.asked if asked.path == "/token"]
+    """All secrets, shortened: a part of a token is a secret, too."""
+    whole = [*servers.issued, SUBJECT, REFRESH, CLIENT, *service_account_key_text().splitlines()[1:-1]]
+    sent = [request.form.get("assertion", "") for request in servers.requests if request.path == "/token"]
     return [part[:24] for part in (*whole, *sent) if part]
 
 
 def echo(status: int) -> Callable[[TokenRequest], web.Response]:
-    """Whatever was sent comes back, as text and in the words of an error."""
+    """An error response that contains the request."""
 
-    def answer(asked: TokenRequest) -> web.Response:
-        sent = f"{asked.body.decode()} {asked.headers.get('authorization', '')}"
+    def answer(request: TokenRequest) -> web.Response:
+        sent = f"{request.body.decode()} {request.headers.get('authorization', '')}"
         return web.json_response({"error": "bad_request", "error_description": sent}, status=status)
 
     return answer
 
 
-def echo_page(asked: TokenRequest) -> web.Response:
-    return web.Response(status=400, text=f"{asked.body.decode()} {asked.headers}")
+def echo_page(request: TokenRequest) -> web.Response:
+    return web.Response(status=400, text=f"{request.body.decode()} {request.headers}")
 
 
-def odd_token(asked: TokenRequest) -> web.Response | None:
-    """A token whose end is nothing that can be read."""
-    if asked.path == "/":
+def odd_token(request: TokenRequest) -> web.Response | None:
+    """A token with an expiry that cannot be parsed."""
+    if request.path == "/":
         return None
     token = "ya29.c.SecretAccessToken9999abcdefgh"
     odd = {"access_token": token, "accessToken": token, "expires_in": "soon", "expireTime": "soon"}
     return web.json_response(odd, headers={"Metadata-Flavor": "Google"})
 
 
-@every_way
+@every_credential_type
 @pytest.mark.parametrize("instead", [echo(400), echo(500), echo_page, odd_token], ids=["400", "500", "page", "odd"])
 def test_no_secret_is_in_an_error_or_in_a_log(
-    machine: Machine, way: Way, instead: Callable[[TokenRequest], web.Response], caplog: pytest.LogCaptureFixture
+    machine: Machine,
+    setup: CredentialSetup,
+    instead: Callable[[TokenRequest], web.Response],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for name in ("", "google", "urllib3", "setpoint"):
         caplog.set_level(logging.DEBUG, name)
@@ -222,9 +225,9 @@ def test_no_secret_is_in_an_error_or_in_a_log(
 
     def watched(machine: Machine, servers: TokenServers) -> None:
         seen.append(servers)
-        way(machine, servers)
+        setup(machine, servers)
 
-    error = refusal_by(watched, machine, lambda asked: None if asked.path == "/" else instead(asked))
+    error = fetch_error(watched, machine, lambda request: None if request.path == "/" else instead(request))
 
     shown = [str(error), repr(error), *traceback.format_exception(error)]
     shown += [f"{record.getMessage()} {vars(record)}" for record in caplog.records]
@@ -232,48 +235,50 @@ def test_no_secret_is_in_an_error_or_in_a_log(
     assert [secret for secret in hidden for one in shown if secret in one] == []
 
 
-@every_way
-def test_no_secret_is_in_a_log_when_all_is_well(machine: Machine, way: Way, caplog: pytest.LogCaptureFixture) -> None:
+@every_credential_type
+def test_no_secret_is_logged_on_success(
+    machine: Machine, setup: CredentialSetup, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("", "google", "urllib3", "setpoint"):
         caplog.set_level(logging.DEBUG, name)
     machine.patch.setattr(logging.getLogger("google"), "propagate", True)
 
-    _, servers = headers_by(way, machine)
+    _, servers = fetch_headers(setup, machine)
 
     shown = [f"{record.getMessage()} {vars(record)}" for record in caplog.records]
     assert [secret for secret in secrets(servers) for one in shown if secret in one] == []
 
 
-# --- In the clear ----------------------------------------------------------------------------------------------------
+# --- In the clear -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("address", ["http://oauth2.example.com/token", "http://192.0.2.1/token"])
-def test_nothing_secret_is_sent_in_the_clear(machine: Machine, address: str) -> None:
+def test_no_secret_is_sent_in_the_clear(machine: Machine, address: str) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("something was sent")
 
     machine.patch.setattr(HTTPAdapter, "send", refuse)
 
-    error = refusal_by(lambda m, s: m.put(service_account_file(s, token_uri=address)), machine)
+    error = fetch_error(lambda m, s: m.put(service_account_file(s, token_uri=address)), machine)
 
     assert isinstance(error, RemoteRefused)
     assert f"POST {address} is not sent: it would go in the clear; write https in the file" in str(error)
 
 
-def test_a_question_that_holds_no_secret_may_be_asked_in_the_clear(machine: Machine) -> None:
-    """As metadata servers are, those of other clouds too."""
-    asked: list[str] = []
+def test_a_request_without_a_secret_may_be_sent_in_the_clear(machine: Machine) -> None:
+    """Such as requests to the metadata servers of any cloud."""
+    sent_to: list[str] = []
 
     def elsewhere(_adapter: HTTPAdapter, request: Any, **__: Any) -> Any:
-        asked.append(request.url)
+        sent_to.append(request.url)
         raise requests.exceptions.ConnectionError
 
     machine.patch.setattr(HTTPAdapter, "send", elsewhere)
     source = {"url": "http://169.254.169.254/metadata/identity", "headers": {"Metadata": "True"}}
 
-    refusal_by(lambda m, s: m.put({**federation_file(s, m.folder), "credential_source": source}), machine)
+    fetch_error(lambda m, s: m.put({**federation_file(s, m.folder), "credential_source": source}), machine)
 
-    assert asked == ["http://169.254.169.254/metadata/identity"]
+    assert sent_to == ["http://169.254.169.254/metadata/identity"]
 
 
 def test_a_password_in_netrc_is_not_sent_instead(machine: Machine) -> None:
@@ -281,15 +286,18 @@ def test_a_password_in_netrc_is_not_sent_instead(machine: Machine) -> None:
     rc.write_text("default login me password hunter2")
     machine.patch.setenv("NETRC", str(rc))
 
-    _, servers = headers_by(by_impersonation, machine)
+    _, servers = fetch_headers(by_impersonation, machine)
 
-    assert [asked.headers.get("authorization") for asked in servers.asked] == [None, f"Bearer {servers.given[0]}"]
+    assert [request.headers.get("authorization") for request in servers.requests] == [
+        None,
+        f"Bearer {servers.issued[0]}",
+    ]
 
 
-def test_a_token_server_that_sends_us_elsewhere_is_not_followed(machine: Machine) -> None:
-    def instead(asked: TokenRequest) -> web.Response | None:
-        return web.Response(status=307, headers={"Location": "/v1/token"}) if asked.path == "/token" else None
+def test_a_redirect_of_a_token_server_is_not_followed(machine: Machine) -> None:
+    def instead(request: TokenRequest) -> web.Response | None:
+        return web.Response(status=307, headers={"Location": "/v1/token"}) if request.path == "/token" else None
 
-    error = refusal_by(by_key, machine, instead)
+    error = fetch_error(by_key, machine, instead)
 
     assert isinstance(error, RemoteRefused)

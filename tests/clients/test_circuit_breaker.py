@@ -1,4 +1,4 @@
-"""The breaker: what opens it, what does not, and how it closes."""
+"""The circuit breaker: what opens it, what does not, and how it closes."""
 
 import pytest
 from hypothesis import given
@@ -14,21 +14,21 @@ def breaker(jitter: float = 1.0) -> CircuitBreaker:
 
 
 def opened(at: float = 0.0) -> CircuitBreaker:
-    """Opened just now; the first probe may go a second later."""
+    """A breaker that has just opened; the first probe may go a second later."""
     one = breaker()
     opens = [one.unanswered(at, CALLERS[number % 5], is_probe=False) for number in range(20)]
     assert opens == [False] * 19 + [True]
     return one
 
 
-def test_opens_when_twenty_calls_of_several_callers_got_no_answer_and_none_did() -> None:
+def test_opens_after_twenty_unanswered_calls_of_several_callers() -> None:
     one = opened()
 
     assert (one.state, one.openings, one.seconds_until_probe(0.0)) == (BreakerState.OPEN, 1, 1.0)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from(CALLERS[:4])), max_size=300))
-def test_few_callers_never_open_it(calls: list[tuple[float, str]]) -> None:
+def test_fewer_than_five_callers_never_open_it(calls: list[tuple[float, str]]) -> None:
     one, now = breaker(), 0.0
     for seconds, key in calls:
         now += seconds
@@ -65,7 +65,7 @@ def test_opens_ten_seconds_after_the_last_answer() -> None:
     assert opens == [False] * 40 + [True]
 
 
-def test_a_probe_that_gets_an_answer_closes_it() -> None:
+def test_an_answered_probe_closes_it() -> None:
     one = opened()
     one.begin_probe()
     probing = one.state
@@ -81,7 +81,7 @@ def test_any_answer_closes_it() -> None:
     assert one.state is BreakerState.CLOSED
 
 
-def test_each_probe_in_vain_doubles_the_pause_up_to_a_minute() -> None:
+def test_each_failed_probe_doubles_the_pause_up_to_a_minute() -> None:
     one, now, pauses = opened(), 0.0, []
     for _ in range(8):
         pauses.append(one.seconds_until_probe(now))
@@ -92,7 +92,7 @@ def test_each_probe_in_vain_doubles_the_pause_up_to_a_minute() -> None:
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-def test_after_it_was_closed_the_pauses_are_short_again() -> None:
+def test_the_pause_is_reset_when_it_closes() -> None:
     one = opened()
     one.begin_probe()
     one.unanswered(1.0, "any", is_probe=True)
@@ -112,7 +112,7 @@ def test_probes_are_spread_by_jitter(jitter: float, seconds: float) -> None:
     assert one.seconds_until_probe(0.0) == seconds
 
 
-def test_a_probe_that_was_given_up_lets_the_next_one_go_at_once() -> None:
+def test_after_an_abandoned_probe_the_next_one_may_go_at_once() -> None:
     one = opened()
     one.begin_probe()
     one.abandon_probe()
@@ -120,7 +120,7 @@ def test_a_probe_that_was_given_up_lets_the_next_one_go_at_once() -> None:
     assert (one.state, one.seconds_until_probe(1.0)) == (BreakerState.OPEN, 0.0)
 
 
-def test_calls_from_before_it_opened_change_nothing_when_they_fail() -> None:
+def test_failures_of_calls_from_before_it_opened_are_ignored() -> None:
     one = opened()
     for number in range(100):
         one.unanswered(0.5, number, is_probe=False)

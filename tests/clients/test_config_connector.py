@@ -1,4 +1,4 @@
-"""Config Connector's switches: who works in a namespace, and how that is ended."""
+"""The configuration of Config Connector: whether its controller works in a namespace, and how it is paused."""
 
 import asyncio
 import json
@@ -20,8 +20,8 @@ CONTEXT = f"{GROUP}/namespaces/team/configconnectorcontexts/configconnectorconte
 INSTALLATION = f"{GROUP}/configconnectors/configconnector.core.cnrm.cloud.google.com"
 
 
-def _play(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitable[T]]) -> T:
-    """What the scenario comes to in a cluster with these objects."""
+def _run(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitable[T]]) -> T:
+    """The result of the scenario in a cluster with these objects."""
 
     async def handler(request: web.BaseRequest) -> web.Response:
         name = request.path.rpartition("/")[2]
@@ -63,25 +63,23 @@ def _play(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitab
         ({INSTALLATION: {"spec": {"mode": "cluster", "actuationMode": "Paused"}}}, ConfigConnectorMode.PAUSED),
     ],
 )
-def test_who_works_in_a_namespace_is_told_by_the_switches(
-    objects: dict[str, Any], expected: ConfigConnectorMode
-) -> None:
-    assert _play(objects, lambda theirs: theirs.controller("team")) is expected
+def test_the_mode_follows_from_the_configuration(objects: dict[str, Any], expected: ConfigConnectorMode) -> None:
+    assert _run(objects, lambda config_connector: config_connector.controller("team")) is expected
 
 
 def test_without_permission_to_read_the_controller_is_not_reported_absent() -> None:
     with pytest.raises(RemoteRefused):
-        _play({CONTEXT: "forbidden"}, lambda theirs: theirs.controller("team"))
+        _run({CONTEXT: "forbidden"}, lambda config_connector: config_connector.controller("team"))
 
 
-def test_a_pause_ends_its_work_and_leaves_the_rest() -> None:
+def test_pause_sets_the_actuation_mode_and_nothing_else() -> None:
     objects: dict[str, Any] = {CONTEXT: {"spec": {"googleServiceAccount": "x"}}}
 
-    async def scenario(theirs: ConfigConnector) -> ConfigConnectorMode:
-        await theirs.pause("team")
-        return await theirs.controller("team")
+    async def scenario(config_connector: ConfigConnector) -> ConfigConnectorMode:
+        await config_connector.pause("team")
+        return await config_connector.controller("team")
 
-    assert _play(objects, scenario) is ConfigConnectorMode.PAUSED
+    assert _run(objects, scenario) is ConfigConnectorMode.PAUSED
     assert objects[CONTEXT]["spec"] == {"googleServiceAccount": "x", "actuationMode": "Paused"}
 
 
@@ -89,8 +87,13 @@ def test_a_pause_ends_its_work_and_leaves_the_rest() -> None:
     ("metadata", "expected"),
     [({"name": "d"}, False), ({"name": "d", "deletionTimestamp": "2026-01-01T00:00:00Z"}, True)],
 )
-def test_a_kind_that_is_being_deleted_is_known(metadata: dict[str, str], expected: bool) -> None:  # a parameter
+def test_a_crd_with_a_deletion_timestamp_is_being_deleted(
+    metadata: dict[str, str], expected: bool
+) -> None:  # a parameter
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/d"
 
-    assert _play({path: {"metadata": metadata}}, lambda theirs: theirs.is_being_deleted("d")) is expected
-    assert _play({}, lambda theirs: theirs.is_being_deleted("d")) is False
+    assert (
+        _run({path: {"metadata": metadata}}, lambda config_connector: config_connector.is_being_deleted("d"))
+        is expected
+    )
+    assert _run({}, lambda config_connector: config_connector.is_being_deleted("d")) is False

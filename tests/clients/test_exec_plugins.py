@@ -1,4 +1,4 @@
-"""Commands that log in: how they are run, and what becomes of what they print."""
+"""Exec plugins: how they are run, and the credentials that they print."""
 
 import asyncio
 import json
@@ -11,31 +11,31 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kubernetes import credentials
-from setpoint.clients.kubernetes.credentials import ExecEnvironment, LoginResult, PemKeyPair, run_exec_plugin
+from setpoint.clients.kubernetes import exec_plugin
+from setpoint.clients.kubernetes.exec_plugin import ExecEnvironment, LoginResult, PemKeyPair, run_exec_plugin
 from setpoint.clients.kubernetes.kubeconfig import ExecPlugin, InteractiveMode
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 from tests.clients.exec_plugins import V1, printing, running
 
-AROUND = ExecEnvironment(has_terminal=False, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+ENVIRONMENT = ExecEnvironment(has_terminal=False, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def credential(**status: Any) -> str:
     return json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": status})
 
 
-def proof_of(login: ExecPlugin, around: ExecEnvironment = AROUND) -> LoginResult:
-    return asyncio.run(run_exec_plugin(login, around))
+def run_plugin(plugin: ExecPlugin, environment: ExecEnvironment = ENVIRONMENT) -> LoginResult:
+    return asyncio.run(run_exec_plugin(plugin, environment))
 
 
-def refused(login: ExecPlugin) -> str:
+def refused(plugin: ExecPlugin) -> str:
     with pytest.raises(RemoteRefused) as caught:
-        proof_of(login)
-    return str(caught.value).replace(login.command, "command")
+        run_plugin(plugin)
+    return str(caught.value).replace(plugin.command, "command")
 
 
 @pytest.mark.parametrize(
-    ("status", "proof"),
+    ("status", "result"),
     [
         ({"token": "t"}, LoginResult("Bearer t")),
         ({"clientCertificateData": "CERT", "clientKeyData": "KEY"}, LoginResult(None, PemKeyPair("CERT", "KEY"))),
@@ -43,35 +43,39 @@ def refused(login: ExecPlugin) -> str:
             {"token": "t", "clientCertificateData": "CERT", "clientKeyData": "KEY"},
             LoginResult("Bearer t", PemKeyPair("CERT", "KEY")),
         ),
-        # Not used to the last second.
+        # With a margin before it expires.
         ({"token": "t", "expirationTimestamp": "2026-01-01T00:05:00Z"}, LoginResult("Bearer t", None, 290.0)),
         ({"token": "t", "expirationTimestamp": None}, LoginResult("Bearer t")),
     ],
 )
-def test_takes_what_it_prints(status: dict[str, Any], proof: LoginResult, tmp_path: Path) -> None:
-    assert proof_of(printing(tmp_path, credential(**status))) == proof
+def test_the_printed_credentials_are_used(status: dict[str, Any], result: LoginResult, tmp_path: Path) -> None:
+    assert run_plugin(printing(tmp_path, credential(**status))) == result
 
 
-SHOWS = """
+PRINTS_ITS_ENVIRONMENT = """
 import json, os, sys
 seen = json.dumps([os.environ["KUBERNETES_EXEC_INFO"], os.environ["A"], os.environ["B"], sys.argv[1:]])
 print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": seen.encode().hex()}}))
 """
 
 
-def test_is_told_what_it_may_know_and_no_shell_reads_its_arguments() -> None:
-    login = running(SHOWS, "$HOME; rm *", env=(("B", "from the user"),), cluster={"server": "https://a"})
+def test_the_plugin_gets_its_environment_and_exec_info_without_a_shell() -> None:
+    plugin = running(
+        PRINTS_ITS_ENVIRONMENT, "$HOME; rm *", env=(("B", "from the user"),), cluster={"server": "https://a"}
+    )
 
-    proof = proof_of(login, ExecEnvironment({**os.environ, "A": "from around", "B": "from around"}, has_terminal=False))
+    result = run_plugin(
+        plugin, ExecEnvironment({**os.environ, "A": "from the process", "B": "from the process"}, has_terminal=False)
+    )
 
-    assert proof.authorization is not None
-    info, a, b, arguments = json.loads(bytes.fromhex(proof.authorization.removeprefix("Bearer ")))
+    assert result.authorization is not None
+    info, a, b, arguments = json.loads(bytes.fromhex(result.authorization.removeprefix("Bearer ")))
     assert json.loads(info) == {
         "apiVersion": V1,
         "kind": "ExecCredential",
         "spec": {"cluster": {"server": "https://a"}, "interactive": False},
     }
-    assert (a, b, arguments) == ("from around", "from the user", ["$HOME; rm *"])
+    assert (a, b, arguments) == ("from the process", "from the user", ["$HOME; rm *"])
 
 
 def test_without_a_terminal_a_plugin_is_not_interactive() -> None:
@@ -83,7 +87,7 @@ def test_without_a_terminal_a_plugin_is_not_interactive() -> None:
 
 
 @pytest.mark.parametrize(
-    ("printed", "told"),
+    ("printed", "message"),
     [
         (
             "hunter2",
@@ -116,20 +120,20 @@ def test_without_a_terminal_a_plugin_is_not_interactive() -> None:
         ),
     ],
 )
-def test_says_what_is_wrong_with_what_it_prints_and_not_what_it_prints(printed: str, told: str, tmp_path: Path) -> None:
-    assert refused(printing(tmp_path, printed)) == told
+def test_invalid_output_is_reported_without_being_shown(printed: str, message: str, tmp_path: Path) -> None:
+    assert refused(printing(tmp_path, printed)) == message
 
 
-def test_says_what_it_says_when_it_fails() -> None:
+def test_the_stderr_of_a_failed_plugin_is_in_the_error() -> None:
     fails = "import sys; print('hunter2'); sys.exit('please\\n  log in')"
 
     assert refused(running(fails)) == "command cannot log in: it ends with 1 and says: please log in"
 
 
-def test_says_how_to_get_what_is_not_there() -> None:
-    login = ExecPlugin("no-such-command", interactive=InteractiveMode.NEVER, install_hint="run\n  apt install it")
+def test_the_install_hint_of_a_missing_plugin_is_in_the_error() -> None:
+    plugin = ExecPlugin("no-such-command", interactive=InteractiveMode.NEVER, install_hint="run\n  apt install it")
 
-    assert refused(login) == (
+    assert refused(plugin) == (
         "cannot run command, which logs in: No such file or directory: install it (run apt install it)"
     )
 
@@ -140,13 +144,13 @@ def test_a_plugin_that_needs_a_terminal_is_not_run_without_one() -> None:
     )
 
 
-def test_what_takes_too_long_is_ended_with_all_that_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_plugin_that_times_out_is_killed_with_its_children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = f"sleep 60 & echo $! > {shlex.quote(str(tmp_path / 'child'))}; wait"
-    login = ExecPlugin("sh", ("-c", script), interactive=InteractiveMode.NEVER)
-    monkeypatch.setattr(credentials, "SECONDS", 0.5)
+    plugin = ExecPlugin("sh", ("-c", script), interactive=InteractiveMode.NEVER)
+    monkeypatch.setattr(exec_plugin, "LOGIN_TIMEOUT", 0.5)
 
     with pytest.raises(RemoteUnavailable) as caught:
-        proof_of(login)
+        run_plugin(plugin)
 
     assert str(caught.value) == "sh logs in, and takes longer than 0.5 s: run it by hand"
     assert _is_gone(int((tmp_path / "child").read_text()))
@@ -156,7 +160,7 @@ def test_a_plugin_whose_caller_is_cancelled_is_killed(tmp_path: Path) -> None:
     async def main() -> int:
         file = tmp_path / "pid"
         script = f"import os, pathlib, time; pathlib.Path({str(file)!r}).write_text(str(os.getpid())); time.sleep(60)"
-        waiting = asyncio.create_task(run_exec_plugin(running(script), AROUND))
+        waiting = asyncio.create_task(run_exec_plugin(running(script), ENVIRONMENT))
         while not (file.exists() and file.read_text()):
             await asyncio.sleep(0.01)
         waiting.cancel()

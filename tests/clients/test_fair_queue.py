@@ -1,4 +1,4 @@
-"""Whose turn it is: for any callers, in any order, over any number of queues."""
+"""Laws of fair queueing, for any callers in any order over any number of queues."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ QUEUES = 3
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A caller waits for a turn."""
+class QueuedCall:
+    """A caller queues a call."""
 
     queue: int
     key: int
@@ -26,178 +26,178 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Give:
+class ServeOne:
     """One call can be served from these queues."""
 
     queues: frozenset[int]
 
 
 @dataclass(frozen=True)
-class Given:
-    """A turn, and whether one whose last step had not failed waited for it: anywhere, or in the same queue."""
+class Served:
+    """A served call, and whether healthy callers waited: in any queue, or in the same queue."""
 
-    ask: Ask
-    others_waited: bool
-    others_waited_here: bool
+    call: QueuedCall
+    healthy_waited: bool
+    healthy_waited_here: bool
 
 
 @dataclass
-class Office:
-    """Queues before one counter, and what happened there."""
+class Simulation:
+    """The queues of one service, and the calls that were served."""
 
-    queues: list[FairQueue[Ask]] = field(default_factory=lambda: [FairQueue() for _ in range(QUEUES)])
+    queues: list[FairQueue[QueuedCall]] = field(default_factory=lambda: [FairQueue() for _ in range(QUEUES)])
     share: FailedShare = field(default_factory=FailedShare)
     tickets: int = 0
-    waiting: list[Ask] = field(default_factory=list)
-    given: list[Given] = field(default_factory=list)
+    waiting: list[QueuedCall] = field(default_factory=list)
+    served: list[Served] = field(default_factory=list)
 
-    def ask(self, ask: Ask) -> None:
+    def queue(self, call: QueuedCall) -> None:
         self.tickets += 1
-        self.waiting.append(ask)
-        self.queues[ask.queue].callers(failed=ask.failed).add(ask.key, ask, self.tickets)
+        self.waiting.append(call)
+        self.queues[call.queue].callers(failed=call.failed).add(call.key, call, self.tickets)
 
-    def give(self, turn: Give) -> Ask | None:
+    def serve(self, one: ServeOne) -> QueuedCall | None:
         """The call that is served; None when none waits."""
-        free = [self.queues[number] for number in turn.queues]
+        free = [self.queues[number] for number in one.queues]
         found = next_queue(free, self.share, room_for_failed=True)
         if found is None:
             assert not any(free)
             return None
-        queue, rotation = found
-        healthy, healthy_here = any(one.healthy for one in free), bool(queue.healthy)
+        queue, callers = found
+        healthy, healthy_here = any(other.healthy for other in free), bool(queue.healthy)
         self.tickets += 1
-        ask = rotation.take(self.tickets)
+        call = callers.take(self.tickets)
         for share in (queue.share, self.share):
-            share.served(failed=ask.failed)
-        self.waiting.remove(ask)
-        self.given.append(Given(ask, healthy, healthy_here))
-        return ask
+            share.served(failed=call.failed)
+        self.waiting.remove(call)
+        self.served.append(Served(call, healthy, healthy_here))
+        return call
 
 
-ASKS = st.builds(Ask, st.integers(0, QUEUES - 1), st.integers(0, 4), st.booleans())
-TO_ALL = Give(frozenset(range(QUEUES)))
-GIVES = st.builds(Give, st.frozensets(st.integers(0, QUEUES - 1)))
-Story = list[Ask | Give]
-STORIES: st.SearchStrategy[Story] = st.lists(ASKS | GIVES, max_size=60)
-STORIES_FOR_ALL: st.SearchStrategy[Story] = st.lists(ASKS | st.just(TO_ALL), max_size=60)
+QUEUED_CALLS = st.builds(QueuedCall, st.integers(0, QUEUES - 1), st.integers(0, 4), st.booleans())
+FROM_ALL = ServeOne(frozenset(range(QUEUES)))
+SERVE_ONE = st.builds(ServeOne, st.frozensets(st.integers(0, QUEUES - 1)))
+Script = list[QueuedCall | ServeOne]
+SCRIPTS: st.SearchStrategy[Script] = st.lists(QUEUED_CALLS | SERVE_ONE, max_size=60)
+SCRIPTS_FROM_ALL: st.SearchStrategy[Script] = st.lists(QUEUED_CALLS | st.just(FROM_ALL), max_size=60)
 
 
-def told(story: Story) -> Office:
-    office = Office()
-    for part in [*story, *[TO_ALL] * len(story)]:
-        if isinstance(part, Ask):
-            office.ask(part)
+def simulate(script: Script) -> Simulation:
+    simulation = Simulation()
+    for part in [*script, *[FROM_ALL] * len(script)]:
+        if isinstance(part, QueuedCall):
+            simulation.queue(part)
         else:
-            office.give(part)
-    return office
+            simulation.serve(part)
+    return simulation
 
 
-@given(STORIES)
-def test_every_caller_gets_exactly_the_calls_that_it_queued(story: Story) -> None:
-    asked = sorted((ask for ask in story if isinstance(ask, Ask)), key=repr)
+@given(SCRIPTS)
+def test_every_caller_gets_exactly_the_calls_that_it_queued(script: Script) -> None:
+    queued = sorted((call for call in script if isinstance(call, QueuedCall)), key=repr)
 
-    assert sorted((one.ask for one in told(story).given), key=repr) == asked
+    assert sorted((one.call for one in simulate(script).served), key=repr) == queued
 
 
-@given(STORIES)
-def test_in_a_queue_a_caller_waits_for_at_most_one_call_of_each_caller_of_its_class(story: Story) -> None:
+@given(SCRIPTS)
+def test_in_a_queue_a_caller_waits_for_at_most_one_call_of_each_caller_of_its_class(script: Script) -> None:
     for group in product(range(QUEUES), (True, False)):
-        _take_turns(story, partial(_is_in, group))
+        _check_waits(script, partial(_is_in, group))
 
 
-@given(STORIES_FOR_ALL)
-def test_over_all_queues_those_that_did_not_fail_wait_at_most_one_turn_of_each_other(story: Story) -> None:
-    _take_turns(story, lambda ask: not ask.failed)
+@given(SCRIPTS_FROM_ALL)
+def test_over_all_queues_a_healthy_caller_waits_for_at_most_one_call_of_each_healthy_caller(script: Script) -> None:
+    _check_waits(script, lambda call: not call.failed)
 
 
-def _is_in(group: tuple[int, bool], ask: Ask) -> bool:
-    return (ask.queue, ask.failed) == group
+def _is_in(group: tuple[int, bool], call: QueuedCall) -> bool:
+    return (call.queue, call.failed) == group
 
 
-def _take_turns(story: Story, belongs: Callable[[Ask], bool]) -> None:
-    office = Office()
-    # For each that waits: how many turns of its group it may have to wait for, its own included.
-    patience: dict[Ask, int] = {}
-    for part in [*story, *[TO_ALL] * len(story)]:
-        turn = office.give(part) if isinstance(part, Give) else None
-        if isinstance(part, Ask):
-            office.ask(part)
-        if turn is not None and belongs(turn):
-            patience = {who: left - 1 for who, left in patience.items()}
-            assert patience.pop(turn) >= 0
-        for who in office.waiting:
-            if belongs(who):
-                patience.setdefault(who, len({one for one in office.waiting if belongs(one)}))
+def _check_waits(script: Script, belongs: Callable[[QueuedCall], bool]) -> None:
+    simulation = Simulation()
+    # For each waiting call: how many calls of its group may be served before it, itself included.
+    calls_left: dict[QueuedCall, int] = {}
+    for part in [*script, *[FROM_ALL] * len(script)]:
+        served_call = simulation.serve(part) if isinstance(part, ServeOne) else None
+        if isinstance(part, QueuedCall):
+            simulation.queue(part)
+        if served_call is not None and belongs(served_call):
+            calls_left = {waiting: left - 1 for waiting, left in calls_left.items()}
+            assert calls_left.pop(served_call) >= 0
+        for waiting in simulation.waiting:
+            if belongs(waiting):
+                calls_left.setdefault(waiting, len({one for one in simulation.waiting if belongs(one)}))
 
-    assert patience == {}
-
-
-@given(STORIES)
-def test_while_healthy_callers_wait_failed_ones_get_at_most_a_quarter_of_the_calls(story: Story) -> None:
-    contested = [one for one in told(story).given if one.others_waited]
-
-    _at_most_a_quarter(contested)
+    assert calls_left == {}
 
 
-@given(STORIES)
+@given(SCRIPTS)
+def test_while_healthy_callers_wait_failed_ones_get_at_most_a_quarter_of_the_calls(script: Script) -> None:
+    under_contention = [one for one in simulate(script).served if one.healthy_waited]
+
+    _at_most_a_quarter(under_contention)
+
+
+@given(SCRIPTS)
 def test_while_healthy_callers_wait_in_a_queue_failed_ones_get_at_most_a_quarter_of_its_calls(
-    story: Story,
+    script: Script,
 ) -> None:
-    given = told(story).given
+    served = simulate(script).served
     for queue in range(QUEUES):
-        _at_most_a_quarter([one for one in given if one.ask.queue == queue and one.others_waited_here])
+        _at_most_a_quarter([one for one in served if one.call.queue == queue and one.healthy_waited_here])
 
 
-def _at_most_a_quarter(turns: list[Given]) -> None:
-    for first in range(len(turns)):
-        for last in range(first, len(turns)):
-            window = turns[first : last + 1]
-            assert sum(one.ask.failed for one in window) <= (len(window) + 3) // 4
+def _at_most_a_quarter(served: list[Served]) -> None:
+    for first in range(len(served)):
+        for last in range(first, len(served)):
+            window = served[first : last + 1]
+            assert sum(one.call.failed for one in window) <= (len(window) + 3) // 4
 
 
-def crowd() -> Office:
-    """Two hundred of each class in each queue."""
-    office = Office()
+def crowded() -> Simulation:
+    """Two hundred callers of each class in each queue."""
+    simulation = Simulation()
     for number in range(200 * QUEUES):
-        office.ask(Ask(number % QUEUES, number, failed=False))
-        office.ask(Ask(number % QUEUES, number, failed=True))
-    return office
+        simulation.queue(QueuedCall(number % QUEUES, number, failed=False))
+        simulation.queue(QueuedCall(number % QUEUES, number, failed=True))
+    return simulation
 
 
 def test_while_all_wait_failed_callers_get_a_quarter_in_the_long_run() -> None:
-    office = crowd()
+    simulation = crowded()
     for _ in range(400):
-        office.give(TO_ALL)
+        simulation.serve(FROM_ALL)
 
-    assert 97 <= sum(one.ask.failed for one in office.given) <= 100
+    assert 97 <= sum(one.call.failed for one in simulation.served) <= 100
 
 
-def test_neither_of_two_queues_that_are_served_by_turns_has_more_than_a_quarter_nor_nothing() -> None:
-    office = crowd()
-    for turn in range(80):
-        office.give(Give(frozenset([turn % 2])))
-    failed = [sum(one.ask.failed for one in office.given if one.ask.queue == queue) for queue in (0, 1)]
+def test_each_of_two_queues_served_alternately_gives_failed_callers_at_most_a_quarter_and_some() -> None:
+    simulation = crowded()
+    for number in range(80):
+        simulation.serve(ServeOne(frozenset([number % 2])))
+    failed = [sum(one.call.failed for one in simulation.served if one.call.queue == queue) for queue in (0, 1)]
 
     assert 5 <= min(failed) <= max(failed) <= 10
 
 
 def test_without_room_for_failed_callers_healthy_ones_are_served() -> None:
-    office = Office()
+    simulation = Simulation()
     for number in range(8):
-        office.ask(Ask(0, number, failed=number % 2 == 0))
+        simulation.queue(QueuedCall(0, number, failed=number % 2 == 0))
     keys = []
-    while found := next_queue(office.queues, office.share, room_for_failed=False):
+    while found := next_queue(simulation.queues, simulation.share, room_for_failed=False):
         keys.append(found[1].take(0).key)
 
     assert keys == [1, 3, 5, 7]
 
 
-def test_who_leaves_the_line_takes_no_turn_from_the_next_call_of_the_same_caller() -> None:
-    line: RoundRobin[str] = RoundRobin()
+def test_a_removed_call_costs_the_next_call_of_its_caller_nothing() -> None:
+    callers: RoundRobin[str] = RoundRobin()
     for ticket, (key, call) in enumerate([("a", "a1"), ("b", "b1"), ("a", "a2")]):
-        line.add(key, call, ticket)
-    line.remove("a", "a1")
-    line.remove("a", "not there")
-    line.remove("c", "not there")
+        callers.add(key, call, ticket)
+    callers.remove("a", "a1")
+    callers.remove("a", "not there")
+    callers.remove("c", "not there")
 
-    assert [line.take(9), line.take(9), len(line)] == ["a2", "b1", 0]
+    assert [callers.take(9), callers.take(9), len(callers)] == ["a2", "b1", 0]

@@ -1,4 +1,4 @@
-"""Whether a write may be made: asked by whatever sends it, right before it goes out."""
+"""Fences: checked right before a write is sent."""
 
 import asyncio
 from contextlib import suppress
@@ -21,38 +21,38 @@ WRITE = FencedWrite("POST", "/b")
 
 
 @dataclass(slots=True)
-class Allowing:
-    """Allows everything, for so long."""
+class AllowingFence:
+    """Allows every write, for `seconds`."""
 
     seconds: float = inf
     asked: list[str] = field(default_factory=list)
 
-    def check(self, attempt: FencedWrite) -> float:
-        self.asked.append(str(attempt))
+    def check(self, write: FencedWrite) -> float:
+        self.asked.append(str(write))
         return self.seconds
 
 
 @dataclass(slots=True)
-class Refusing:
-    """Refuses everything, and remembers what."""
+class RefusingFence:
+    """Refuses every write, and records it."""
 
     refused: list[str] = field(default_factory=list)
 
-    def check(self, attempt: FencedWrite) -> float:
-        self.refused.append(str(attempt))
-        raise LeaseLost(f"{attempt}: not now")
+    def check(self, write: FencedWrite) -> float:
+        self.refused.append(str(write))
+        raise LeaseLost(f"{write}: not now")
 
 
-def test_without_a_permit_everything_may_be_written() -> None:
+def test_without_a_fence_every_write_is_allowed() -> None:
     assert seconds_allowed(WRITE) == inf
 
 
-def test_every_permit_has_to_agree_and_the_shortest_time_counts() -> None:
-    with fenced_by(Allowing(5.0)), fenced_by(Allowing(3.0), Allowing(9.0)):
+def test_every_fence_has_to_allow_a_write_and_the_shortest_time_counts() -> None:
+    with fenced_by(AllowingFence(5.0)), fenced_by(AllowingFence(3.0), AllowingFence(9.0)):
         inside = seconds_allowed(WRITE)
-    with fenced_by(Refusing()), fenced_by(Allowing()), pytest.raises(LeaseLost):
+    with fenced_by(RefusingFence()), fenced_by(AllowingFence()), pytest.raises(LeaseLost):
         seconds_allowed(WRITE)
-    with fenced_by(Allowing()), fenced_by(Refusing()), pytest.raises(LeaseLost):
+    with fenced_by(AllowingFence()), fenced_by(RefusingFence()), pytest.raises(LeaseLost):
         seconds_allowed(WRITE)
 
     assert inside == 3.0
@@ -68,7 +68,7 @@ def test_a_fence_holds_for_tasks_started_inside_and_for_no_other_tasks() -> None
             return seconds_allowed(WRITE)
 
         outside = asyncio.create_task(ask())
-        with fenced_by(Allowing(5.0)):
+        with fenced_by(AllowingFence(5.0)):
             inside = asyncio.create_task(ask())
         before.set()
         return [await outside, await inside]
@@ -76,8 +76,8 @@ def test_a_fence_holds_for_tasks_started_inside_and_for_no_other_tasks() -> None
     assert asyncio.run(main()) == [inf, 5.0]
 
 
-def test_what_is_no_write_in_the_sense_of_a_permit_can_be_sent_all_the_same() -> None:
-    with fenced_by(Refusing()):
+def test_unfenced_writes_pass_no_fence() -> None:
+    with fenced_by(RefusingFence()):
         with unfenced():
             inside = seconds_allowed(WRITE)
         with pytest.raises(LeaseLost):
@@ -88,23 +88,23 @@ def test_what_is_no_write_in_the_sense_of_a_permit_can_be_sent_all_the_same() ->
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_a_refused_write_is_not_sent(method: str) -> None:
-    seen, permit = asyncio.run(_sent(method))
+    seen, fence = asyncio.run(_sent(method))
 
     assert seen == []
-    assert permit.refused == [f"{method} /b/logs", f"{method} /b/logs"]
+    assert fence.refused == [f"{method} /b/logs", f"{method} /b/logs"]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_reading_needs_no_permit(method: str) -> None:
-    seen, permit = asyncio.run(_sent(method))
+def test_reads_pass_no_fence(method: str) -> None:
+    seen, fence = asyncio.run(_sent(method))
 
     assert seen == [method, method]
-    assert permit.refused == []
+    assert fence.refused == []
 
 
-async def _sent(method: str) -> tuple[list[str], Refusing]:
-    """What arrives of two requests under a permit that refuses; the answer of the second is read as it comes."""
-    seen, permit, client = list[str](), Refusing(), HttpClient()
+async def _sent(method: str) -> tuple[list[str], RefusingFence]:
+    """Sends a request and a stream through a fence that refuses; the methods that arrived, and the fence."""
+    seen, fence, client = list[str](), RefusingFence(), HttpClient()
 
     async def handler(request: web.BaseRequest) -> web.Response:
         seen.append(request.method)
@@ -112,26 +112,26 @@ async def _sent(method: str) -> tuple[list[str], Refusing]:
 
     async with http_server(handler) as url:
         request = HttpRequest(method, f"{url}/b/logs?key=secret")
-        with fenced_by(permit):
+        with fenced_by(fence):
             with suppress(LeaseLost):
                 await client.send(request)
             with suppress(LeaseLost):
                 (await client.open(request, 5.0)).close()
         await client.close()
-    return seen, permit
+    return seen, fence
 
 
-def test_a_write_has_no_more_time_than_its_permit_leaves() -> None:
+def test_a_write_has_no_more_time_than_its_fence_allows() -> None:
     write = HttpRequest("PUT", "http://service/b", seconds=60.0)
-    with fenced_by(Allowing(7.5)):
+    with fenced_by(AllowingFence(7.5)):
         cut, read = fenced_request(write), fenced_request(HttpRequest("GET", "http://service/b"))
-    with fenced_by(Allowing(90.0)):
+    with fenced_by(AllowingFence(90.0)):
         whole = fenced_request(write)
 
     assert (cut.seconds, read.seconds, whole.seconds) == (7.5, 60.0, 60.0)
 
 
-def test_a_write_that_outlives_its_permit_is_given_up() -> None:
+def test_a_write_that_outlives_its_fence_is_aborted() -> None:
     async def main() -> None:
         never, client = asyncio.Event(), HttpClient()
 
@@ -141,7 +141,7 @@ def test_a_write_that_outlives_its_permit_is_given_up() -> None:
 
         async with http_server(handler) as url:
             try:
-                with fenced_by(Allowing(0.01)):
+                with fenced_by(AllowingFence(0.01)):
                     await client.send(HttpRequest("PUT", url))
             finally:
                 await client.close()
@@ -150,11 +150,11 @@ def test_a_write_that_outlives_its_permit_is_given_up() -> None:
         asyncio.run(main())
 
 
-def test_a_write_that_is_refused_says_nothing_about_the_service() -> None:
+def test_a_fenced_off_write_does_not_count_against_the_service() -> None:
     async def main() -> LimiterStats:
         settings = GoogleSettings(storage="http://service", auth=GoogleAuth.ANONYMOUS)
         google = GoogleClient(HttpClient(), settings)
-        with fenced_by(Refusing()), pytest.raises(LeaseLost):
+        with fenced_by(RefusingFence()), pytest.raises(LeaseLost):
             await google.post(GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), {"name": "logs"})
         await google.close()
         (limiter,) = google.budgets.snapshot().limiters

@@ -1,4 +1,4 @@
-"""Google's services: where they are, what is sent to them, and what their answers mean."""
+"""The Google client: settings, requests, the retry after a 401, and the mapping of responses to errors."""
 
 import asyncio
 from collections.abc import Mapping
@@ -36,8 +36,8 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
 @dataclass
-class Tokens:
-    """A new token whenever the last one was refused."""
+class FakeCredentials:
+    """Returns a new token after each refusal."""
 
     given: int = 1
     refused: list[Mapping[str, str]] = field(default_factory=list)
@@ -53,7 +53,7 @@ def client(http: HttpClient, credentials: GoogleCredentials | None = None) -> Go
     return GoogleClient(http, GoogleSettings(), credentials or AnonymousCredentials())
 
 
-# --- Settings --------------------------------------------------------------------------------------------------------
+# --- Settings ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -69,35 +69,35 @@ def client(http: HttpClient, credentials: GoogleCredentials | None = None) -> Go
         ({"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "", "SETPOINT_GCP_AUTH": ""}, GoogleSettings()),
     ],
 )
-def test_reads_the_names_that_google_s_own_tools_read(environment: dict[str, str], settings: GoogleSettings) -> None:
+def test_reads_the_variables_of_google_s_own_tools(environment: dict[str, str], settings: GoogleSettings) -> None:
     assert settings_from(environment) == settings
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "message"),
     [
-        ({"SETPOINT_GCP_AUTH": "nobody"}, "SETPOINT_GCP_AUTH is 'nobody': write default or anonymous"),
+        ({"SETPOINT_GCP_AUTH": "other"}, "SETPOINT_GCP_AUTH is 'other': write default or anonymous"),
         (
             {"STORAGE_EMULATOR_HOST": "ftp://x"},
             "STORAGE_EMULATOR_HOST is 'ftp://x': write an address such as http://localhost:8080",
         ),
     ],
 )
-def test_says_what_is_wrong_with_a_setting(environment: dict[str, str], told: str) -> None:
+def test_an_invalid_setting_is_a_user_error(environment: dict[str, str], message: str) -> None:
     with pytest.raises(UserError) as caught:
         settings_from(environment)
 
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
     ("auth", "kind"), [(GoogleAuth.ANONYMOUS, AnonymousCredentials), (GoogleAuth.DEFAULT, TokenCredentials)]
 )
-def test_the_settings_name_the_credentials(auth: GoogleAuth, kind: type[GoogleCredentials]) -> None:
+def test_the_settings_choose_the_credentials(auth: GoogleAuth, kind: type[GoogleCredentials]) -> None:
     assert type(credentials_for(GoogleSettings(auth=auth))) is kind
 
 
-# --- Requests --------------------------------------------------------------------------------------------------------
+# --- Requests ---------------------------------------------------------------------------------------------------------
 
 
 def test_quotes_every_part_of_a_path_and_query() -> None:
@@ -121,7 +121,7 @@ def test_sends_json() -> None:
 
 
 def test_a_refused_token_is_replaced_once() -> None:
-    http, tokens = ScriptedHttp(error_response(401, "authError"), response(200, {})), Tokens()
+    http, tokens = ScriptedHttp(error_response(401, "authError"), response(200, {})), FakeCredentials()
 
     asyncio.run(client(http, tokens).get(BUCKET))
 
@@ -129,10 +129,10 @@ def test_a_refused_token_is_replaced_once() -> None:
     assert tokens.refused == [{"Authorization": "Bearer token-1"}]
 
 
-def test_a_second_refusal_of_the_token_is_told() -> None:
+def test_a_second_401_is_raised() -> None:
     http = ScriptedHttp(error_response(401, "authError", "Invalid Credentials"))
 
-    error = error_of(client(http, Tokens()), "GET")
+    error = error_of(client(http, FakeCredentials()), "GET")
 
     assert isinstance(error, RemoteRefused)
     assert str(error) == (
@@ -142,26 +142,43 @@ def test_a_second_refusal_of_the_token_is_told() -> None:
     assert len(http.requests) == 2
 
 
+def test_a_token_that_the_source_returns_again_is_tried_once_more() -> None:
+    class SameToken:
+        async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+            return {"Authorization": "Bearer cached"}
+
+    http = ScriptedHttp(error_response(401, "authError"), response(200, {"name": "x"}))
+
+    assert asyncio.run(client(http, SameToken()).get(BUCKET)) == b'{"name":"x"}'
+
+
+def test_an_anonymous_request_is_not_repeated_after_a_401() -> None:
+    http = ScriptedHttp(error_response(401, "authError"))
+
+    assert isinstance(error_of(client(http), "GET"), RemoteRefused)
+    assert len(http.requests) == 1
+
+
 def test_a_token_is_never_sent_in_the_clear() -> None:
     http = ScriptedHttp(response(200, {}))
-    google = GoogleClient(http, GoogleSettings(storage="http://localhost:1"), Tokens())
+    google = GoogleClient(http, GoogleSettings(storage="http://localhost:1"), FakeCredentials())
 
     asyncio.run(google.get(BUCKET))
 
     assert http.requests[0].headers == {}
 
 
-# --- Answers ---------------------------------------------------------------------------------------------------------
+# --- Responses --------------------------------------------------------------------------------------------------------
 
 
-def test_not_found_is_absence_and_nothing_else_is() -> None:
+def test_a_404_of_the_service_is_absence() -> None:
     absent = client(ScriptedHttp(error_response(404, "notFound")))
 
     assert asyncio.run(absent.get(BUCKET)) is None
     assert asyncio.run(absent.delete(BUCKET)) is None
 
 
-def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
+def test_a_404_with_html_is_not_absence() -> None:
     page = HttpResponse(404, {"Content-Type": "text/html; charset=UTF-8"}, b"<html>404</html>")
 
     for method in ("GET", "DELETE"):
@@ -199,13 +216,13 @@ def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
         ("PUT", error_response(412, "staleData"), RemoteConflict),
     ],
 )
-def test_every_refusal_becomes_the_error_that_decides_the_retry(
+def test_every_error_response_is_mapped_to_an_error_class(
     method: str, answer: HttpResponse, kind: type[SetpointError]
 ) -> None:
     assert type(error_of(client(ScriptedHttp(answer)), method)) is kind
 
 
-def test_a_refusal_is_told_in_google_s_words_without_the_query() -> None:
+def test_an_error_has_google_s_message_and_no_query() -> None:
     secret = GoogleCall(GoogleService.SQL, ("projects", "p", "users"), {"password": "hunter2"})
     google = client(ScriptedHttp(error_response(403, "forbidden", "The caller does not have\n permission")))
 
@@ -228,11 +245,11 @@ def test_a_refusal_is_told_in_google_s_words_without_the_query() -> None:
         ("-1", None),
     ],
 )
-def test_knows_how_long_the_service_asks_to_wait(header: str, seconds: float | None) -> None:
+def test_retry_after_is_parsed_as_seconds_or_date(header: str, seconds: float | None) -> None:
     assert retry_after(HttpResponse(503, {"Retry-After": header}, b""), NOW) == seconds
 
 
-def test_the_time_to_wait_goes_with_the_error() -> None:
+def test_retry_after_is_part_of_the_error() -> None:
     error = error_of(client(ScriptedHttp(error_response(429, "rateLimitExceeded", Retry_After="7"))), "GET")
 
     assert isinstance(error, RemoteUnavailable)

@@ -1,4 +1,4 @@
-"""What calls of Google's services are charged to, and that all of them keep to it."""
+"""Quota budgets of Google's services: what a call counts against, and rate limiting of all calls."""
 
 import asyncio
 from collections import Counter
@@ -48,7 +48,7 @@ class Unreachable(HttpClient):
         raise RemoteUnavailable(f"{request}: cannot connect")
 
 
-# --- What is counted together ----------------------------------------------------------------------------------------
+# --- Quota keys -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ class Unreachable(HttpClient):
         ("DELETE", BUCKET, ("storage", "", "buckets")),
     ],
 )
-def test_a_call_is_charged_to_what_google_counts_together(
+def test_a_call_counts_against_the_quota_of_its_project_and_method(
     method: str, call: GoogleCall, charge: tuple[str, str, str]
 ) -> None:
     assert quota_key(method, call) == charge
@@ -81,12 +81,12 @@ def test_a_call_is_charged_to_what_google_counts_together(
         ("GET", BUCKET, ("storage", "billed", "reads")),
         ("PATCH", BUCKET, ("storage", "billed", "writes")),
         ("GET", GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), ("storage", "billed", "reads")),
-        # How many buckets a project gets in a minute is the project's own.
+        # The quota of bucket creations is the project's own.
         ("POST", GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "buckets")),
         ("DELETE", BUCKET, ("storage", "billed", "buckets")),
     ],
 )
-def test_a_call_is_charged_to_the_project_that_the_credentials_name(
+def test_a_call_counts_against_the_quota_project_of_the_credentials(
     method: str, call: GoogleCall, charge: tuple[str, str, str]
 ) -> None:
     assert quota_key(method, call, "billed") == charge
@@ -101,7 +101,7 @@ def test_a_call_is_charged_to_the_project_that_the_credentials_name(
         ("https://googleapis.com.test", EMULATOR_RATE),
     ],
 )
-def test_google_s_figures_are_for_google_alone(address: str, pace: AimdSettings) -> None:
+def test_only_google_s_own_endpoints_start_with_google_s_rates(address: str, pace: AimdSettings) -> None:
     assert initial_rate("GET", INSTANCE, address) == pace
 
 
@@ -112,11 +112,11 @@ def test_google_s_figures_are_for_google_alone(address: str, pace: AimdSettings)
         (GoogleCall(GoogleService.STORAGE, ("b", "some-bucket", "o", "y")), BUCKET.parts),
     ],
 )
-def test_a_call_without_a_caller_is_a_call_of_its_subject(call: GoogleCall, subject: tuple[str, ...]) -> None:
+def test_a_call_without_a_caller_is_a_call_of_its_object(call: GoogleCall, subject: tuple[str, ...]) -> None:
     assert default_caller_key(call) == subject
 
 
-# --- What answers say ------------------------------------------------------------------------------------------------
+# --- Outcomes ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,20 +136,18 @@ def test_a_call_without_a_caller_is_a_call_of_its_subject(call: GoogleCall, subj
         (HttpResponse(502, {}, b"<html>"), Unavailable()),
     ],
 )
-def test_an_answer_says_whether_the_service_is_there_and_has_had_enough(
-    answer: HttpResponse, ending: CallOutcome
-) -> None:
+def test_the_outcome_of_a_call_follows_from_its_response(answer: HttpResponse, ending: CallOutcome) -> None:
     assert outcome_of(answer) == ending
 
 
-# --- All calls -------------------------------------------------------------------------------------------------------
+# --- All calls --------------------------------------------------------------------------------------------------------
 
 
 def figures(google: GoogleClient) -> dict[str, BudgetStats]:
     return {"/".join(one.key): one for one in google.budgets.snapshot().budgets}
 
 
-def test_every_call_is_counted_the_one_with_a_new_token_too() -> None:
+def test_the_retry_after_a_401_is_counted() -> None:
     class Tokens:
         async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
             return {"Authorization": "Bearer old" if refused is None else "Bearer new"}
@@ -167,7 +165,7 @@ def test_every_call_is_counted_the_one_with_a_new_token_too() -> None:
     assert run(main()) == {"sql/p/reads": 2, "storage//buckets": 2, "storage//writes": 2}
 
 
-def test_who_waits_for_a_token_holds_no_place() -> None:
+def test_a_call_that_waits_for_a_token_holds_no_slot() -> None:
     class Slow:
         async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
             await asyncio.sleep(60.0)
@@ -201,7 +199,7 @@ def test_a_project_that_has_used_up_its_quota_waits_and_other_projects_do_not() 
     assert run(main()) == [("q", 0.0), ("p", 7.0)]
 
 
-def test_projects_share_what_the_credentials_charge_to_one() -> None:
+def test_projects_share_the_budget_of_one_quota_project() -> None:
     class Billed:
         async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
             return {"authorization": "Bearer t", "x-goog-user-project": "billed"}
@@ -217,7 +215,7 @@ def test_projects_share_what_the_credentials_charge_to_one() -> None:
     assert run(main()) == ({"sql/billed/reads": 2}, 7.0)
 
 
-def test_a_project_with_a_thousand_calls_in_line_does_not_hold_up_another_s_ten() -> None:
+def test_a_thousand_queued_calls_of_one_project_do_not_delay_ten_of_another() -> None:
     class Slow(ScriptedHttp):
         async def send(self, request: HttpRequest) -> HttpResponse:
             await asyncio.sleep(1.0)
@@ -238,7 +236,7 @@ def test_a_project_with_a_thousand_calls_in_line_does_not_hold_up_another_s_ten(
     assert ended["q"] <= 4.0 < 20.0 < ended["p"]
 
 
-def test_changes_that_are_too_many_do_not_slow_down_looking() -> None:
+def test_throttled_writes_do_not_slow_down_reads() -> None:
     async def main() -> float:
         google = client(ScriptedHttp(error_response(429, "rateLimitExceeded", Retry_After="7"), response(200, {})))
         with pytest.raises(RemoteUnavailable):
@@ -249,7 +247,7 @@ def test_changes_that_are_too_many_do_not_slow_down_looking() -> None:
     assert run(main()) == 0.0
 
 
-def test_a_service_that_is_down_is_left_alone_and_the_other_one_is_not() -> None:
+def test_the_breaker_of_one_service_does_not_stop_the_other() -> None:
     async def main() -> tuple[str, list[BreakerState]]:
         google = client(Unreachable())
         calls = (google.get(instance(f"db-{number}")) for number in range(20))
@@ -260,11 +258,11 @@ def test_a_service_that_is_down_is_left_alone_and_the_other_one_is_not() -> None
             await google.get(BUCKET)
         return str(caught.value), [one.breaker for one in google.budgets.snapshot().limiters]
 
-    told = (
+    message = (
         "GET /sql/v1beta4/projects/p/instances/db: not sent: https://sqladmin.googleapis.com has not answered any call "
         "for a while; now and then one call is sent to see, and all are when it answers again"
     )
-    assert run(main()) == (told, [BreakerState.OPEN, BreakerState.CLOSED])
+    assert run(main()) == (message, [BreakerState.OPEN, BreakerState.CLOSED])
 
 
 def test_an_object_that_always_fails_does_not_stop_other_objects() -> None:
@@ -286,7 +284,7 @@ def test_the_caller_is_set_by_the_worker_that_runs_the_step() -> None:
 
     async def main() -> str:
         google, order = client(ScriptedHttp(response(200, {}))), list[str]()
-        # The burst, and then nothing for a while.
+        # Uses up the burst.
         await asyncio.gather(*(google.get(INSTANCE) for _ in range(100)))
         calls = [call(google, f"f{n}", order, failed=True) for n in range(3)]
         calls += [call(google, f"h{n}", order, failed=False) for n in range(9)]
@@ -303,7 +301,7 @@ def test_without_on_behalf_of_there_is_no_caller() -> None:
     assert (inside, current_caller.get()) == (Caller("a", failed=True), None)
 
 
-# --- Over HTTP -------------------------------------------------------------------------------------------------------
+# --- Over HTTP --------------------------------------------------------------------------------------------------------
 
 
 def test_two_hundred_calls_at_once_all_succeed_within_a_quota_of_fifty_a_second() -> None:

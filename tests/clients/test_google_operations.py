@@ -1,4 +1,4 @@
-"""Operations: running, done, failed."""
+"""Operations of Cloud SQL: running, done, failed."""
 
 import msgspec
 import pytest
@@ -13,15 +13,15 @@ def operation(status: str, **more: object) -> bytes:
 
 
 @pytest.mark.parametrize("status", ["PENDING", "RUNNING", "SQL_OPERATION_STATUS_UNSPECIFIED"])
-def test_is_not_done_until_it_says_so(status: str) -> None:
+def test_an_operation_that_is_not_done_is_running(status: str) -> None:
     assert not sql_operation(operation(status)).is_done
 
 
-def test_is_done_when_it_says_so() -> None:
+def test_an_operation_that_is_done_has_succeeded() -> None:
     assert sql_operation(operation("DONE")).is_done
 
 
-def test_one_that_ended_in_errors_failed() -> None:
+def test_an_operation_with_errors_is_remote_refused() -> None:
     problems = [{"code": "INTERNAL_ERROR", "message": "It broke."}, {"code": "OTHER", "message": "So did this."}]
     failed = sql_operation(operation("DONE", error={"errors": problems}))
 
@@ -34,6 +34,6 @@ def test_one_that_ended_in_errors_failed() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}"])
-def test_an_answer_that_is_no_operation_says_nothing(body: bytes) -> None:
+def test_a_response_that_is_not_an_operation_is_unavailable(body: bytes) -> None:
     with pytest.raises(RemoteUnavailable):
         sql_operation(body)

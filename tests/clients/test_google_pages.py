@@ -14,7 +14,7 @@ LIST = GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"})
 
 
 def _listed(*answers: HttpResponse) -> tuple[list[list[bytes]], list[str]]:
-    """The items of each page, as they came, and what was asked."""
+    """The items of each page, as bytes, and the query of each request."""
 
     async def read() -> tuple[list[list[bytes]], list[str]]:
         script = ScriptedHttp(*answers)
@@ -25,21 +25,21 @@ def _listed(*answers: HttpResponse) -> tuple[list[list[bytes]], list[str]]:
     return asyncio.run(read())
 
 
-def test_items_are_the_very_bytes_that_came() -> None:
+def test_items_are_the_bytes_of_the_response() -> None:
     pages, asked = _listed(HttpResponse(200, {}, b'{"items": [{"name":"a" , "x":1.0}, {"name":"b"}], "kind": "k"}'))
 
     assert pages == [[b'{"name":"a" , "x":1.0}', b'{"name":"b"}']]
     assert asked == ["project=p&maxResults=1000&alt=json&prettyPrint=false"]
 
 
-def test_pages_are_followed_empty_ones_too() -> None:
+def test_all_pages_are_read_even_after_an_empty_one() -> None:
     pages, asked = _listed(response(200, {"nextPageToken": "t"}), response(200, {"items": [{"name": "a"}]}))
 
     assert pages == [[], [b'{"name":"a"}']]
     assert asked[1] == "project=p&maxResults=1000&pageToken=t&alt=json&prettyPrint=false"
 
 
-def test_a_list_that_leads_back_to_itself_ends() -> None:
+def test_a_repeated_page_token_is_an_error() -> None:
     with pytest.raises(RemoteUnavailable, match="leads back to a page that was there before"):
         _listed(
             response(200, {"nextPageToken": "t"}),
@@ -49,7 +49,7 @@ def test_a_list_that_leads_back_to_itself_ends() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"items": 3}', b'{"nextPageToken": 3}'])
-def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
+def test_a_response_that_is_not_a_list_is_unavailable(body: bytes) -> None:
     with pytest.raises(RemoteUnavailable, match="the buckets of project p: the answer is not what it should be"):
         _listed(HttpResponse(200, {}, body))
 

@@ -1,4 +1,4 @@
-"""Tokens are fetched once for all who ask, before the old one has run out, and never on the event loop."""
+"""Access tokens: fetched once for all callers, before the old one expires, and off the event loop."""
 
 import asyncio
 import threading
@@ -19,8 +19,8 @@ HOUR = 3600.0
 
 
 @dataclass
-class Counted:
-    """The tokens t1, t2, …, each good for so long; an error instead when there is one. It waits for `go`."""
+class CountingSource:
+    """Returns the tokens t1, t2, …, each valid for `seconds`, or raises `error`. Each fetch waits for `go`."""
 
     seconds: float = inf
     error: SetpointError | None = None
@@ -42,7 +42,7 @@ def bearer(token: str) -> Mapping[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
-def tokens_from(source: Counted, clock: ManualClock | None = None) -> TokenCredentials:
+def tokens_from(source: CountingSource, clock: ManualClock | None = None) -> TokenCredentials:
     return TokenCredentials(lambda: source, clock or ManualClock())
 
 
@@ -50,18 +50,18 @@ def _is_fetching(tokens: TokenCredentials) -> bool:
     return tokens._fetching is not None and not tokens._fetching.done()
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    """Lets everything else go on until it is so."""
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets other tasks run until the condition holds."""
     async with asyncio.timeout(10):
-        while not is_so():
+        while not condition():
             await asyncio.sleep(0)
 
 
-# --- Once for all ----------------------------------------------------------------------------------------------------
+# --- Shared fetches ---------------------------------------------------------------------------------------------------
 
 
 def test_one_fetch_is_enough_for_all_callers() -> None:
-    source = Counted()
+    source = CountingSource()
 
     async def main() -> list[Mapping[str, str]]:
         tokens = tokens_from(source)
@@ -71,17 +71,17 @@ def test_one_fetch_is_enough_for_all_callers() -> None:
     assert source.fetched == 1
 
 
-def test_a_refused_token_is_fetched_anew_and_an_older_one_is_not() -> None:
+def test_a_refused_token_is_fetched_again_unless_a_newer_one_is_held() -> None:
     async def main() -> list[Mapping[str, str]]:
-        tokens = tokens_from(Counted())
+        tokens = tokens_from(CountingSource())
         first = await tokens.headers()
         return [first, await tokens.headers(refused=first), await tokens.headers(refused=first)]
 
     assert asyncio.run(main()) == [bearer("t1"), bearer("t2"), bearer("t2")]
 
 
-def test_one_fetch_is_enough_for_all_whose_token_was_refused() -> None:
-    source = Counted()
+def test_one_fetch_is_enough_for_all_callers_with_a_refused_token() -> None:
+    source = CountingSource()
 
     async def main() -> list[Mapping[str, str]]:
         tokens = tokens_from(source)
@@ -93,7 +93,7 @@ def test_one_fetch_is_enough_for_all_whose_token_was_refused() -> None:
 
 
 def test_a_failure_is_raised_to_all_callers_and_fetched_once() -> None:
-    source = Counted(error=RemoteUnavailable("no token", 7.0))
+    source = CountingSource(error=RemoteUnavailable("no token", 7.0))
 
     async def main() -> list[BaseException | Mapping[str, str]]:
         tokens = tokens_from(source)
@@ -104,7 +104,7 @@ def test_a_failure_is_raised_to_all_callers_and_fetched_once() -> None:
 
 
 def test_for_a_moment_after_a_failure_no_token_is_fetched() -> None:
-    source, clock = Counted(error=RemoteRefused("no token")), ManualClock()
+    source, clock = CountingSource(error=RemoteRefused("no token")), ManualClock()
 
     async def main() -> list[int]:
         tokens, fetched = tokens_from(source, clock), []
@@ -118,8 +118,8 @@ def test_for_a_moment_after_a_failure_no_token_is_fetched() -> None:
     assert asyncio.run(main()) == [1, 1, 2]
 
 
-def test_after_a_failure_all_is_well_again() -> None:
-    source, clock = Counted(error=RemoteUnavailable("no token")), ManualClock()
+def test_a_fetch_after_a_failure_succeeds() -> None:
+    source, clock = CountingSource(error=RemoteUnavailable("no token")), ManualClock()
 
     async def main() -> Mapping[str, str]:
         tokens = tokens_from(source, clock)
@@ -133,7 +133,7 @@ def test_after_a_failure_all_is_well_again() -> None:
 
 
 def test_a_cancelled_caller_does_not_stop_the_fetch_for_other_callers() -> None:
-    source = Counted()
+    source = CountingSource()
     source.go.clear()
 
     async def main() -> Mapping[str, str]:
@@ -150,28 +150,28 @@ def test_a_cancelled_caller_does_not_stop_the_fetch_for_other_callers() -> None:
 
 
 def test_a_failure_that_no_caller_awaits_is_not_reported_by_asyncio() -> None:
-    source = Counted(error=RemoteUnavailable("no token"))
+    source = CountingSource(error=RemoteUnavailable("no token"))
     source.go.clear()
 
     async def main() -> list[str]:
-        told: list[str] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context["message"]))
+        reported: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context["message"]))
         tokens = tokens_from(source)
         only = asyncio.create_task(tokens.headers())
         await until(lambda: source.fetched == 1)
         only.cancel()
         source.go.set()
         await asyncio.gather(only, return_exceptions=True)
-        return told
+        return reported
 
     assert asyncio.run(main()) == []
 
 
-# --- In time ---------------------------------------------------------------------------------------------------------
+# --- Expiry -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_token_is_used_until_it_is_old() -> None:
-    source, clock = Counted(seconds=HOUR), ManualClock()
+def test_a_token_is_used_until_it_is_about_to_expire() -> None:
+    source, clock = CountingSource(seconds=HOUR), ManualClock()
 
     async def main() -> Mapping[str, str]:
         tokens = tokens_from(source, clock)
@@ -184,7 +184,7 @@ def test_a_token_is_used_until_it_is_old() -> None:
 
 
 def test_no_caller_waits_while_an_old_token_is_refreshed() -> None:
-    source, clock = Counted(seconds=HOUR), ManualClock()
+    source, clock = CountingSource(seconds=HOUR), ManualClock()
 
     async def main() -> list[Mapping[str, str]]:
         tokens = tokens_from(source, clock)
@@ -200,11 +200,11 @@ def test_no_caller_waits_while_an_old_token_is_refreshed() -> None:
     assert source.fetched == 2
 
 
-def test_a_token_that_has_run_out_is_waited_for() -> None:
+def test_callers_wait_for_the_successor_of_an_expired_token() -> None:
     clock = ManualClock()
 
     async def main() -> Mapping[str, str]:
-        tokens = tokens_from(Counted(seconds=HOUR), clock)
+        tokens = tokens_from(CountingSource(seconds=HOUR), clock)
         await tokens.headers()
         clock.advance(HOUR)
         return await tokens.headers()
@@ -212,8 +212,8 @@ def test_a_token_that_has_run_out_is_waited_for() -> None:
     assert asyncio.run(main()) == bearer("t2")
 
 
-def test_the_time_that_a_fetch_took_is_not_added_to_the_token_s() -> None:
-    source, clock = Counted(seconds=HOUR), ManualClock()
+def test_the_lifetime_of_a_token_starts_before_its_fetch() -> None:
+    source, clock = CountingSource(seconds=HOUR), ManualClock()
     source.go.clear()
 
     async def main() -> list[Mapping[str, str]]:
@@ -229,8 +229,8 @@ def test_the_time_that_a_fetch_took_is_not_added_to_the_token_s() -> None:
     assert asyncio.run(main()) == [bearer("t1"), bearer("t2")]
 
 
-def test_an_old_token_is_used_as_long_as_there_is_no_new_one() -> None:
-    source, clock = Counted(seconds=HOUR), ManualClock()
+def test_an_old_token_is_used_while_its_refresh_fails() -> None:
+    source, clock = CountingSource(seconds=HOUR), ManualClock()
 
     async def main() -> list[int]:
         tokens, fetched = tokens_from(source, clock), []
@@ -247,26 +247,26 @@ def test_an_old_token_is_used_as_long_as_there_is_no_new_one() -> None:
     assert asyncio.run(main()) == [2, 2, 3]
 
 
-# --- Off the event loop ----------------------------------------------------------------------------------------------
+# --- Off the event loop -----------------------------------------------------------------------------------------------
 
 
-def test_everything_else_goes_on_while_a_token_is_fetched() -> None:
-    source = Counted()
+def test_a_fetch_does_not_block_the_event_loop() -> None:
+    source = CountingSource()
     source.go.clear()
 
     async def main() -> tuple[bool, Mapping[str, str]]:
         token = asyncio.create_task(tokens_from(source).headers())
         await until(lambda: source.fetched == 1)
         was_under_way = not token.done()
-        # Only what runs on the loop can let the source go on.
+        # The source waits for an event that only the event loop sets.
         source.go.set()
         return was_under_way, await token
 
     assert asyncio.run(main()) == (True, bearer("t1"))
 
 
-def test_one_is_good_for_one_event_loop_after_the_other() -> None:
-    source = Counted()
+def test_credentials_can_be_used_in_one_event_loop_after_another() -> None:
+    source = CountingSource()
     tokens = tokens_from(source)
 
     async def main() -> Mapping[str, str]:
@@ -275,26 +275,26 @@ def test_one_is_good_for_one_event_loop_after_the_other() -> None:
     assert [asyncio.run(main()) for _ in range(2)] == [bearer("t1"), bearer("t2")]
 
 
-# --- With the services ------------------------------------------------------------------------------------------------
+# --- With a service ---------------------------------------------------------------------------------------------------
 
 
 class Api(HttpClient):
-    """A service that takes one token only."""
+    """A service that accepts one token only."""
 
-    def __init__(self, taken: str) -> None:
+    def __init__(self, accepted: str) -> None:
         super().__init__()
-        self.taken = bearer(taken)
+        self.accepted = bearer(accepted)
         self.statuses: list[int] = []
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         await asyncio.sleep(0)
-        status = 200 if request.headers["authorization"] == self.taken["authorization"] else 401
+        status = 200 if request.headers["authorization"] == self.accepted["authorization"] else 401
         self.statuses.append(status)
         return HttpResponse(status, {}, b"{}")
 
 
-def test_calls_whose_token_is_refused_are_sent_again_with_one_new_token_for_all() -> None:
-    source, api = Counted(), Api("t2")
+def test_refused_calls_are_sent_again_with_one_new_token_for_all() -> None:
+    source, api = CountingSource(), Api("t2")
 
     async def main() -> list[bytes | None]:
         google = GoogleClient(api, GoogleSettings(), tokens_from(source))
@@ -311,7 +311,7 @@ def test_calls_whose_token_is_refused_are_sent_again_with_one_new_token_for_all(
 
 def test_no_token_is_shown() -> None:
     async def main() -> list[object]:
-        tokens = tokens_from(Counted())
+        tokens = tokens_from(CountingSource())
         headers = await tokens.headers()
         return [tokens, vars(tokens), AccessToken(headers), HttpRequest("GET", "https://x/y?token=t1", headers, b"t1")]
 

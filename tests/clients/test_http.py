@@ -1,4 +1,4 @@
-"""The HTTP client: what comes back, and what every failure on the way becomes."""
+"""The HTTP client: responses, and the errors of failed requests."""
 
 import asyncio
 import socket
@@ -26,7 +26,7 @@ async def echo(request: web.BaseRequest) -> web.Response:
     return web.Response(status=418, body=await request.read(), headers={"X-Seen": str(request.rel_url)})
 
 
-def test_gives_status_headers_and_body_as_they_came() -> None:
+def test_returns_status_headers_and_body() -> None:
     async def main() -> HttpResponse:
         async with http_server(echo) as url:
             return await ask(HttpRequest("POST", f"{url}/a%2Fb?c=%25", body=b'{"d":1}'))
@@ -75,7 +75,7 @@ def test_can_be_used_again_after_it_was_closed() -> None:
     assert asyncio.run(main()) == [418, 418]
 
 
-def test_says_that_an_order_without_a_body_is_empty() -> None:
+def test_a_post_without_a_body_has_content_length_zero() -> None:
     async def handler(request: web.BaseRequest) -> web.Response:
         return web.Response(text=request.headers["Content-Length"])
 
@@ -86,7 +86,7 @@ def test_says_that_an_order_without_a_body_is_empty() -> None:
     assert asyncio.run(main()).body == b"0"
 
 
-def test_does_not_go_where_it_is_sent() -> None:
+def test_does_not_follow_redirects() -> None:
     asked: list[str] = []
 
     async def handler(request: web.BaseRequest) -> web.Response:
@@ -116,26 +116,26 @@ async def resets(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     ],
     ids=["reset", "truncated", "truncated chunk", "not HTTP", "closed"],
 )
-def test_a_broken_answer_is_no_answer(conversation: Conversation) -> None:
+def test_a_broken_response_is_unavailable(conversation: Conversation) -> None:
     async def main() -> None:
         async with raw_server(conversation) as place:
             await ask(HttpRequest("GET", f"http://{place}/path?password=hunter2", {"Authorization": "Bearer hunter2"}))
 
-    told = message_of(main)
+    message = message_of(main)
 
-    assert told.startswith("GET /path: ")
-    assert "hunter2" not in told
+    assert message.startswith("GET /path: ")
+    assert "hunter2" not in message
 
 
-def test_no_tls_is_no_answer() -> None:
+def test_a_server_without_tls_is_unavailable() -> None:
     async def main() -> None:
         async with http_server(echo) as url:
             await ask(HttpRequest("GET", url.replace("http://", "https://") + "/path?password=hunter2"))
 
-    told = message_of(main)
+    message = message_of(main)
 
-    assert told.startswith("GET /path: cannot connect to 127.0.0.1:")
-    assert "hunter2" not in told
+    assert message.startswith("GET /path: cannot connect to 127.0.0.1:")
+    assert "hunter2" not in message
 
 
 def test_a_refused_connection_is_unavailable() -> None:
@@ -146,24 +146,24 @@ def test_a_refused_connection_is_unavailable() -> None:
         async def main() -> None:
             await ask(HttpRequest("PUT", f"http://127.0.0.1:{port}/path?password=hunter2", body=b"hunter2"))
 
-        told = message_of(main)
+        message = message_of(main)
 
-    assert told.startswith(f"PUT /path: cannot connect to 127.0.0.1:{port}: ")
-    assert "hunter2" not in told
+    assert message.startswith(f"PUT /path: cannot connect to 127.0.0.1:{port}: ")
+    assert "hunter2" not in message
 
 
 @pytest.mark.parametrize("address", ["http://no-such-host.invalid/path", "http:///path"])
-def test_a_wrong_address_is_no_answer(address: str) -> None:
+def test_an_invalid_address_is_unavailable(address: str) -> None:
     async def main() -> None:
         await ask(HttpRequest("GET", f"{address}?password=hunter2"))
 
-    told = message_of(main)
+    message = message_of(main)
 
-    assert told.startswith("GET /path: ")
-    assert "hunter2" not in told
+    assert message.startswith("GET /path: ")
+    assert "hunter2" not in message
 
 
-def test_an_answer_that_takes_too_long_is_no_answer() -> None:
+def test_a_response_that_times_out_is_unavailable() -> None:
     async def main() -> None:
         never = asyncio.Event()
 

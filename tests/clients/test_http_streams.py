@@ -1,4 +1,4 @@
-"""Answers that are read as they come, and the way through a proxy."""
+"""Responses that are read as they arrive, and requests through a proxy."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ BEGUN = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 async def read_all(stream: ResponseStream) -> list[bytes]:
-    """Every piece, up to the end."""
+    """Every chunk, up to the end."""
     pieces = []
     while piece := await stream.read():
         pieces.append(piece)
@@ -30,7 +30,7 @@ async def never(_request: web.BaseRequest) -> web.Response:
     raise AssertionError
 
 
-def test_gives_what_has_come_before_the_rest_comes() -> None:
+def test_a_stream_is_read_as_it_arrives() -> None:
     async def main() -> tuple[bytes, list[bytes]]:
         go_on = asyncio.Event()
 
@@ -55,7 +55,7 @@ def test_gives_what_has_come_before_the_rest_comes() -> None:
     assert asyncio.run(main()) == (b"first", [b"second"])
 
 
-def test_can_be_read_as_a_whole() -> None:
+def test_a_stream_can_be_read_as_a_whole() -> None:
     async def main() -> HttpResponse:
         async with http_server(echo) as url:
             client = HttpClient()
@@ -70,7 +70,7 @@ def test_can_be_read_as_a_whole() -> None:
     assert (answer.status, answer.body, answer.headers["x-seen"]) == (418, b"body", "/a")
 
 
-def test_notices_when_the_other_side_is_gone_without_a_word() -> None:
+def test_a_stream_has_tcp_keep_alive() -> None:
     async def main() -> int:
         async with raw_server(sends(f"{BEGUN}4\r\nhere\r\n")) as place:
             client = HttpClient()
@@ -103,7 +103,7 @@ async def resets(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     ],
     ids=["reset", "closed", "closed in the middle", "not HTTP"],
 )
-def test_what_breaks_off_is_told(conversation: Conversation) -> None:
+def test_a_stream_that_breaks_is_unavailable(conversation: Conversation) -> None:
     async def main() -> None:
         client = HttpClient()
         async with raw_server(conversation) as place:
@@ -118,7 +118,7 @@ def test_what_breaks_off_is_told(conversation: Conversation) -> None:
         asyncio.run(main())
 
 
-def test_a_silence_ends_it() -> None:
+def test_an_idle_stream_times_out() -> None:
     async def silent(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -138,7 +138,7 @@ def test_a_silence_ends_it() -> None:
         asyncio.run(main())
 
 
-def test_an_answer_that_does_not_begin_in_time_is_none() -> None:
+def test_a_response_that_does_not_begin_in_time_is_unavailable() -> None:
     async def main() -> None:
         client = HttpClient()
         async with http_server(never) as url:
@@ -168,7 +168,7 @@ def test_a_refused_connection_is_unavailable() -> None:
             asyncio.run(main())
 
 
-def test_goes_through_the_proxy_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_use_the_configured_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
     asked: list[bytes] = []
 

@@ -1,4 +1,4 @@
-"""The client of a cluster: what is sent, and what comes back."""
+"""The client of an API server: requests, responses, lists, the retry after a 401, and rate limiting."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -25,7 +25,7 @@ from setpoint.errors import Bug, ManifestInvalid, RemoteConflict, RemoteExpired,
 from tests.clients.fake_api_server import FakeCredentials
 from tests.clients.manual_time import run
 from tests.clients.scripted_http import ScriptedHttp
-from tests.clients.scripted_http import response as says_anything
+from tests.clients.scripted_http import response as any_response
 
 PODS = Endpoint("", "v1", "pods", "shop")
 POD = PODS.named("web")
@@ -33,13 +33,13 @@ DEPLOYMENTS = Endpoint("apps", "v1", "deployments")
 CONNECTION = ClusterConnection("context prod", "https://a.test")
 
 
-def says(status: int, body: object = None, **headers: str) -> HttpResponse:
-    return says_anything(status, body, Content_Type="application/json", **headers)
+def response(status: int, body: object = None, **headers: str) -> HttpResponse:
+    return any_response(status, body, Content_Type="application/json", **headers)
 
 
-def says_no(status: int, reason: str, **details: object) -> HttpResponse:
-    said = {"kind": "Status", "code": status, "reason": reason, "message": "No.", "details": details}
-    return says(status, said)
+def error_response(status: int, reason: str, **details: object) -> HttpResponse:
+    status_body = {"kind": "Status", "code": status, "reason": reason, "message": "No.", "details": details}
+    return response(status, status_body)
 
 
 def client(http: HttpClient, tokens: FakeCredentials | None = None) -> KubernetesClient:
@@ -50,13 +50,13 @@ def sent(
     call: Callable[[KubernetesClient], Coroutine[Any, Any, object]], answer: HttpResponse | None = None
 ) -> HttpRequest:
     """The one request that a call sends."""
-    http = ScriptedHttp(answer or says(200, {"metadata": {}}))
+    http = ScriptedHttp(answer or response(200, {"metadata": {}}))
     asyncio.run(call(client(http)))
     (request,) = http.requests
     return request
 
 
-# --- Where ------------------------------------------------------------------------------------------------------------
+# --- Paths ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def sent(
         (Endpoint("a.io", "v1", "roles", None, "system:a?b"), "/apis/a.io/v1/roles/system%3Aa%3Fb"),
     ],
 )
-def test_a_kind_and_a_name_are_a_path(endpoint: Endpoint, path: str) -> None:
+def test_the_path_of_an_endpoint(endpoint: Endpoint, path: str) -> None:
     assert endpoint.path == path
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb", "a/../b"])
-def test_what_would_be_read_as_another_path_is_no_name(name: str) -> None:
+def test_a_name_that_would_change_the_path_is_refused(name: str) -> None:
     with pytest.raises(ManifestInvalid, match="cannot be the name of an object: write letters"):
         PODS.named(name)
     with pytest.raises(ManifestInvalid):
@@ -84,8 +84,8 @@ def test_what_would_be_read_as_another_path_is_no_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["get", "delete", "replace", "patch", "apply"])
-def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
-    http = ScriptedHttp(says(200, {}))
+def test_calls_on_one_object_need_a_name(verb: str) -> None:
+    http = ScriptedHttp(response(200, {}))
     calls = {
         "get": lambda one: one.get(PODS),
         "delete": lambda one: one.delete(PODS),
@@ -99,8 +99,8 @@ def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
     assert http.requests == []
 
 
-def test_a_server_may_be_below_a_path() -> None:
-    http = ScriptedHttp(says(200, {}))
+def test_the_address_of_the_server_may_have_a_path() -> None:
+    http = ScriptedHttp(response(200, {}))
     one = KubernetesClient(ClusterConnection("context prod", "https://a.test/k8s/c-1"), FakeCredentials(), http)
 
     asyncio.run(one.get(POD))
@@ -108,7 +108,7 @@ def test_a_server_may_be_below_a_path() -> None:
     assert http.requests[0].url == "https://a.test/k8s/c-1/api/v1/namespaces/shop/pods/web"
 
 
-# --- What is sent -----------------------------------------------------------------------------------------------------
+# --- Requests ---------------------------------------------------------------------------------------------------------
 
 
 def test_reads_an_object_or_its_metadata_from_the_store_or_from_the_cache() -> None:
@@ -121,7 +121,7 @@ def test_reads_an_object_or_its_metadata_from_the_store_or_from_the_cache() -> N
     assert part.headers["Accept"] == ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
 
 
-def test_lists_what_is_selected() -> None:
+def test_a_list_sends_selectors_and_page() -> None:
     selection = ObjectSelector("app=web,tier!=db", "metadata.name=web", Representation.METADATA)
 
     request = sent(lambda one: one.list(PODS, selection, PageRequest(2, "token")))
@@ -135,7 +135,7 @@ def test_lists_what_is_selected() -> None:
     )
 
 
-def test_a_list_may_be_what_the_server_has_at_hand() -> None:
+def test_a_list_may_come_from_the_cache_of_the_server() -> None:
     request = sent(lambda one: one.list(DEPLOYMENTS, paging=PageRequest(0, resource_version="0")))
 
     assert request.url == "https://a.test/apis/apps/v1/deployments?resourceVersion=0"
@@ -167,7 +167,7 @@ def test_writes_json(call: Callable[..., Any], method: str, path: str, content_t
     assert request.url == f"https://a.test{path}?fieldManager=setpoint&fieldValidation=Strict"
 
 
-def test_a_write_says_for_whom_it_is_and_whether_it_is_meant() -> None:
+def test_a_write_sends_field_manager_validation_and_dry_run() -> None:
     options = ApiWriteOptions("me", dry_run=True, field_validation=FieldValidation.IGNORE)
 
     request = sent(lambda one: one.apply(POD, {}, options, force=True))
@@ -197,23 +197,23 @@ def test_a_json_patch_is_a_list() -> None:
         ),
     ],
 )
-def test_deletes_only_what_is_meant(options: DeleteOptions | None, body: bytes) -> None:
+def test_a_deletion_sends_its_preconditions(options: DeleteOptions | None, body: bytes) -> None:
     request = sent(lambda one: one.delete(POD, options))
 
     assert (request.method, request.body) == ("DELETE", body)
     assert request.url == "https://a.test/api/v1/namespaces/shop/pods/web"
 
 
-# --- What comes back --------------------------------------------------------------------------------------------------
+# --- Responses and lists ----------------------------------------------------------------------------------------------
 
 
-def test_gives_the_bytes_that_came() -> None:
-    assert asyncio.run(client(ScriptedHttp(says(200, {"a": 1}))).get(POD)) == b'{"a":1}'
+def test_returns_the_bytes_of_the_response() -> None:
+    assert asyncio.run(client(ScriptedHttp(response(200, {"a": 1}))).get(POD)) == b'{"a":1}'
 
 
-def test_what_is_not_there_is_none_to_a_look_and_to_a_deletion_and_a_conflict_to_a_change() -> None:
+def test_a_missing_object_is_none_for_get_and_delete_and_a_conflict_for_patch() -> None:
     def gone() -> KubernetesClient:
-        return client(ScriptedHttp(says_no(404, "NotFound", name="web", kind="pods")))
+        return client(ScriptedHttp(error_response(404, "NotFound", name="web", kind="pods")))
 
     assert asyncio.run(gone().get(POD)) is None
     assert asyncio.run(gone().delete(POD)) is None
@@ -221,7 +221,7 @@ def test_what_is_not_there_is_none_to_a_look_and_to_a_deletion_and_a_conflict_to
         asyncio.run(gone().patch(POD, {}, PatchType.MERGE))
 
 
-def test_another_server_s_page_is_no_answer() -> None:
+def test_a_response_that_is_not_json_is_unavailable() -> None:
     page = HttpResponse(200, {"Content-Type": "text/html"}, b"<html>Please log in")
 
     with pytest.raises(
@@ -231,7 +231,9 @@ def test_another_server_s_page_is_no_answer() -> None:
 
 
 def listing(names: list[str], token: str = "", version: str = "7") -> HttpResponse:
-    return says(200, {"metadata": {"resourceVersion": version, "continue": token}, "items": [{"n": n} for n in names]})
+    return response(
+        200, {"metadata": {"resourceVersion": version, "continue": token}, "items": [{"n": n} for n in names]}
+    )
 
 
 async def all_pages(http: HttpClient, size: int = 500) -> list[ObjectPage]:
@@ -247,18 +249,18 @@ def test_the_objects_of_a_page_stay_bytes() -> None:
 
 def test_an_empty_list_may_have_no_items() -> None:
     page = asyncio.run(
-        client(ScriptedHttp(says(200, {"metadata": {"resourceVersion": "7"}, "items": None}))).list(PODS)
+        client(ScriptedHttp(response(200, {"metadata": {"resourceVersion": "7"}, "items": None}))).list(PODS)
     )
 
     assert page == ObjectPage((), "7", "", is_first=True)
 
 
-def test_a_list_that_is_none_is_no_answer() -> None:
+def test_an_invalid_list_is_unavailable() -> None:
     with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
-        asyncio.run(client(ScriptedHttp(says(200, {"items": 1}))).list(PODS))
+        asyncio.run(client(ScriptedHttp(response(200, {"items": 1}))).list(PODS))
 
 
-def test_goes_from_page_to_page() -> None:
+def test_pages_follow_the_continue_token() -> None:
     http = ScriptedHttp(listing(["a"], "t1"), listing(["b"], "t2"), listing(["c"]))
 
     pages = asyncio.run(all_pages(http, 1))
@@ -275,8 +277,8 @@ def test_goes_from_page_to_page() -> None:
     ]
 
 
-def test_pages_that_took_too_long_begin_anew_with_all_on_one() -> None:
-    http = ScriptedHttp(listing(["a"], "t1"), says_no(410, "Expired"), listing(["a", "b"], version="9"))
+def test_an_expired_continue_token_restarts_the_list_on_one_page() -> None:
+    http = ScriptedHttp(listing(["a"], "t1"), error_response(410, "Expired"), listing(["a", "b"], version="9"))
 
     pages = asyncio.run(all_pages(http, 1))
 
@@ -287,43 +289,43 @@ def test_pages_that_took_too_long_begin_anew_with_all_on_one() -> None:
     assert http.requests[2].url == "https://a.test/api/v1/namespaces/shop/pods"
 
 
-def test_one_page_that_took_too_long_is_told() -> None:
+def test_an_expired_continue_token_of_one_page_is_raised() -> None:
     with pytest.raises(RemoteExpired):
-        asyncio.run(client(ScriptedHttp(says_no(410, "Expired"))).list(PODS, paging=PageRequest(1, "t")))
+        asyncio.run(client(ScriptedHttp(error_response(410, "Expired"))).list(PODS, paging=PageRequest(1, "t")))
 
 
-# --- Who we are -------------------------------------------------------------------------------------------------------
+# --- The retry after a 401 --------------------------------------------------------------------------------------------
 
 
 def test_a_refused_token_is_replaced_once() -> None:
-    http = ScriptedHttp(says_no(401, "Unauthorized"), says(200, {}))
+    http = ScriptedHttp(error_response(401, "Unauthorized"), response(200, {}))
 
     asyncio.run(client(http).get(POD))
 
     assert [one.headers["Authorization"] for one in http.requests] == ["Bearer t0", "Bearer t1"]
 
 
-def test_a_second_refusal_is_told() -> None:
-    http = ScriptedHttp(says_no(401, "Unauthorized"))
+def test_a_second_401_is_raised() -> None:
+    http = ScriptedHttp(error_response(401, "Unauthorized"))
 
     with pytest.raises(RemoteRefused, match="log in again, or use another context"):
         asyncio.run(client(http).get(POD))
     assert len(http.requests) == 2
 
 
-def test_a_token_that_cannot_be_replaced_is_sent_once() -> None:
-    http = ScriptedHttp(says_no(401, "Unauthorized"))
+def test_without_another_token_a_401_is_not_retried() -> None:
+    http = ScriptedHttp(error_response(401, "Unauthorized"))
 
     with pytest.raises(RemoteRefused):
         asyncio.run(client(http, FakeCredentials(left=0)).get(POD))
     assert len(http.requests) == 1
 
 
-# --- How much is asked ------------------------------------------------------------------------------------------------
+# --- Rate limiting ----------------------------------------------------------------------------------------------------
 
 
-def test_a_server_that_is_busy_is_left_alone_for_as_long_as_it_asks() -> None:
-    http = ScriptedHttp(says_no(429, "TooManyRequests", retryAfterSeconds=3), says(200, {}))
+def test_retry_after_pauses_all_calls() -> None:
+    http = ScriptedHttp(error_response(429, "TooManyRequests", retryAfterSeconds=3), response(200, {}))
 
     async def main() -> tuple[float | None, float]:
         one = client(http)
@@ -335,9 +337,9 @@ def test_a_server_that_is_busy_is_left_alone_for_as_long_as_it_asks() -> None:
     assert run(main()) == (3.0, 3.0)
 
 
-def test_reads_and_writes_are_counted_apart() -> None:
+def test_reads_and_writes_have_budgets_of_their_own() -> None:
     async def main() -> dict[str, int]:
-        one = client(ScriptedHttp(says(200, {})))
+        one = client(ScriptedHttp(response(200, {})))
         await one.get(POD)
         await one.create(POD, {})
         await one.delete(POD)

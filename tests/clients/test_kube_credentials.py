@@ -1,4 +1,4 @@
-"""Who we are to a cluster: found out once for all who ask, and again when it is no longer true."""
+"""Credentials for an API server: one login for all callers, renewed when it expires or is refused."""
 
 import asyncio
 import json
@@ -88,7 +88,7 @@ def test_no_secret_is_printed() -> None:
 
 
 @pytest.mark.parametrize("token", ["", " \n", "two words", "two\nlines", "ü"])
-def test_a_token_that_cannot_be_one_is_not_sent(token: str) -> None:
+def test_an_invalid_token_is_not_sent(token: str) -> None:
     with pytest.raises(RemoteRefused, match="the token of the kubeconfig is none: it is empty, or has spaces in it"):
         asyncio.run(KubeconfigCredentials(to_cluster(BearerToken(InlineText(token)))).identity())
 
@@ -143,7 +143,7 @@ def test_a_file_that_has_not_changed_keeps_the_identity(tmp_path: Path) -> None:
     assert first is second is third
 
 
-def test_a_file_that_goes_away_for_a_moment_is_remembered(tmp_path: Path) -> None:
+def test_while_its_file_is_missing_the_last_token_is_used(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", ManualClock()
     file.write_text("a", encoding="utf-8")
     credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(file, "tokenFile"))), clock=clock)
@@ -157,7 +157,7 @@ def test_a_file_that_goes_away_for_a_moment_is_remembered(tmp_path: Path) -> Non
     assert asyncio.run(main()) == "a"
 
 
-def test_a_file_that_never_was_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_token_file_is_reported(tmp_path: Path) -> None:
     credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(tmp_path / "token", "tokenFile"))))
 
     with pytest.raises(RemoteRefused) as caught:
@@ -168,13 +168,13 @@ def test_a_file_that_never_was_there_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_the_token_of_the_kubeconfig_stands_in_for_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_the_token_of_the_kubeconfig_replaces_a_missing_token_file(tmp_path: Path) -> None:
     credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(tmp_path / "token", "tokenFile"), "t")))
 
     assert bearer(asyncio.run(credentials.identity())) == "t"
 
 
-def test_a_new_certificate_is_shown_on_new_connections(tmp_path: Path) -> None:
+def test_a_new_certificate_needs_a_new_tls_context(tmp_path: Path) -> None:
     signer, clock = Signer(), ManualClock()
     files = ClientCertificate(
         FileText(tmp_path / "crt", "client-certificate"), FileText(tmp_path / "key", "client-key")
@@ -199,7 +199,7 @@ def test_a_new_certificate_is_shown_on_new_connections(tmp_path: Path) -> None:
     assert first.tls.context is not other.tls.context
 
 
-# --- Commands ---------------------------------------------------------------------------------------------------------
+# --- Exec plugins -----------------------------------------------------------------------------------------------------
 
 
 def test_a_command_runs_once_for_all_callers(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_command_runs_again_when_what_it_printed_has_expired(tmp_path: Path) -
     assert asyncio.run(main()) == ["t1", "t1", "t2"]
 
 
-def test_what_has_expired_already_is_not_asked_for_over_and_over(tmp_path: Path) -> None:
+def test_a_plugin_that_prints_expired_credentials_is_not_run_in_a_loop(tmp_path: Path) -> None:
     status = {"token": "tRUN", "expirationTimestamp": "2001-01-01T00:00:00Z"}
     credentials = KubeconfigCredentials(
         to_cluster(printing(tmp_path, json.dumps({"apiVersion": V1, "status": status}))), clock=ManualClock()
@@ -255,7 +255,7 @@ def test_a_refused_token_is_replaced_once_for_all_callers(tmp_path: Path) -> Non
     assert runs(tmp_path) == 2
 
 
-def test_a_token_that_is_refused_at_once_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_a_plugin_is_not_run_again_right_after_a_401(tmp_path: Path) -> None:
     credentials = KubeconfigCredentials(to_cluster(printing(tmp_path, TOKEN)), clock=ManualClock())
 
     async def main() -> bool:

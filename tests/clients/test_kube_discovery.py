@@ -13,7 +13,7 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.errors import KindNotServed, RemoteUnavailable
 
-ALL_AT_ONCE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 DEPLOYMENT = ApiResource(
     "apps", "v1", "Deployment", "deployments", True, frozenset({"get", "list"}), frozenset({"scale", "status"})
@@ -31,8 +31,8 @@ CORE = {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False, "ve
 WIDGETS = {"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True, "verbs": ["get"]}]}
 
 
-class Served404(HttpClient):
-    """Answers by path; what is not there gets the answer that an API server has for it."""
+class FakeDiscoveryServer(HttpClient):
+    """Responses by path; for every other path the 404 of an API server."""
 
     def __init__(self, **answers: object) -> None:
         super().__init__()
@@ -46,15 +46,15 @@ class Served404(HttpClient):
         found = self.answers.get(path)
         if found is None:
             return HttpResponse(404, {"Content-Type": "text/plain"}, b"404 page not found\n")
-        return found if isinstance(found, HttpResponse) else says(found)
+        return found if isinstance(found, HttpResponse) else json_response(found)
 
 
-def says(body: object, content_type: str = "application/json") -> HttpResponse:
+def json_response(body: object, content_type: str = "application/json") -> HttpResponse:
     return HttpResponse(200, {"Content-Type": content_type}, msgspec.json.encode(body))
 
 
-def discovery(answers: Mapping[str, object]) -> tuple[Discovery, Served404]:
-    http = Served404(**answers)
+def discovery(answers: Mapping[str, object]) -> tuple[Discovery, FakeDiscoveryServer]:
+    http = FakeDiscoveryServer(**answers)
     return Discovery(KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)), http
 
 
@@ -71,14 +71,14 @@ def test_finds_a_kind_with_one_request(api_version: str, kind: str, served: ApiR
     assert len(http.asked) == 1
 
 
-def test_a_kind_is_an_endpoint() -> None:
+def test_the_endpoint_of_an_api_resource() -> None:
     assert DEPLOYMENT.endpoint("shop", "web") == Endpoint("apps", "v1", "deployments", "shop", "web")
     assert NODE.endpoint("shop", "one") == Endpoint("", "v1", "nodes", None, "one")
     assert (DEPLOYMENT.api_version, NODE.api_version) == ("apps/v1", "v1")
 
 
 @pytest.mark.parametrize("answers", [{}, {"/apis/a.io/v1": CORE}], ids=["no such group", "no such kind"])
-def test_says_that_a_kind_is_not_there(answers: Mapping[str, object]) -> None:
+def test_an_unknown_kind_is_kind_not_served(answers: Mapping[str, object]) -> None:
     found, _ = discovery(answers)
 
     with pytest.raises(KindNotServed) as caught:
@@ -87,7 +87,7 @@ def test_says_that_a_kind_is_not_there(answers: Mapping[str, object]) -> None:
     assert str(caught.value) == ("the cluster serves no Widget in a.io/v1: apply its CRD, or check apiVersion and kind")
 
 
-def test_a_kind_that_was_not_there_a_moment_ago_is_found() -> None:
+def test_a_kind_that_is_served_later_is_found() -> None:
     found, http = discovery({})
 
     async def main() -> ApiResource:
@@ -118,18 +118,18 @@ def test_a_request_that_began_earlier_does_not_answer_that_a_kind_is_missing() -
 
     asyncio.run(main())
 
-    # The second began after all the others had asked.
+    # The second request began after all other calls.
     assert http.asked == ["/apis/a.io/v1"] * 2
 
 
-def test_no_answer_is_not_taken_for_a_no() -> None:
+def test_an_unavailable_server_is_not_taken_for_a_missing_kind() -> None:
     found, _ = discovery({"/apis/a.io/v1": HttpResponse(503, {}, b"")})
 
     with pytest.raises(RemoteUnavailable):
         asyncio.run(found.find("a.io/v1", "Widget"))
 
 
-def test_what_is_forgotten_is_looked_for_again() -> None:
+def test_a_forgotten_version_is_fetched_again() -> None:
     found, http = discovery({"/apis/a.io/v1": WIDGETS})
 
     async def main() -> str:
@@ -141,10 +141,10 @@ def test_what_is_forgotten_is_looked_for_again() -> None:
     assert asyncio.run(main()) == "widgetries"
 
 
-# --- All of them ------------------------------------------------------------------------------------------------------
+# --- All resources ----------------------------------------------------------------------------------------------------
 
 AGGREGATED = {
-    "/api": says(
+    "/api": json_response(
         {
             "items": [
                 {
@@ -165,9 +165,9 @@ AGGREGATED = {
                 }
             ]
         },
-        ALL_AT_ONCE,
+        AGGREGATED_TYPE,
     ),
-    "/apis": says(
+    "/apis": json_response(
         {
             "items": [
                 {
@@ -195,7 +195,7 @@ AGGREGATED = {
                 {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1", "freshness": "Stale"}]},
             ]
         },
-        ALL_AT_ONCE,
+        AGGREGATED_TYPE,
     ),
 }
 PLAIN = {
@@ -217,7 +217,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("answers", [AGGREGATED, PLAIN], ids=["all at once", "one after the other"])
-def test_an_older_server_says_the_same_with_more_words(answers: Mapping[str, object]) -> None:
+def test_aggregated_and_plain_discovery_give_the_same_kinds(answers: Mapping[str, object]) -> None:
     found, _ = discovery(answers)
 
     served, unavailable = asyncio.run(found.all_resources())
@@ -227,7 +227,7 @@ def test_an_older_server_says_the_same_with_more_words(answers: Mapping[str, obj
 
 
 @pytest.mark.parametrize("answers", [AGGREGATED, PLAIN], ids=["all at once", "one after the other"])
-def test_takes_the_version_that_the_cluster_prefers(answers: Mapping[str, object]) -> None:
+def test_the_preferred_version_is_used(answers: Mapping[str, object]) -> None:
     found, _ = discovery(answers)
 
     assert asyncio.run(found.preferred("Deployment")) == DEPLOYMENT

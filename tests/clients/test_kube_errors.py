@@ -1,4 +1,4 @@
-"""What an API server says when it says no, as our errors."""
+"""Error responses of an API server, mapped to our errors and to outcomes for the rate limiter."""
 
 from typing import Any
 
@@ -24,9 +24,9 @@ POD = "GET /api/v1/namespaces/shop/pods/web"
 
 
 def status(code: int, reason: str, message: str = "No.", details: dict[str, Any] | None = None) -> HttpResponse:
-    """Kubernetes' form of an error."""
-    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
-    return response(code, said | {"message": message, "details": details or {}}, Content_Type="application/json")
+    """An error response with a Status."""
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
+    return response(code, body | {"message": message, "details": details or {}}, Content_Type="application/json")
 
 
 def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8", **headers: str) -> HttpResponse:
@@ -34,7 +34,7 @@ def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8",
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "told"),
+    ("answer", "kind", "message"),
     [
         (status(400, "BadRequest", 'unknown field "x"'), RemoteRefused, '400: BadRequest: unknown field "x"'),
         (
@@ -95,11 +95,13 @@ def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8",
         ),
     ],
 )
-def test_an_answer_stands_for_an_error(answer: HttpResponse, kind: type[RemoteError], told: str | None) -> None:
+def test_error_responses_are_mapped_to_errors(
+    answer: HttpResponse, kind: type[RemoteError], message: str | None
+) -> None:
     error = error_for_response(POD, answer)
 
     assert type(error) is kind
-    assert told is None or str(error) == f"{POD}: {told}"
+    assert message is None or str(error) == f"{POD}: {message}"
 
 
 def test_names_the_field_managers_that_own_a_field() -> None:
@@ -132,7 +134,7 @@ def test_names_the_field_managers_that_own_a_field() -> None:
     )
 
 
-def test_names_every_field_that_is_wrong() -> None:
+def test_names_every_invalid_field() -> None:
     causes = [
         {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.selector"},
         {"reason": "FieldValueInvalid", "message": "field is immutable", "field": "spec.clusterIP"},
@@ -162,7 +164,7 @@ def test_names_every_field_that_is_wrong() -> None:
         (status(503, "ServiceUnavailable"), None),
     ],
 )
-def test_waits_as_long_as_it_is_asked_to(answer: HttpResponse, after: float | None) -> None:
+def test_retry_after_is_read_from_header_or_status(answer: HttpResponse, after: float | None) -> None:
     error = error_for_response(POD, answer)
 
     assert isinstance(error, RemoteUnavailable)
@@ -181,30 +183,30 @@ def test_waits_as_long_as_it_is_asked_to(answer: HttpResponse, after: float | No
         (response(200, {}), False),
     ],
 )
-def test_absent_means_that_there_is_no_such_object_and_nothing_else(answer: HttpResponse, absent: bool) -> None:
+def test_not_found_is_only_a_404_of_this_object(answer: HttpResponse, absent: bool) -> None:
     assert is_not_found(answer, "web") is absent
 
 
 @pytest.mark.parametrize(
-    ("answer", "ending"),
+    ("answer", "outcome"),
     [
         (response(200, {}), RESPONDED),
         (status(404, "NotFound"), RESPONDED),
         (status(409, "Conflict"), RESPONDED),
         (text(429, "Too many requests, please try again later.", **{"Retry-After": "1"}), Throttled(1.0)),
-        # One kind that is not there yet is no reason to ask for less of the others, nor is a webhook that fails.
+        # A kind that is being initialised, or a failing webhook, does not throttle calls of other kinds.
         (status(429, "TooManyRequests", "storage is (re)initializing", {"retryAfterSeconds": 1}), RESPONDED),
         (status(500, "InternalError", "failed calling webhook"), RESPONDED),
         (status(503, "ServiceUnavailable"), Unavailable(None)),
         (text(502, "<html>", "text/html"), Unavailable(None)),
     ],
 )
-def test_tells_the_api_server_from_the_object(answer: HttpResponse, ending: CallOutcome) -> None:
-    assert outcome_of(answer) == ending
+def test_the_outcome_distinguishes_the_api_server_from_the_object(answer: HttpResponse, outcome: CallOutcome) -> None:
+    assert outcome_of(answer) == outcome
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b'{"details": []}', b'{"code": "x"}', b"\xff"])
-def test_an_answer_that_makes_no_sense_is_still_one(body: bytes) -> None:
+def test_an_invalid_error_body_is_still_an_error(body: bytes) -> None:
     error = error_for_response(POD, HttpResponse(503, {"Content-Type": "application/json"}, body))
 
     assert isinstance(error, RemoteUnavailable)

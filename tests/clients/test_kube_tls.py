@@ -1,4 +1,4 @@
-"""TLS towards a cluster: who is trusted, who is not, and what we show."""
+"""TLS to an API server: which servers are trusted, and the client certificate."""
 
 import asyncio
 import socket
@@ -13,7 +13,8 @@ from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, TlsOptions
-from setpoint.clients.kubernetes.credentials import KubeconfigCredentials, PemKeyPair, tls_context
+from setpoint.clients.kubernetes.credentials import KubeconfigCredentials, tls_context
+from setpoint.clients.kubernetes.exec_plugin import PemKeyPair
 from setpoint.clients.kubernetes.kubeconfig import (
     CertificateAuthority,
     ClientCertificate,
@@ -34,7 +35,7 @@ CA = CertificateAuthority(SIGNER.certificate.decode())
 
 
 def server_side(folder: Path, *names: str, asks_for: Signer | None = None) -> ssl.SSLContext:
-    """A server with these names, that wants to see a certificate which `asks_for` has signed."""
+    """The TLS context of a server with these names; `asks_for` is the authority of required client certificates."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     load(context, SIGNER.for_server(*names), folder)
     if asks_for is not None:
@@ -48,7 +49,7 @@ def load(context: ssl.SSLContext, pair: KeyPair, folder: Path) -> None:
     context.load_cert_chain(folder / "pair.pem")
 
 
-async def shows_whom_it_sees(request: web.BaseRequest) -> web.Response:
+async def returns_the_client_name(request: web.BaseRequest) -> web.Response:
     assert request.transport is not None
     certificate = request.transport.get_extra_info("peercert") or {}
     names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
@@ -58,7 +59,7 @@ async def shows_whom_it_sees(request: web.BaseRequest) -> web.Response:
 def ask(server: ssl.SSLContext, connection: ClusterConnection) -> HttpResponse:
     async def main() -> HttpResponse:
         http = HttpClient()
-        async with http_server(shows_whom_it_sees, server) as url:
+        async with http_server(returns_the_client_name, server) as url:
             identity = await KubeconfigCredentials(connection).identity()
             try:
                 return await http.send(HttpRequest("GET", f"{url}/path", tls=identity.tls))
@@ -72,7 +73,7 @@ def trusting(trust: ServerTrust, server_name: str | None = None) -> ClusterConne
     return ClusterConnection("context prod", "https://a.test", trust, server_name)
 
 
-def test_trusts_whom_its_authority_has_signed(tmp_path: Path) -> None:
+def test_trusts_certificates_of_its_authority(tmp_path: Path) -> None:
     assert ask(server_side(tmp_path, "localhost"), trusting(CA)).status == 200
 
 
@@ -86,7 +87,7 @@ def test_trusts_no_other_authority(trust: ServerTrust, tmp_path: Path) -> None:
     assert str(caught.value).endswith(". Check the address, and which certificate authority is named for it")
 
 
-def test_the_server_has_to_be_called_as_it_should_be(tmp_path: Path) -> None:
+def test_verifies_the_name_of_the_server(tmp_path: Path) -> None:
     server = server_side(tmp_path, "kubernetes")
 
     assert ask(server, trusting(CA, "kubernetes")).status == 200
@@ -98,7 +99,7 @@ def test_skips_verification_if_configured(tmp_path: Path) -> None:
     assert ask(server_side(tmp_path, "other"), trusting(SkipVerify())).status == 200
 
 
-def test_shows_the_client_certificate(tmp_path: Path) -> None:
+def test_sends_the_client_certificate(tmp_path: Path) -> None:
     pair = SIGNER.for_user("me", [])
     certificate = ClientCertificate(InlineText(pair.certificate.decode()), InlineText(pair.key.decode()))
     connection = ClusterConnection("context prod", "https://a.test", CA, certificate=certificate)
@@ -106,7 +107,7 @@ def test_shows_the_client_certificate(tmp_path: Path) -> None:
     assert ask(server_side(tmp_path, "localhost", asks_for=SIGNER), connection).body == b"me"
 
 
-def test_shows_the_certificate_that_a_command_prints(tmp_path: Path) -> None:
+def test_sends_the_certificate_of_an_exec_plugin(tmp_path: Path) -> None:
     pair = SIGNER.for_user("me", [])
     printed = (
         f'{{"apiVersion": "{V1}", "status": {{"clientCertificateData": {_quoted(pair.certificate)}, '
@@ -121,7 +122,7 @@ def _quoted(pem: bytes) -> str:
     return '"' + pem.decode().replace("\n", "\\n") + '"'
 
 
-def test_trusts_the_same_through_a_proxy(tmp_path: Path) -> None:
+def test_verifies_the_server_through_a_proxy(tmp_path: Path) -> None:
     asked: list[bytes] = []
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -136,7 +137,7 @@ def test_trusts_the_same_through_a_proxy(tmp_path: Path) -> None:
         proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
         http = HttpClient(f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
         seen: list[int | str] = []
-        async with http_server(shows_whom_it_sees, server_side(tmp_path, "kubernetes")) as url, proxy:
+        async with http_server(returns_the_client_name, server_side(tmp_path, "kubernetes")) as url, proxy:
             for name in ("kubernetes", "other"):
                 tls = TlsOptions(tls_context(trusting(CA), None), name)
                 try:
@@ -157,7 +158,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 def test_no_connection_outlives_its_client(tmp_path: Path) -> None:
-    """Though the other side has neither answered nor said goodbye."""
+    """Even if the server has neither answered nor shut down TLS."""
     asked, is_over = threading.Event(), threading.Event()
 
     def keep_silent(listener: socket.socket) -> None:
@@ -188,13 +189,13 @@ def test_no_connection_outlives_its_client(tmp_path: Path) -> None:
 
 
 def _sockets() -> set[str]:
-    """Those that the running loop waits for."""
+    """The sockets that the running event loop waits for."""
     selector: Any = getattr(asyncio.get_running_loop(), "_selector")  # noqa: B009 - private to asyncio
     return {repr(key.fileobj) for key in selector.get_map().values()}
 
 
 @pytest.mark.parametrize("pem", ["", "nothing", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"])
-def test_an_authority_that_is_none_is_told(pem: str) -> None:
+def test_an_invalid_authority_is_reported(pem: str) -> None:
     with pytest.raises(RemoteRefused) as caught:
         tls_context(trusting(CertificateAuthority(pem)), None)
 
@@ -202,7 +203,7 @@ def test_an_authority_that_is_none_is_told(pem: str) -> None:
 
 
 def locked(pair: KeyPair) -> PemKeyPair:
-    """With a key that has a password: OpenSSL would ask for it at the terminal."""
+    """A pair with an encrypted key: OpenSSL would prompt for its password at the terminal."""
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     key = serialization.load_pem_private_key(pair.key, None)
     return PemKeyPair(
@@ -224,12 +225,12 @@ ONE, OTHER = SIGNER.for_user("me", []), SIGNER.for_user("me", [])
     ],
     ids=["empty", "no PEM", "another key", "with a password"],
 )
-def test_a_certificate_that_cannot_be_shown_is_told(pair: PemKeyPair) -> None:
+def test_an_unusable_client_certificate_is_reported(pair: PemKeyPair) -> None:
     with pytest.raises(RemoteRefused, match="context prod: its client certificate and key do not fit together, or"):
         tls_context(trusting(SystemRoots()), pair)
 
 
-def test_no_key_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_file_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     tls_context(trusting(CA), PemKeyPair(ONE.certificate.decode(), ONE.key.decode()))

@@ -1,4 +1,4 @@
-"""Kubeconfig files: what they come to, and what is said when they come to nothing."""
+"""Kubeconfig files: the connection that a context resolves to, and where files are searched."""
 
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,10 @@ def read(folder: Path, content: object, context: str | None = None) -> ClusterCo
     return connection_from_files([written(folder / "config", content)], context)
 
 
-# --- What it comes to -------------------------------------------------------------------------------------------------
+# --- The connection ---------------------------------------------------------------------------------------------------
 
 
-def test_takes_the_current_context(tmp_path: Path) -> None:
+def test_uses_the_current_context(tmp_path: Path) -> None:
     connection = read(tmp_path, config(context={"namespace": "shop"}))
 
     assert connection == ClusterConnection(
@@ -45,7 +45,7 @@ def test_takes_the_current_context(tmp_path: Path) -> None:
     )
 
 
-def test_takes_the_context_that_is_named(tmp_path: Path) -> None:
+def test_uses_the_named_context(tmp_path: Path) -> None:
     both = config()
     other = config(name="stage")
     for part in ("clusters", "users", "contexts"):
@@ -64,7 +64,7 @@ def test_takes_the_context_that_is_named(tmp_path: Path) -> None:
         ("a.test:8080", "http://a.test:8080"),
     ],
 )
-def test_takes_any_address(server: str, address: str, tmp_path: Path) -> None:
+def test_accepts_every_form_of_address(server: str, address: str, tmp_path: Path) -> None:
     assert read(tmp_path, config({"server": server})).server == address
 
 
@@ -75,20 +75,24 @@ def test_takes_any_address(server: str, address: str, tmp_path: Path) -> None:
         ({"certificate-authority-data": encoded("PEM")}, CertificateAuthority("PEM")),
         ({"certificate-authority": "ca.crt"}, CertificateAuthority("from a file")),
         ({"insecure-skip-tls-verify": True}, SkipVerify()),
-        # As with kubectl: a member without a value is one that is not there.
+        # As with kubectl: a null member is absent.
         ({"certificate-authority": None, "extensions": None}, SystemRoots()),
     ],
 )
-def test_trusts_whom_it_says(cluster: dict[str, Any], trust: ServerTrust, tmp_path: Path) -> None:
+def test_the_trust_of_a_cluster_entry(cluster: dict[str, Any], trust: ServerTrust, tmp_path: Path) -> None:
     written(tmp_path / "ca.crt", "from a file")
 
     assert read(tmp_path, config(cluster)).trust == trust
 
 
-def test_what_else_a_cluster_says_is_kept(tmp_path: Path) -> None:
-    said = {"tls-server-name": "kubernetes", "proxy-url": "http://me:hunter2@proxy:3128", "disable-compression": True}
+def test_the_other_fields_of_a_cluster_entry(tmp_path: Path) -> None:
+    cluster = {
+        "tls-server-name": "kubernetes",
+        "proxy-url": "http://me:hunter2@proxy:3128",
+        "disable-compression": True,
+    }
 
-    connection = read(tmp_path, config(said))
+    connection = read(tmp_path, config(cluster))
 
     assert (connection.server_name, connection.proxy) == ("kubernetes", "http://me:hunter2@proxy:3128")
     assert not connection.compressed
@@ -110,18 +114,18 @@ def test_what_else_a_cluster_says_is_kept(tmp_path: Path) -> None:
             {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never", "installHint": "get it"}},
             ExecPlugin("x", api_version=V1, interactive=InteractiveMode.NEVER, install_hint="get it"),
         ),
-        # As with kubectl: a command is not asked when something else is at hand.
+        # As with kubectl: an exec plugin is not run when there are other credentials.
         (
             {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never"}, "token": "t"},
             BearerToken(InlineText("t")),
         ),
     ],
 )
-def test_logs_in_as_it_says(user: dict[str, Any], login: Login, tmp_path: Path) -> None:
+def test_the_login_of_a_user_entry(user: dict[str, Any], login: Login, tmp_path: Path) -> None:
     assert read(tmp_path, config(user=user)).login == login
 
 
-def test_a_client_certificate_may_be_here_and_its_key_there(tmp_path: Path) -> None:
+def test_a_client_certificate_may_be_inline_and_its_key_in_a_file(tmp_path: Path) -> None:
     user = {"client-certificate-data": encoded("CERT"), "client-key": "keys/me.key"}
 
     connection = read(tmp_path, config(user=user))
@@ -139,7 +143,7 @@ def test_impersonates_another_user(tmp_path: Path) -> None:
     assert connection.impersonation == Impersonation("jane", "7", ("a", "b"), (("scopes", ("x", "y")),))
 
 
-def test_a_command_is_told_about_the_cluster_if_it_wants_to_know(tmp_path: Path) -> None:
+def test_an_exec_plugin_gets_the_cluster_info_it_asks_for(tmp_path: Path) -> None:
     cluster = {
         "certificate-authority-data": encoded("PEM"),
         "tls-server-name": "kubernetes",
@@ -158,7 +162,7 @@ def test_a_command_is_told_about_the_cluster_if_it_wants_to_know(tmp_path: Path)
     }
 
 
-def test_paths_are_those_of_their_file(tmp_path: Path) -> None:
+def test_paths_are_relative_to_their_file(tmp_path: Path) -> None:
     user = {"tokenFile": "token", "client-certificate": "me.crt", "client-key": "../me.key"}
     run = {"exec": {"apiVersion": V1, "command": "./bin/login", "interactiveMode": "Never"}}
     written(tmp_path / "a" / "ca.crt", "PEM")
@@ -192,10 +196,10 @@ def test_no_secret_is_printed(tmp_path: Path) -> None:
     assert [one for one in printed if secret in one] == []
 
 
-# --- Where it is looked for -------------------------------------------------------------------------------------------
+# --- Where it is searched ---------------------------------------------------------------------------------------------
 
 
-def test_kubeconfig_names_the_files_and_those_that_are_not_there_are_left_out(tmp_path: Path) -> None:
+def test_kubeconfig_names_the_files_and_missing_ones_are_skipped(tmp_path: Path) -> None:
     first, second = written(tmp_path / "a", config()), written(tmp_path / "b", config(name="stage"))
     named = f"{tmp_path / 'none'}::{first}:{second}"
 
@@ -203,21 +207,21 @@ def test_kubeconfig_names_the_files_and_those_that_are_not_there_are_left_out(tm
     assert connection_from_environment({"KUBECONFIG": named}, "stage").server == "https://stage.test:6443"
 
 
-def test_without_it_the_file_at_home_is_meant(tmp_path: Path) -> None:
+def test_without_kubeconfig_the_file_in_the_home_folder_is_used(tmp_path: Path) -> None:
     written(tmp_path / ".kube" / "config", config())
 
     assert connection_from_environment({"HOME": str(tmp_path)}).server == "https://prod.test:6443"
 
 
 def pod(folder: Path) -> dict[str, str]:
-    """The environment of a process in a pod, whose account is in `folder`."""
+    """The environment of a process in a pod with its service account in `folder`."""
     written(folder / "token", "t")
     written(folder / "ca.crt", "PEM")
     written(folder / "namespace", "shop\n")
     return {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(folder / "home")}
 
 
-def test_in_a_pod_the_cluster_around_it_is_meant(tmp_path: Path) -> None:
+def test_in_a_pod_its_own_cluster_is_used(tmp_path: Path) -> None:
     connection = connection_from_environment(pod(tmp_path), account=tmp_path)
 
     assert connection == ClusterConnection(
@@ -235,19 +239,19 @@ def test_in_a_pod_with_ipv6_the_address_has_its_brackets(tmp_path: Path) -> None
     assert connection_from_environment(environment, account=tmp_path).server == "https://[fd00::1]:443"
 
 
-def test_in_a_pod_kubeconfig_counts_more(tmp_path: Path) -> None:
+def test_in_a_pod_kubeconfig_takes_precedence(tmp_path: Path) -> None:
     environment = pod(tmp_path) | {"KUBECONFIG": str(written(tmp_path / "config", config()))}
 
     assert connection_from_environment(environment, account=tmp_path).server == "https://prod.test:6443"
 
 
-def test_a_context_that_is_named_is_one_of_a_file_also_in_a_pod(tmp_path: Path) -> None:
+def test_in_a_pod_a_named_context_comes_from_a_file(tmp_path: Path) -> None:
     written(tmp_path / "home" / ".kube" / "config", config())
 
     assert connection_from_environment(pod(tmp_path), "prod", tmp_path).server == "https://prod.test:6443"
 
 
-def test_says_when_a_pod_has_half_an_account(tmp_path: Path) -> None:
+def test_a_service_account_without_its_authority_is_a_user_error(tmp_path: Path) -> None:
     environment = pod(tmp_path)
     (tmp_path / "ca.crt").unlink()
 

@@ -1,4 +1,4 @@
-"""Kubeconfig files that come to nothing: what is said names the file, the context, the field and what to do."""
+"""Invalid kubeconfig files: each error names the file, the context, the field and what to do."""
 
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ V1 = "client.authentication.k8s.io/v1"
 
 
 def refused(folder: Path, content: object, context: str | None = None) -> str:
-    """What is said, with `config` for the path of the file."""
+    """The error, with `config` for the path of the file."""
     with pytest.raises(UserError) as caught:
         connection_from_files([written(folder / "config", content)], context)
     return str(caught.value).replace(str(folder / "config"), "config").replace(str(folder), "folder")
 
 
-def test_no_file_at_all(tmp_path: Path) -> None:
+def test_without_any_file(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         connection_from_environment({"KUBECONFIG": f"{tmp_path}/a:{tmp_path}/b"})
 
@@ -35,7 +35,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     assert str(caught.value) == f"cannot read the kubeconfig {tmp_path}: Is a directory: allow it, or name another"
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "config").write_bytes(b"\xff\xfe")
 
     with pytest.raises(UserError, match="this is no kubeconfig: it is not UTF-8 text"):
@@ -43,7 +43,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("a: [b", "config:2: this is not YAML: did not find expected ',' or ']'"),
         ("- a", "config:1: this is no kubeconfig: Expected `object`, got `array`"),
@@ -64,8 +64,8 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         ("", "config: no context is chosen: run `kubectl config use-context NAME`, or name one; there is none"),
     ],
 )
-def test_a_file_that_is_no_kubeconfig(text: str, told: str, tmp_path: Path) -> None:
-    assert refused(tmp_path, text) == told
+def test_a_file_that_is_not_a_kubeconfig(text: str, message: str, tmp_path: Path) -> None:
+    assert refused(tmp_path, text) == message
 
 
 def test_no_context_is_chosen(tmp_path: Path) -> None:
@@ -76,23 +76,23 @@ def test_no_context_is_chosen(tmp_path: Path) -> None:
     )
 
 
-def test_a_context_that_is_not_there(tmp_path: Path) -> None:
+def test_an_unknown_context(tmp_path: Path) -> None:
     assert refused(tmp_path, config(), "prd") == "config: there is no context prd: name one of these: prod"
 
 
 @pytest.mark.parametrize(
-    ("context", "told"),
+    ("context", "message"),
     [
         ({"cluster": "prot"}, "its cluster 'prot' is in none of these files: write one that is"),
         ({"user": "me"}, "its user 'me' is in none of these files: write one that is"),
     ],
 )
-def test_a_context_of_what_is_not_there(context: dict[str, Any], told: str, tmp_path: Path) -> None:
-    assert refused(tmp_path, config(context=context)) == f"config: context prod: {told}"
+def test_a_context_with_an_unknown_cluster_or_user(context: dict[str, Any], message: str, tmp_path: Path) -> None:
+    assert refused(tmp_path, config(context=context)) == f"config: context prod: {message}"
 
 
 @pytest.mark.parametrize(
-    ("cluster", "told"),
+    ("cluster", "message"),
     [
         (
             {"server": ""},
@@ -124,12 +124,12 @@ def test_a_context_of_what_is_not_there(context: dict[str, Any], told: str, tmp_
         ),
     ],
 )
-def test_a_cluster_that_cannot_be(cluster: dict[str, Any], told: str, tmp_path: Path) -> None:
-    assert refused(tmp_path, config(cluster)) == f"config: {told}"
+def test_an_invalid_cluster_entry(cluster: dict[str, Any], message: str, tmp_path: Path) -> None:
+    assert refused(tmp_path, config(cluster)) == f"config: {message}"
 
 
 @pytest.mark.parametrize(
-    ("user", "told"),
+    ("user", "message"),
     [
         (
             {"client-certificate": "me.crt"},
@@ -173,8 +173,8 @@ def test_a_cluster_that_cannot_be(cluster: dict[str, Any], told: str, tmp_path: 
         ),
     ],
 )
-def test_a_user_that_cannot_be(user: dict[str, Any], told: str, tmp_path: Path) -> None:
-    assert refused(tmp_path, config(user=user)) == f"config: user prod of context prod {told}"
+def test_an_invalid_user_entry(user: dict[str, Any], message: str, tmp_path: Path) -> None:
+    assert refused(tmp_path, config(user=user)) == f"config: user prod of context prod {message}"
 
 
 def test_a_key_that_is_not_base64(tmp_path: Path) -> None:

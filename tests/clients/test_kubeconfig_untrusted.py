@@ -34,7 +34,7 @@ def test_a_kubeconfig_is_read_from_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "cluster", "told"),
+    ("user", "cluster", "message"),
     [
         ({"exec": {"command": "x"}}, {}, "exec"),
         ({"tokenFile": "t"}, {}, "tokenFile"),
@@ -42,7 +42,9 @@ def test_a_kubeconfig_is_read_from_its_text() -> None:
         ({}, {"certificate-authority": "/ca"}, "certificate-authority"),
     ],
 )
-def test_it_reads_no_files_and_runs_no_commands(user: dict[str, object], cluster: dict[str, str], told: str) -> None:
+def test_an_untrusted_kubeconfig_reads_no_files_and_runs_no_commands(
+    user: dict[str, object], cluster: dict[str, str], message: str
+) -> None:
     config = {
         **CONFIG,
         "users": [{"name": "u", "user": user}],
@@ -52,40 +54,40 @@ def test_it_reads_no_files_and_runs_no_commands(user: dict[str, object], cluster
     with pytest.raises(UserError) as caught:
         connection_from_untrusted_text(yaml.safe_dump(config), "the Secret")
 
-    assert str(caught.value).startswith(f"the Secret: context a: {told}: a kubeconfig that is handed over")
+    assert str(caught.value).startswith(f"the Secret: context a: {message}: a kubeconfig that is handed over")
 
 
-def test_what_is_no_kubeconfig_is_told_without_its_text() -> None:
+def test_an_invalid_kubeconfig_is_reported_without_its_text() -> None:
     for text in ("hunter2: [", "users: hunter2", "a: 1\n---\nhunter2: 2"):
         with pytest.raises(UserError) as caught:
             connection_from_untrusted_text(text, "the Secret")
         assert "hunter2" not in str(caught.value)
 
 
-def test_the_current_context_is_known_by_its_name(tmp_path: Path) -> None:
+def test_the_name_of_the_current_context(tmp_path: Path) -> None:
     file, account = tmp_path / "config", tmp_path / "account"
     file.write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
     account.mkdir()
     (account / "token").write_text("t", encoding="utf-8")
-    around = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOME": str(tmp_path)}
+    environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOME": str(tmp_path)}
 
     assert current_context({"KUBECONFIG": str(file)}, account) == "a"
-    assert current_context({**around, "KUBECONFIG": str(file)}, account) == "a"
-    assert current_context(around, account) is None
+    assert current_context({**environment, "KUBECONFIG": str(file)}, account) == "a"
+    assert current_context(environment, account) is None
     with pytest.raises(UserError, match="there is no kubeconfig"):
         current_context({"HOME": str(tmp_path)}, account)
 
 
 @pytest.mark.laws
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3))
-def test_what_is_applied_reads_the_same_as_yaml(tree: dict[str, str]) -> None:
+def test_an_apply_body_is_the_same_value_as_yaml(tree: dict[str, str]) -> None:
     sent = _yaml_safe(json.dumps(tree, ensure_ascii=False).encode())
 
     assert json.loads(sent) == tree
     assert yaml.load(sent.decode(), Loader=yaml.CBaseLoader) == tree
 
 
-def test_an_apply_with_fields_that_do_not_exist_is_a_refusal_and_no_outage() -> None:
+def test_an_apply_with_unknown_fields_is_invalid_and_no_outage() -> None:
     message = (
         "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): errors:\n"
         "  .spec.paussed: field not declared in schema\n  .spec.replicas: expected numeric (int or float), got string"

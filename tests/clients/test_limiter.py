@@ -1,4 +1,4 @@
-"""The gate to a service: turns within rate and max_in_flight, shared out fairly."""
+"""The rate limiter of a service: slots within rate and concurrency, granted fairly."""
 
 import asyncio
 from collections import Counter
@@ -28,7 +28,7 @@ def test_an_uncontended_call_does_not_yield_to_the_event_loop() -> None:
     assert run(main()) == ["the call", "another callback"]
 
 
-def test_figures_tell_what_has_happened() -> None:
+def test_the_snapshot_has_the_figures_of_all_calls() -> None:
     async def main() -> LimitedService:
         service = LimitedService(AimdSettings(start=2, burst=1, ceiling=2, growth=0.25))
         await service.call(Caller("a"))
@@ -47,7 +47,7 @@ def test_figures_tell_what_has_happened() -> None:
     ]
 
 
-# --- Rate and pauses -------------------------------------------------------------------------------------------------
+# --- Rate and pauses --------------------------------------------------------------------------------------------------
 
 
 def test_calls_beyond_the_burst_wait_for_the_rate() -> None:
@@ -71,7 +71,7 @@ def test_projects_do_not_wait_for_each_other() -> None:
     assert run(main()) == 0.0
 
 
-def test_a_short_pause_is_waited_for() -> None:
+def test_callers_wait_for_a_short_pause() -> None:
     async def main() -> float:
         service = LimitedService()
         await service.call(Caller("a"), outcome=Throttled(9.0))
@@ -81,7 +81,7 @@ def test_a_short_pause_is_waited_for() -> None:
     assert run(main()) == 9.0
 
 
-def test_a_long_wait_of_one_project_does_not_hold_up_a_short_one_of_another() -> None:
+def test_a_long_pause_of_one_project_does_not_delay_another() -> None:
     async def main() -> dict[str, list[float]]:
         service = LimitedService(ONE_A_SECOND)
         await service.call(Caller("a"), outcome=Throttled(9.0))
@@ -99,31 +99,31 @@ def test_a_call_does_not_overtake_waiting_ones() -> None:
         service = LimitedService(ONE_A_SECOND, clock=clock)
         tasks = [asyncio.create_task(service.call(Caller(key))) for key in "ab"]
         await tasks[0]
-        # There is a turn, and the alarm has yet to ring.
+        # There is a token, and the timer has not fired yet.
         clock.now = 1.0
         tasks.append(asyncio.create_task(service.call(Caller("c"))))
         await asyncio.sleep(0)
         clock.advance(1.0)
         await asyncio.wait(tasks)
-        return [one.key for one in service.begun]
+        return [one.key for one in service.started]
 
     assert asyncio.run(main()) == ["a", "b", "c"]
 
 
-def test_a_long_pause_turns_callers_away_those_that_wait_too_and_says_for_how_long() -> None:
+def test_a_long_pause_rejects_new_and_waiting_callers_with_its_time() -> None:
     async def main() -> tuple[list[object], int]:
         service = LimitedService(ONE_A_SECOND)
         first = service.call(Caller("a"), seconds=0.5, outcome=Throttled(30.0))
-        told = await asyncio.gather(first, *(service.call(Caller(key)) for key in "bc"), return_exceptions=True)
+        rejections = await asyncio.gather(first, *(service.call(Caller(key)) for key in "bc"), return_exceptions=True)
         await asyncio.sleep(10.0)
-        told += await asyncio.gather(service.call(Caller("d")), return_exceptions=True)
-        return [(str(one), one.after) for one in told if isinstance(one, RemoteUnavailable)], service.waiting
+        rejections += await asyncio.gather(service.call(Caller("d")), return_exceptions=True)
+        return [(str(one), one.after) for one in rejections if isinstance(one, RemoteUnavailable)], service.waiting
 
-    told = "GET /x: not sent: https://sql.test asked for a pause in such calls; it is sent when the pause is over"
-    assert run(main()) == ([(told, 30.0), (told, 30.0), (told, 20.0)], 0)
+    message = "GET /x: not sent: https://sql.test asked for a pause in such calls; it is sent when the pause is over"
+    assert run(main()) == ([(message, 30.0), (message, 30.0), (message, 20.0)], 0)
 
 
-def test_a_service_that_is_not_available_until_a_certain_time_is_left_alone_until_then() -> None:
+def test_retry_after_of_an_unavailable_service_is_honoured() -> None:
     async def main() -> float:
         service = LimitedService()
         await service.call(Caller("a"), outcome=Unavailable(5.0))
@@ -133,10 +133,10 @@ def test_a_service_that_is_not_available_until_a_certain_time_is_left_alone_unti
     assert run(main()) == 5.0
 
 
-# --- Cancelled -------------------------------------------------------------------------------------------------------
+# --- Cancelled --------------------------------------------------------------------------------------------------------
 
 
-def test_a_turn_that_came_too_late_goes_to_the_next_one_at_once() -> None:
+def test_a_slot_granted_to_a_cancelled_caller_goes_to_the_next_one() -> None:
     clock = ManualClock()
 
     async def main() -> list[object]:
@@ -146,12 +146,12 @@ def test_a_turn_that_came_too_late_goes_to_the_next_one_at_once() -> None:
         clock.advance(1.0)
         tasks[1].cancel()
         await asyncio.wait(tasks)
-        return [one.key for one in service.begun]
+        return [one.key for one in service.started]
 
     assert (asyncio.run(main()), clock.now) == (["a", "c"], 1.0)
 
 
-def test_who_is_cancelled_just_before_its_turn_does_not_get_it() -> None:
+def test_a_caller_cancelled_before_its_grant_gets_no_slot() -> None:
     clock = ManualClock()
 
     async def main() -> list[object]:
@@ -161,7 +161,7 @@ def test_who_is_cancelled_just_before_its_turn_does_not_get_it() -> None:
         tasks[1].cancel()
         clock.advance(1.0)
         await asyncio.wait(tasks)
-        return [one.key for one in service.begun]
+        return [one.key for one in service.started]
 
     assert (asyncio.run(main()), clock.now) == (["a", "c"], 1.0)
 
@@ -170,26 +170,26 @@ def test_no_timer_is_left_when_no_caller_waits() -> None:
     clock = ManualClock()
 
     async def main() -> list[int]:
-        service, alarms = LimitedService(ONE_A_SECOND, clock=clock), []
+        service, timers = LimitedService(ONE_A_SECOND, clock=clock), []
         await service.call(Caller("a"))
         task = asyncio.create_task(service.call(Caller("b")))
         await asyncio.sleep(0)
-        alarms.append(clock.alarms)
+        timers.append(clock.timers)
         task.cancel()
         await asyncio.wait([task])
-        return [*alarms, clock.alarms]
+        return [*timers, clock.timers]
 
     assert asyncio.run(main()) == [1, 0]
 
 
-# --- Places ----------------------------------------------------------------------------------------------------------
+# --- Concurrency ------------------------------------------------------------------------------------------------------
 
 
-def test_no_more_calls_are_under_way_than_there_are_places_over_all_projects() -> None:
+def test_the_concurrency_limit_holds_over_all_projects() -> None:
     async def main() -> int:
         service = LimitedService(max_in_flight=8)
         await asyncio.gather(*(service.call(Caller(key), 1.0, project=str(key % 5)) for key in range(50)))
-        return service.most_inside
+        return service.max_concurrent
 
     assert run(main()) == 8
 
@@ -199,20 +199,20 @@ def test_failed_callers_leave_a_quarter_of_the_concurrency_to_healthy_ones() -> 
         service = LimitedService(max_in_flight=8)
         slow = [asyncio.create_task(service.call(Caller(key, failed=True), 60.0)) for key in range(50)]
         await asyncio.sleep(1.0)
-        inside = [service.inside]
+        in_flight = [service.in_flight]
         async with asyncio.timeout(1.0):
             await asyncio.gather(*(service.call(Caller(key), 0.1) for key in range(10)))
         await asyncio.gather(*slow)
-        return [*inside, service.most_inside, len(service.begun)]
+        return [*in_flight, service.max_concurrent, len(service.started)]
 
     assert run(main()) == [6, 8, 60]
 
 
-# --- Fair shares -----------------------------------------------------------------------------------------------------
+# --- Fair shares ------------------------------------------------------------------------------------------------------
 
 
 def test_six_hundred_failing_callers_leave_fifty_healthy_ones_their_share() -> None:
-    async def again_and_again(service: LimitedService, caller: Caller, outcome: CallOutcome | Exception) -> None:
+    async def call_in_a_loop(service: LimitedService, caller: Caller, outcome: CallOutcome | Exception) -> None:
         while True:
             try:
                 await service.call(caller, 0.05, outcome)
@@ -221,23 +221,23 @@ def test_six_hundred_failing_callers_leave_fifty_healthy_ones_their_share() -> N
 
     async def main() -> list[Caller]:
         service = LimitedService(AimdSettings(start=50, burst=50, ceiling=50, growth=1))
-        failing = [again_and_again(service, Caller(f"f{n}", failed=True), RemoteUnavailable("500")) for n in range(600)]
-        others = [again_and_again(service, Caller(f"h{n}"), RESPONDED) for n in range(50)]
-        tasks = [asyncio.create_task(one) for one in failing + others]
-        while len(service.begun) < 3000:
+        failing = [call_in_a_loop(service, Caller(f"f{n}", failed=True), RemoteUnavailable("500")) for n in range(600)]
+        healthy = [call_in_a_loop(service, Caller(f"h{n}"), RESPONDED) for n in range(50)]
+        tasks = [asyncio.create_task(one) for one in failing + healthy]
+        while len(service.started) < 3000:
             await asyncio.sleep(1.0)
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        return service.begun
+        return service.started
 
-    begun = run(main())
+    started = run(main())
     # The burst went before any caller had to wait.
-    contested = Counter(one.key for one in begun[50:2450])
-    calls_by_caller = Counter(one.key for one in begun[:2450])
+    calls_under_contention = Counter(one.key for one in started[50:2450])
+    calls_by_caller = Counter(one.key for one in started[:2450])
 
-    assert sum(one.failed for one in begun[50:2450]) == 600
-    assert {contested[f"h{n}"] for n in range(50)} <= {35, 36, 37}
+    assert sum(one.failed for one in started[50:2450]) == 600
+    assert {calls_under_contention[f"h{n}"] for n in range(50)} <= {35, 36, 37}
     assert {calls_by_caller[f"f{n}"] for n in range(600)} <= {1, 2}
 
 
@@ -254,6 +254,6 @@ def test_a_caller_with_many_calls_gets_one_slot_per_round() -> None:
     async def main() -> list[object]:
         service = LimitedService(ONE_A_SECOND)
         await asyncio.gather(*(service.call(Caller(key)) for key in "aaaaabc"))
-        return [one.key for one in service.begun]
+        return [one.key for one in service.started]
 
     assert run(main()) == ["a", "a", "b", "c", "a", "a", "a"]

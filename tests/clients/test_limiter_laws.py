@@ -1,4 +1,4 @@
-"""The gate to a service: what holds for any calls, however they end and whenever they are cancelled."""
+"""Laws of the rate limiter, for any calls, outcomes and cancellations."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.laws
 
 
 @dataclass(frozen=True)
-class Visit:
-    """A call: when it is made, for whom, how long it takes, how it ends, and when it is given up."""
+class PlannedCall:
+    """A call: when it is made, by which caller, how long it takes, its outcome, and when it is cancelled."""
 
     at: float
     caller: Caller
@@ -29,27 +29,27 @@ class Visit:
     cancelled_after: float | None
 
 
-ENDINGS = st.sampled_from([RESPONDED, Throttled(), Throttled(3.0), Unavailable(), Unavailable(2.0)])
-# Halves of a second, so that much happens in the same moment.
+OUTCOMES = st.sampled_from([RESPONDED, Throttled(), Throttled(3.0), Unavailable(), Unavailable(2.0)])
+# Halves of a second, so that many events coincide.
 HALVES = st.integers(0, 8).map(lambda half: half / 2)
-VISITS = st.lists(
+CALLS = st.lists(
     st.builds(
-        Visit,
+        PlannedCall,
         HALVES,
-        # Too few for the service to look down.
+        # Too few to open the breaker.
         st.builds(Caller, st.integers(0, 3), failed=st.booleans()),
         st.sampled_from(["p", "q"]),
         HALVES,
-        ENDINGS,
+        OUTCOMES,
         st.none() | HALVES,
     ),
     max_size=40,
 )
-PACES = st.sampled_from([FAST, ONE_A_SECOND, AimdSettings(start=4, burst=2, ceiling=8, growth=4)])
+SETTINGS = st.sampled_from([FAST, ONE_A_SECOND, AimdSettings(start=4, burst=2, ceiling=8, growth=4)])
 
 
-async def visit(service: LimitedService, one: Visit) -> bool:
-    """Whether the call was made to its end."""
+async def make(service: LimitedService, one: PlannedCall) -> bool:
+    """Makes the call; whether it was not cancelled."""
     await asyncio.sleep(one.at)
     try:
         async with asyncio.timeout(one.cancelled_after):
@@ -59,14 +59,14 @@ async def visit(service: LimitedService, one: Visit) -> bool:
     return True
 
 
-@given(VISITS, PACES, st.integers(1, 4))
+@given(CALLS, SETTINGS, st.integers(1, 4))
 def test_whatever_is_cancelled_no_caller_waits_for_ever_and_every_slot_is_released(
-    visits: list[Visit], settings: AimdSettings, max_in_flight: int
+    calls_to_make: list[PlannedCall], settings: AimdSettings, max_in_flight: int
 ) -> None:
     async def main() -> tuple[LimitedService, list[bool], int]:
         service = LimitedService(settings, max_in_flight)
-        done = await asyncio.gather(*(visit(service, one) for one in visits))
-        most, service.most_inside, service.settings = service.most_inside, 0, FAST
+        done = await asyncio.gather(*(make(service, one) for one in calls_to_make))
+        most, service.max_concurrent, service.settings = service.max_concurrent, 0, FAST
         calls = (service.call(Caller(number), seconds=1.0, project="new") for number in range(max_in_flight))
         await asyncio.gather(*calls)
         return service, done, most
@@ -74,19 +74,19 @@ def test_whatever_is_cancelled_no_caller_waits_for_ever_and_every_slot_is_releas
     service, done, most = run(main())
     figures = service.budgets.snapshot()
 
-    assert all(was_done for one, was_done in zip(visits, done, strict=True) if one.cancelled_after is None)
+    assert all(was_done for one, was_done in zip(calls_to_make, done, strict=True) if one.cancelled_after is None)
     assert most <= max_in_flight
-    assert service.most_inside == max_in_flight
+    assert service.max_concurrent == max_in_flight
     assert ([one.in_flight for one in figures.limiters], service.waiting) == ([0], 0)
 
 
-@given(VISITS, PACES, st.integers(1, 64))
-def test_no_call_goes_faster_than_its_budget_allows_or_before_a_pause_is_over(
-    visits: list[Visit], settings: AimdSettings, max_in_flight: int
+@given(CALLS, SETTINGS, st.integers(1, 64))
+def test_no_call_is_made_beyond_its_budget_or_during_a_pause(
+    calls_to_make: list[PlannedCall], settings: AimdSettings, max_in_flight: int
 ) -> None:
     async def main() -> LimitedService:
         service = LimitedService(settings, max_in_flight)
-        await asyncio.gather(*(visit(service, one) for one in visits))
+        await asyncio.gather(*(make(service, one) for one in calls_to_make))
         return service
 
     service = run(main())
@@ -97,13 +97,15 @@ def test_no_call_goes_faster_than_its_budget_allows_or_before_a_pause_is_over(
         assert not [at for at in times for since, until in service.pauses[project] if since < at < until]
 
 
-@given(VISITS, st.integers(1, 4))
-def test_a_cancelled_call_that_was_not_made_costs_no_token(visits: list[Visit], max_in_flight: int) -> None:
+@given(CALLS, st.integers(1, 4))
+def test_a_cancelled_call_that_was_not_made_costs_no_token(
+    calls_to_make: list[PlannedCall], max_in_flight: int
+) -> None:
     async def main() -> tuple[LimitedService, int]:
         service = LimitedService(ONE_A_SECOND, max_in_flight)
-        await asyncio.gather(*(visit(service, one) for one in visits))
+        await asyncio.gather(*(make(service, one) for one in calls_to_make))
         return service, sum(one.calls for one in service.budgets.snapshot().budgets)
 
     service, counted = run(main())
 
-    assert counted == len(service.begun)
+    assert counted == len(service.started)

@@ -1,4 +1,4 @@
-"""The gate to a service that is down: calls fail at once, and one at a time goes to see."""
+"""The rate limiter of a service that is down: calls are rejected at once, and one at a time is a probe."""
 
 import asyncio
 
@@ -20,32 +20,32 @@ async def outage(service: LimitedService, callers: int = 20) -> None:
     await asyncio.gather(*calls, return_exceptions=True)
 
 
-def test_calls_to_a_service_that_is_down_fail_at_once_and_say_so() -> None:
+def test_calls_to_a_service_that_is_down_are_rejected_at_once() -> None:
     async def main() -> tuple[str, float | None, int]:
         service = LimitedService()
         await outage(service)
         with pytest.raises(RemoteUnavailable) as caught:
             await service.call(Caller("a"))
-        return str(caught.value), caught.value.after, len(service.begun)
+        return str(caught.value), caught.value.after, len(service.started)
 
-    told = (
+    message = (
         "GET /x: not sent: https://sql.test has not answered any call for a while; "
         "now and then one call is sent to see, and all are when it answers again"
     )
-    assert run(main()) == (told, 1.0, 20)
+    assert run(main()) == (message, 1.0, 20)
 
 
-def test_those_that_wait_are_turned_away_when_the_service_goes_down() -> None:
+def test_waiting_callers_are_rejected_when_the_breaker_opens() -> None:
     async def main() -> tuple[int, int, BreakerState]:
         service = LimitedService(AimdSettings(start=1, burst=20, ceiling=1, growth=1))
         calls = [service.call(Caller(number), 0.5, DOWN) for number in range(100)]
-        told = await asyncio.gather(*calls, return_exceptions=True)
-        return sum(one is not DOWN for one in told), service.waiting, service.breaker
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        return sum(one is not DOWN for one in results), service.waiting, service.breaker
 
     assert run(main()) == (80, 0, BreakerState.OPEN)
 
 
-def test_one_resource_alone_never_makes_a_service_look_down() -> None:
+def test_one_caller_alone_never_opens_the_breaker() -> None:
     async def main() -> BreakerState:
         service = LimitedService()
         for _ in range(100):
@@ -55,7 +55,7 @@ def test_one_resource_alone_never_makes_a_service_look_down() -> None:
     assert run(main()) is BreakerState.CLOSED
 
 
-def test_one_call_at_a_time_goes_to_see_and_its_answer_opens_the_way_for_all() -> None:
+def test_one_probe_at_a_time_and_its_response_closes_the_breaker() -> None:
     async def main() -> tuple[list[str], BreakerState]:
         service = LimitedService()
         await outage(service)
@@ -68,7 +68,7 @@ def test_one_call_at_a_time_goes_to_see_and_its_answer_opens_the_way_for_all() -
     assert run(main()) == (["NoneType", rejected, rejected, "NoneType", "NoneType", "NoneType"], BreakerState.CLOSED)
 
 
-def test_a_probe_in_vain_lengthens_the_pause() -> None:
+def test_a_failed_probe_doubles_the_pause() -> None:
     async def main() -> float | None:
         service = LimitedService()
         await outage(service)
@@ -82,8 +82,8 @@ def test_a_probe_in_vain_lengthens_the_pause() -> None:
     assert run(main()) == 2.0
 
 
-@pytest.mark.parametrize(("cancelled_after", "was_under_way"), [(0.5, 0), (1.5, 1)])
-def test_a_probe_that_is_cancelled_makes_room_for_the_next_one(cancelled_after: float, was_under_way: int) -> None:
+@pytest.mark.parametrize(("cancelled_after", "was_in_flight"), [(0.5, 0), (1.5, 1)])
+def test_after_a_cancelled_probe_the_next_call_is_one(cancelled_after: float, was_in_flight: int) -> None:
     async def main() -> tuple[int, BreakerState]:
         service = LimitedService(AimdSettings(start=0.5, burst=20, ceiling=0.5, growth=1))
         await outage(service)
@@ -91,16 +91,16 @@ def test_a_probe_that_is_cancelled_makes_room_for_the_next_one(cancelled_after: 
         # It waits for a second, and then for its answer.
         probe = asyncio.create_task(service.call(Caller("a"), 60.0))
         await asyncio.sleep(cancelled_after)
-        under_way = service.inside
+        in_flight_then = service.in_flight
         probe.cancel()
         await asyncio.wait([probe])
         await service.call(Caller("b"))
-        return under_way, service.breaker
+        return in_flight_then, service.breaker
 
-    assert run(main()) == (was_under_way, BreakerState.CLOSED)
+    assert run(main()) == (was_in_flight, BreakerState.CLOSED)
 
 
-def test_a_probe_that_has_to_wait_for_a_long_pause_leaves_it_to_another_project() -> None:
+def test_a_probe_rejected_by_a_pause_leaves_the_probe_to_another_project() -> None:
     async def main() -> BreakerState:
         service = LimitedService()
         await asyncio.gather(*(service.call(Caller(number), outcome=Unavailable(30.0)) for number in range(20)))
@@ -113,7 +113,7 @@ def test_a_probe_that_has_to_wait_for_a_long_pause_leaves_it_to_another_project(
     assert run(main()) is BreakerState.CLOSED
 
 
-def test_a_service_that_only_says_no_is_there() -> None:
+def test_a_service_that_only_throttles_is_not_down() -> None:
     async def main() -> BreakerState:
         service = LimitedService()
         for _ in range(10):

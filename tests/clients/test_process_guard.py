@@ -20,7 +20,7 @@ from aiohttp import web
 
 from setpoint.clients.google.tokens import AccessToken, TokenCredentials
 from setpoint.clients.http import HttpClient, HttpRequest
-from setpoint.clients.kubernetes.credentials import ExecEnvironment, LoginResult, run_exec_plugin
+from setpoint.clients.kubernetes.exec_plugin import ExecEnvironment, LoginResult, run_exec_plugin
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.clients.write_guard import BlockedWrites, exempt_from_guard, process_guarded_by
 from setpoint.errors import WriteBlocked
@@ -28,7 +28,7 @@ from tests.clients.exec_plugins import printing
 from tests.clients.loopback_servers import http_server
 from tests.clients.manual_time import ManualClock
 
-Way = Callable[[int], object]
+Bypass = Callable[[int], object]
 
 
 def _with_a_socket(port: int) -> None:
@@ -70,7 +70,7 @@ def _with_a_copy(_port: int) -> None:
     os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-c", "password"], {}), 0)
 
 
-WAYS: dict[str, Way] = {
+BYPASSES: dict[str, Bypass] = {
     "connect 127.0.0.1:{port}": _with_a_socket,
     "connect 127.0.0.1:{port} ": _with_the_standard_library,
     "connect 127.0.0.1:{port}  ": _with_another_client,
@@ -83,14 +83,14 @@ WAYS: dict[str, Way] = {
 
 
 class Sink(BaseHTTPRequestHandler):
-    """Says yes to everything."""
+    """Accepts every request."""
 
     def do_POST(self) -> None:
         self.send_response(200)
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing is told."""
+        """Logs nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +104,12 @@ def port() -> Any:
         thread.join()
 
 
-def _in_a_thread(way: Way, port: int) -> None:
+def _in_a_thread(way: Bypass, port: int) -> None:
     with ThreadPoolExecutor(1) as threads:
         threads.submit(way, port).result()
 
 
-def _in_a_task(way: Way, port: int) -> None:
+def _in_a_task(way: Bypass, port: int) -> None:
     async def start() -> None:
         await asyncio.create_task(asyncio.to_thread(way, port))
 
@@ -119,27 +119,27 @@ def _in_a_task(way: Way, port: int) -> None:
 @pytest.mark.parametrize(
     "where", [lambda way, port: way(port), _in_a_thread, _in_a_task], ids=["here", "thread", "task"]
 )
-@pytest.mark.parametrize("told", WAYS)
-def test_it_is_stopped_and_on_record(told: str, where: Callable[[Way, int], None], port: int) -> None:
-    blocked_writes, expected = BlockedWrites(), f"{told.strip().format(port=port)} (past our client)"
+@pytest.mark.parametrize("bypass", BYPASSES)
+def test_a_bypass_is_blocked_and_recorded(bypass: str, where: Callable[[Bypass, int], None], port: int) -> None:
+    blocked_writes, expected = BlockedWrites(), f"{bypass.strip().format(port=port)} (past our client)"
 
     with process_guarded_by(blocked_writes), pytest.raises(WriteBlocked) as raised:
-        where(WAYS[told], port)
+        where(BYPASSES[bypass], port)
 
     assert [str(one) for one in blocked_writes.writes] == [expected]
-    assert str(raised.value) == f"{expected}: nothing may be written here; a preview only looks"
+    assert str(raised.value) == f"{expected}: nothing may be written here; a preview only reads"
     assert "password" not in f"{raised.value} {blocked_writes.writes}"
 
 
-@pytest.mark.parametrize("told", WAYS)
-def test_outside_of_the_guard_nothing_is_blocked(told: str, port: int) -> None:
+@pytest.mark.parametrize("bypass", BYPASSES)
+def test_outside_of_the_guard_nothing_is_blocked(bypass: str, port: int) -> None:
     with process_guarded_by(BlockedWrites()):
         pass
 
-    WAYS[told](port)
+    BYPASSES[bypass](port)
 
 
-def test_it_is_told_on_whose_behalf(port: int) -> None:
+def test_a_blocked_bypass_names_its_caller(port: int) -> None:
     blocked_writes = BlockedWrites()
 
     with (
@@ -165,7 +165,7 @@ def test_an_earlier_thread_and_an_exempt_login_are_not_blocked(port: int) -> Non
     assert blocked_writes.writes == []
 
 
-def test_a_task_that_outlives_it_is_free_again(port: int) -> None:
+def test_a_task_that_outlives_the_guard_is_not_blocked(port: int) -> None:
     async def main() -> None:
         may_go = asyncio.Event()
 
@@ -182,7 +182,7 @@ def test_a_task_that_outlives_it_is_free_again(port: int) -> None:
     asyncio.run(main())
 
 
-def test_our_client_connects() -> None:
+def test_our_own_client_is_not_blocked() -> None:
     async def handler(_request: web.BaseRequest) -> web.Response:
         return web.Response(text="ok")
 
@@ -199,7 +199,7 @@ def test_our_client_connects() -> None:
 
 def test_a_preview_may_log_in(port: int, tmp_path: Path) -> None:
     class Source:
-        """Asks a server, with a client of its own."""
+        """Connects to a server without our client."""
 
         def fetch(self) -> AccessToken:
             _with_the_standard_library(port)

@@ -1,4 +1,4 @@
-"""Calls that do not wait for a turn: the cluster has too much to do, or seems to be down, and they go all the same."""
+"""Unthrottled calls: they are sent during a pause and while the breaker is open."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ LEASES = Endpoint("coordination.k8s.io", "v1", "leases", "shop")
 PODS = Endpoint("", "v1", "pods", "shop")
 
 
-def _says(status: int, **headers: str) -> HttpResponse:
+def _response(status: int, **headers: str) -> HttpResponse:
     return response(status, {"metadata": {}, "items": []}, Content_Type="application/json", **headers)
 
 
@@ -26,8 +26,8 @@ def _client(*answers: HttpResponse) -> tuple[KubernetesClient, ScriptedHttp]:
     return KubernetesClient(ClusterConnection("context prod", "https://a.test"), FakeCredentials(), http), http
 
 
-def test_they_go_while_the_cluster_wants_a_pause() -> None:
-    client, http = _client(_says(429, Retry_After="3600"), _says(200))
+def test_unthrottled_calls_are_sent_during_a_pause() -> None:
+    client, http = _client(_response(429, Retry_After="3600"), _response(200))
 
     async def main() -> None:
         for _ in range(2):
@@ -42,7 +42,7 @@ def test_they_go_while_the_cluster_wants_a_pause() -> None:
 
 
 def test_a_response_to_an_unthrottled_call_closes_the_breaker() -> None:
-    client, _ = _client(_says(200))
+    client, _ = _client(_response(200))
     (limiter,) = client.budgets._limiters.values()
 
     async def main() -> BreakerState:
@@ -55,8 +55,8 @@ def test_a_response_to_an_unthrottled_call_closes_the_breaker() -> None:
     assert asyncio.run(main()) is BreakerState.CLOSED
 
 
-def test_they_are_counted_apart() -> None:
-    client, _ = _client(_says(200))
+def test_unthrottled_calls_have_a_budget_of_their_own() -> None:
+    client, _ = _client(_response(200))
 
     async def main() -> None:
         await client.list(PODS)

@@ -1,4 +1,4 @@
-"""Google's token servers on one loopback address: each takes what the real one takes, and refuses all else."""
+"""Google's token servers on one loopback address: each accepts what the real one accepts, and refuses the rest."""
 
 import base64
 import json
@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from tests.clients.loopback_servers import http_server
 
-EMAIL: Final = "robot@some-project.iam.gserviceaccount.com"
-ROLE: Final = "keeper@some-project.iam.gserviceaccount.com"
-# None of these may ever be seen.
+EMAIL: Final = "account@some-project.iam.gserviceaccount.com"
+ROLE: Final = "deployer@some-project.iam.gserviceaccount.com"
+# Secrets: none of them may appear in an error or a log.
 SUBJECT: Final = "eyJhbGciOiJSUzI1NiJ9.SubjectTokenOfTheWorkload123.c2lnbmF0dXJl"
-REFRESH: Final = "1//0gRefreshTokenOfSomebody0123456789"
+REFRESH: Final = "1//0gRefreshTokenOfAUser0123456789"
 CLIENT: Final = "GOCSPX-ClientSecret0123456789abc"
 _METADATA: Final = "/computeMetadata/v1/"
 
@@ -29,26 +29,26 @@ Served = Callable[["TokenServers", "TokenRequest"], web.Response]
 
 
 @cache
-def robot_key() -> rsa.RSAPrivateKey:
-    """The key of the robot."""
+def service_account_key() -> rsa.RSAPrivateKey:
+    """The private key of the service account."""
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def key_text(key: rsa.RSAPrivateKey) -> str:
-    """A key as it stands in a file."""
+    """A key in PEM."""
     form = serialization.PrivateFormat.PKCS8
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
 
 
 @cache
-def robot_key_text() -> str:
-    """The robot's."""
-    return key_text(robot_key())
+def service_account_key_text() -> str:
+    """The private key of the service account, in PEM."""
+    return key_text(service_account_key())
 
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """A request, and what stands in it."""
+    """A request to a token server."""
 
     method: str
     path: str
@@ -72,38 +72,38 @@ class TokenServers:
     url: str = ""
     seconds: int = 3600
     instead: Callable[[TokenRequest], web.Response | None] = lambda _: None
-    asked: list[TokenRequest] = field(default_factory=list)
-    given: list[str] = field(default_factory=list)
-    # What the signed requests of the robot said.
+    requests: list[TokenRequest] = field(default_factory=list)
+    issued: list[str] = field(default_factory=list)
+    # The claims of signed requests of the service account.
     claims: list[dict[str, Any]] = field(default_factory=list)
 
-    async def answer(self, request: web.BaseRequest) -> web.Response:
-        headers = {name.lower(): text for name, text in request.headers.items()}
-        asked = TokenRequest(request.method, request.path, dict(request.query), headers, await request.read())
-        self.asked.append(asked)
-        found = self.instead(asked)
+    async def answer(self, received: web.BaseRequest) -> web.Response:
+        headers = {name.lower(): text for name, text in received.headers.items()}
+        request = TokenRequest(received.method, received.path, dict(received.query), headers, await received.read())
+        self.requests.append(request)
+        found = self.instead(request)
         if found is not None:
             return found
-        if asked.path.startswith(_METADATA) or asked.path == "/":
-            return self._metadata(asked)
-        served = _SERVERS.get((asked.method, asked.path.partition(":")[0]))
-        return _no(404, "not_found") if served is None else served(self, asked)
+        if request.path.startswith(_METADATA) or request.path == "/":
+            return self._metadata(request)
+        served = _SERVERS.get((request.method, request.path.partition(":")[0]))
+        return _no(404, "not_found") if served is None else served(self, request)
 
     @property
     def paths(self) -> list[str]:
-        return [asked.path for asked in self.asked]
+        return [request.path for request in self.requests]
 
     def new_token(self) -> str:
-        token = f"ya29.c.SecretAccessToken{len(self.given):04}abcdefgh"
-        self.given.append(token)
+        token = f"ya29.c.SecretAccessToken{len(self.issued):04}abcdefgh"
+        self.issued.append(token)
         return token
 
     def _oauth(self) -> web.Response:
         return web.json_response({"access_token": self.new_token(), "expires_in": self.seconds, "token_type": "Bearer"})
 
-    def token(self, asked: TokenRequest) -> web.Response:
-        """`oauth2.googleapis.com/token`: for a signed request, or for what a person once allowed."""
-        form = asked.form
+    def token(self, request: TokenRequest) -> web.Response:
+        """`oauth2.googleapis.com/token`: for a signed request, or for a refresh token."""
+        form = request.form
         if form["grant_type"] == "refresh_token":
             known = {"refresh_token": REFRESH, "client_id": "some-client", "client_secret": CLIENT}
             is_known = known.items() <= form.items()
@@ -114,15 +114,15 @@ class TokenServers:
         self.claims.append(claims)
         return self._oauth()
 
-    def exchange(self, asked: TokenRequest) -> web.Response:
+    def exchange(self, request: TokenRequest) -> web.Response:
         """`sts.googleapis.com/v1/token`: in exchange for a token of another identity provider."""
-        if asked.form["subject_token"] != SUBJECT:
+        if request.form["subject_token"] != SUBJECT:
             return _no(400, "invalid_grant", "The given credential is rejected by the attribute condition.")
         return self._oauth()
 
-    def impersonate(self, asked: TokenRequest) -> web.Response:
-        """`iamcredentials.googleapis.com`: for a token that we gave out."""
-        if asked.headers.get("authorization", "").removeprefix("Bearer ") not in self.given:
+    def impersonate(self, request: TokenRequest) -> web.Response:
+        """`iamcredentials.googleapis.com`: for a token that was issued here."""
+        if request.headers.get("authorization", "").removeprefix("Bearer ") not in self.issued:
             message = "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist)."
             error = {"code": 403, "message": message, "status": "PERMISSION_DENIED"}
             return web.json_response({"error": error}, status=403)
@@ -131,11 +131,11 @@ class TokenServers:
             {"accessToken": self.new_token(), "expireTime": end.isoformat().replace("+00:00", "Z")}
         )
 
-    def _metadata(self, asked: TokenRequest) -> web.Response:
+    def _metadata(self, request: TokenRequest) -> web.Response:
         """The metadata server answers only requests with its header, and sends the header itself."""
-        if asked.headers.get("metadata-flavor") != "Google":
+        if request.headers.get("metadata-flavor") != "Google":
             return web.Response(status=403)
-        name = asked.path.removeprefix(_METADATA)
+        name = request.path.removeprefix(_METADATA)
         flavour = {"Metadata-Flavor": "Google"}
         if name == "instance/service-accounts/default/token":
             token = {"access_token": self.new_token(), "expires_in": self.seconds, "token_type": "Bearer"}
@@ -154,10 +154,12 @@ _SERVERS: Final[Mapping[tuple[str, str], Served]] = {
 
 
 def verified(assertion: str) -> dict[str, Any] | None:
-    """What a signed request says; None when the robot has not signed it."""
+    """The claims of a signed request; None when the service account has not signed it."""
     signed, _, signature = assertion.rpartition(".")
     try:
-        robot_key().public_key().verify(_unpacked(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+        service_account_key().public_key().verify(
+            _unpacked(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256()
+        )
     except InvalidSignature:
         return None
     header, claims = (json.loads(_unpacked(part)) for part in signed.split("."))
@@ -174,7 +176,7 @@ def _no(status: int, error: str, description: str = "") -> web.Response:
 
 @asynccontextmanager
 async def token_servers() -> AsyncIterator[TokenServers]:
-    """The servers, up and running."""
+    """The running servers."""
     servers = TokenServers()
     async with http_server(servers.answer) as url:
         servers.url = url

@@ -121,6 +121,22 @@ def state(pid: int) -> str:
     return shown.stdout.strip()[:1]
 
 
+def kill_starter(script: str, folder: Path) -> tuple[int, str]:
+    """Runs a Python script that starts a process and prints its id, and kills the script with kill -9.
+
+    Returns the id of the process, and its state before.
+    """
+    command, pipe = [sys.executable, "-c", script, str(folder)], subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, "PYTHONPATH": "."}
+    ) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        before = state(pid)
+        starter.kill()
+    return pid, before
+
+
 @cache
 def _lasting_thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="children")

@@ -1,15 +1,13 @@
 """A child process ends when it is told to, and with its parent at the latest."""
 
-import os
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.children import GONE, Child, state
+from tests.cluster.children import GONE, Child, kill_starter, state
 from tests.cluster.polling import until
 
 _LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
@@ -34,15 +32,7 @@ def _until_said(child: Child, word: str) -> None:
 
 @_LINUX
 def test_it_ends_with_its_parent_even_after_kill_9(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _STARTS_A_CHILD, str(tmp_path)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, "PYTHONPATH": "."}
-    ) as starter:
-        assert starter.stdout is not None
-        pid = int(starter.stdout.readline())
-        before = state(pid)
-        starter.kill()
+    pid, before = kill_starter(_STARTS_A_CHILD, tmp_path)
     until(lambda: state(pid) in GONE)
 
     assert before not in GONE

@@ -1,4 +1,4 @@
-"""What happens to an instance in each of Config Connector's recordings, by its name, with data of our own."""
+"""The manifests of each of Config Connector's recordings of an instance, by its name, with our own data."""
 
 from typing import Any, Final
 

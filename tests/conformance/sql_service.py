@@ -1,47 +1,47 @@
-"""Cloud SQL as the recordings were made against: it fills in what is left out, and takes its time over nothing."""
+"""Cloud SQL as in the recordings: it fills in defaults, and every operation is done at once."""
 
 import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tests.conformance.wire import ABSENT, PROJECT, SQL, Asked, Told
+from tests.conformance.wire import ABSENT, PROJECT, SQL, WireRequest, WireResponse
 
 Body = dict[str, Any]
 PLUS: Final = "ENTERPRISE_PLUS"
 _FIRST_USERS: Final = {"MYSQL": ("root",), "POSTGRES": ("postgres",), "SQLSERVER": ("sqlserver",)}
-# What a patch may change; everything else in one is left alone.
+# The fields that a patch may change; other fields in it are ignored.
 _PATCHED: Final = ("databaseVersion", "maintenanceVersion", "edition", "tier")
 
 
 class SqlService:
-    """The instances of all projects, with what is in them."""
+    """The instances of all projects, with their users and databases."""
 
     def __init__(self) -> None:
         self.instances: dict[str, Body] = {}
         self.users: dict[str, list[Body]] = {}
         self.databases: dict[str, dict[str, Body]] = {}
 
-    def answer(self, asked: Asked) -> Told:
-        """What is told to one request; the path starts after `projects/{project}/`."""
-        match asked.steps:
+    def answer(self, request: WireRequest) -> WireResponse:
+        """The response to one request; the path starts after `projects/{project}/`."""
+        match request.steps:
             case ("operations", _):
                 return _done()
             case ("instances",):
-                return self._insert(asked.body)
+                return self._insert(request.body)
             case ("instances", source, "clone"):
-                return self._clone(source, asked.body["cloneContext"])
+                return self._clone(source, request.body["cloneContext"])
             case ("instances", name, *inside):
                 if name not in self.instances:
                     return ABSENT
-                return self._instance(name, asked) if not inside else self._inside(name, tuple(inside), asked)
+                return self._instance(name, request) if not inside else self._inside(name, tuple(inside), request)
             case _:
                 return ABSENT
 
-    def _insert(self, body: Body) -> Told:
+    def _insert(self, body: Body) -> WireResponse:
         assert "maintenanceVersion" not in body
         body = {name: value for name, value in body.items() if name != "rootPassword"}
         self._put(body["name"], completed(body, {}))
-        return _begun()
+        return _running()
 
     def _put(self, name: str, instance: Body) -> None:
         self.instances[name] = instance
@@ -50,65 +50,67 @@ class SqlService:
         self.users[name] = [{"name": one, "host": host, "kind": "sql#user"} for one in _FIRST_USERS[engine]]
         self.databases[name] = {}
 
-    def _clone(self, source: str, context: Body) -> Told:
+    def _clone(self, source: str, context: Body) -> WireResponse:
         wanted = copy.deepcopy(self.instances[source])
         wanted.pop("maintenanceVersion")
         wanted["name"] = context["destinationInstanceName"]
         if zone := context.get("preferredZone"):
             wanted["settings"]["locationPreference"]["zone"] = zone
         self._put(wanted["name"], completed(wanted, {}))
-        return _begun()
+        return _running()
 
-    def _instance(self, name: str, asked: Asked) -> Told:
+    def _instance(self, name: str, request: WireRequest) -> WireResponse:
         live = self.instances[name]
-        match asked.method:
+        match request.method:
             case "GET":
                 return 200, copy.deepcopy(live)
             case "PUT":
-                body = {member: value for member, value in asked.body.items() if member != "rootPassword"}
+                body = {member: value for member, value in request.body.items() if member != "rootPassword"}
                 self.instances[name] = completed(body, live)
             case "PATCH":
-                self.instances[name] = patched(live, asked.body)
+                self.instances[name] = patched(live, request.body)
             case _:
                 del self.instances[name]
-        return _begun()
+        return _running()
 
-    def _inside(self, name: str, inside: tuple[str, ...], asked: Asked) -> Told:
+    def _inside(self, name: str, inside: tuple[str, ...], request: WireRequest) -> WireResponse:
         if inside == ("users",):
-            return self._users(name, asked)
+            return self._users(name, request)
         databases = self.databases[name]
         if inside == ("databases",):
-            databases[asked.body["name"]] = {"kind": "sql#database", **_charset(asked.body), **asked.body}
+            databases[request.body["name"]] = {"kind": "sql#database", **_charset(request.body), **request.body}
             return _done()
         found = databases.get(inside[1])
         if found is None:
             return ABSENT
-        match asked.method:
+        match request.method:
             case "GET":
                 return 200, found
             case "PUT":
-                databases[inside[1]] = {**found, **asked.body}
+                databases[inside[1]] = {**found, **request.body}
             case _:
                 del databases[inside[1]]
         return _done()
 
-    def _users(self, name: str, asked: Asked) -> Told:
+    def _users(self, name: str, request: WireRequest) -> WireResponse:
         users = self.users[name]
-        match asked.method:
+        match request.method:
             case "GET":
                 return 200, {"kind": "sql#usersList", "items": users}
             case "POST":
-                users.append({"host": "", **asked.body, "kind": "sql#user"})
+                users.append({"host": "", **request.body, "kind": "sql#user"})
             case "PUT":
-                told = {"passwordPolicy": asked.body["passwordPolicy"]} if "passwordPolicy" in asked.body else {}
-                users[:] = [{**one, **told} if one["name"] == asked.query["name"] else one for one in users]
+                response = (
+                    {"passwordPolicy": request.body["passwordPolicy"]} if "passwordPolicy" in request.body else {}
+                )
+                users[:] = [{**one, **response} if one["name"] == request.query["name"] else one for one in users]
             case _:
-                users[:] = [one for one in users if one["name"] != asked.query["name"]]
+                users[:] = [one for one in users if one["name"] != request.query["name"]]
         return _done()
 
 
 def completed(wanted: Body, live: Body) -> Body:
-    """The instance that a request comes to: what it says, over what is always there."""
+    """The instance of an insert: the request, over the defaults."""
     version = wanted["databaseVersion"]
     number = int(live.get("settings", {}).get("settingsVersion", 0)) + 1
     settings = {**_settings(wanted, version), "settingsVersion": str(number)}
@@ -129,15 +131,15 @@ def completed(wanted: Body, live: Body) -> Body:
 
 
 def patched(live: Body, patch: Body) -> Body:
-    """The instance after a patch, of which only some members are heard."""
+    """The instance after a patch, of which only some members have an effect."""
     said = {**patch, **patch.get("settings", {})}
-    heard = {name: said[name] for name in _PATCHED if name in said}
-    top = {name: value for name, value in heard.items() if name.endswith("Version")}
-    settings = {**live["settings"], **{name: value for name, value in heard.items() if name not in top}}
-    if heard.get("edition", live["settings"]["edition"]) != live["settings"]["edition"]:
+    effective = {name: said[name] for name in _PATCHED if name in said}
+    top = {name: value for name, value in effective.items() if name.endswith("Version")}
+    settings = {**live["settings"], **{name: value for name, value in effective.items() if name not in top}}
+    if effective.get("edition", live["settings"]["edition"]) != live["settings"]["edition"]:
         own = _retention(settings)
         settings["backupConfiguration"] = {**settings["backupConfiguration"], **own}
-        settings["dataCacheConfig"] = {"dataCacheEnabled": heard["edition"] == PLUS}
+        settings["dataCacheConfig"] = {"dataCacheEnabled": effective["edition"] == PLUS}
     if "databaseVersion" in top:
         top.setdefault("maintenanceVersion", _maintenance(top["databaseVersion"]))
     return completed({**live, **top, "settings": settings}, live)
@@ -208,9 +210,9 @@ def _charset(body: Body) -> Body:
     return {} if body.get("charset") else {"charset": "utf8", "collation": "utf8_general_ci"}
 
 
-def _begun() -> Told:
+def _running() -> WireResponse:
     return 200, {"kind": "sql#operation", "name": "operation-1", "operationType": "UPDATE", "status": "PENDING"}
 
 
-def _done() -> Told:
+def _done() -> WireResponse:
     return 200, {"kind": "sql#operation", "name": "operation-1", "operationType": "UPDATE", "status": "DONE"}

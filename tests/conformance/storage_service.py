@@ -1,8 +1,8 @@
-"""Cloud Storage as the recordings were made against: buckets with the defaults of the service, and nothing in them."""
+"""Cloud Storage as in the recordings: buckets with the defaults of the service, without objects."""
 
 from typing import Any, Final
 
-from tests.conformance.wire import ABSENT, Asked, Told
+from tests.conformance.wire import ABSENT, WireRequest, WireResponse
 
 Body = dict[str, Any]
 _INHERITED: Final = {"publicAccessPrevention": "inherited"}
@@ -14,32 +14,32 @@ class StorageService:
     def __init__(self) -> None:
         self.buckets: dict[str, Body] = {}
 
-    def answer(self, asked: Asked) -> Told:
-        """What is told to one request; the path starts after the version."""
-        match asked.steps:
+    def answer(self, request: WireRequest) -> WireResponse:
+        """The response to one request; the path starts after the version."""
+        match request.steps:
             case ("b",):
-                name = asked.body["name"]
-                self.buckets[name] = _completed(asked.body, 1)
+                name = request.body["name"]
+                self.buckets[name] = _completed(request.body, 1)
                 return 200, self.buckets[name]
             case ("b", name, "o") if name in self.buckets:
                 return 200, {"kind": "storage#objects"}
             case ("b", name) if name in self.buckets:
-                return self._bucket(name, asked)
+                return self._bucket(name, request)
             case _:
                 return ABSENT
 
-    def _bucket(self, name: str, asked: Asked) -> Told:
-        if asked.method == "DELETE":
+    def _bucket(self, name: str, request: WireRequest) -> WireResponse:
+        if request.method == "DELETE":
             del self.buckets[name]
             return 204, None
-        if asked.method == "PATCH":
+        if request.method == "PATCH":
             live = self.buckets[name]
-            self.buckets[name] = _completed(_merged(live, asked.body), int(live["metageneration"]) + 1)
+            self.buckets[name] = _completed(_merged(live, request.body), int(live["metageneration"]) + 1)
         return 200, self.buckets[name]
 
 
 def _completed(body: Body, metageneration: int) -> Body:
-    # Whatever class is asked for, this one is given.
+    # The storage class is always this one.
     bucket = {"kind": "storage#bucket", "softDeletePolicy": {"retentionDurationSeconds": "604800"}, **body}
     bucket |= {"location": body["location"].upper(), "storageClass": "STANDARD", "metageneration": str(metageneration)}
     bucket["iamConfiguration"] = {**_INHERITED, **body["iamConfiguration"]}

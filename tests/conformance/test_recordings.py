@@ -1,4 +1,4 @@
-"""Recorded traffic of Config Connector, replayed against the real command where the recordings are at hand."""
+"""Recorded traffic of Config Connector, replayed against the real command where the recordings are available."""
 
 import subprocess
 import sys
@@ -21,15 +21,15 @@ FIXTURES = sorted(path for path in (RECORDINGS / "fixtures").glob("*") if path.i
 
 @pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
-def test_a_recording_is_followed_write_by_write(fixture: Path, setpoint: Path) -> None:
-    told = replayed(fixture, setpoint)
+def test_a_recording_is_reproduced_write_by_write(fixture: Path, setpoint: Path) -> None:
+    report = replayed(fixture, setpoint)
 
-    assert told[-1:] == ["1 passed, 0 failed"], told
+    assert report[-1:] == ["1 passed, 0 failed"], report
 
 
 @pytest.fixture(scope="module")
 def setpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program to be driven."""
+    """The program under test."""
     if not can_fork():
         return Path(SETPOINT)
     program = tmp_path_factory.mktemp("program") / "setpoint"
@@ -38,12 +38,12 @@ def setpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def replayed(fixture: Path, setpoint: Path) -> list[str]:
-    """What is said about a fixture."""
+    """The report of the replay of a fixture."""
     command = [sys.executable, str(RECORDINGS / "replay.py"), str(fixture), "--setpoint", str(setpoint)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
-# Where an answer is blanked out that decides about a write, there is one each.
+# One each for the responses that decide about a write and are blanked out.
 OURS = {
     "an instance with a root password": SHAPES["mysql-direct, with a root password"],
     "instances that name each other": SHAPES["replicationcluster-direct"],
@@ -55,11 +55,11 @@ OURS = {
 
 @pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("name", OURS)
-def test_a_recording_of_our_own_is_followed_too(name: str, setpoint: Path, tmp_path: Path) -> None:
+def test_our_own_recording_is_reproduced_too(name: str, setpoint: Path, tmp_path: Path) -> None:
     wire = Wire(SqlService().answer)
     written_by_setpoint(OURS[name], wire)
     write_recording(tmp_path / "fixture", OURS[name], wire)
 
-    told = replayed(tmp_path / "fixture", setpoint)
+    report = replayed(tmp_path / "fixture", setpoint)
 
-    assert told[-1:] == ["1 passed, 0 failed"], told
+    assert report[-1:] == ["1 passed, 0 failed"], report

@@ -1,4 +1,4 @@
-"""SQLInstance, held against Config Connector's rules: the same writes, in the same order, with the same bodies."""
+"""SQLInstance sends the writes of Config Connector, in the same order, with the same bodies."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.conformance.instance_shapes import MYSQL, POSTGRES, SERVER, SHAPES, instance
 from tests.conformance.sql_service import SqlService
 from tests.conformance.two_controllers import Shape, written_by_setpoint, written_upstream
-from tests.conformance.wire import Asked, Wire, in_one_order
+from tests.conformance.wire import Wire, WireRequest, in_one_order
 
-# What each recording is known to send; with the end of everything that it made.
+# The writes of each recording, with the deletion of all that it created.
 CHANGED = ["POST", "PUT", "DELETE"]
 CHANGED_MYSQL = ["POST", "DELETE users", "PUT", "DELETE"]
 UPGRADED = ["POST", "PATCH", "PUT", "DELETE"]
@@ -37,8 +37,8 @@ KNOWN = {
 }
 
 
-def both(shape: Shape) -> tuple[list[Asked], list[Asked]]:
-    """What Config Connector sends, and what setpoint sends, each to a service of its own."""
+def both(shape: Shape) -> tuple[list[WireRequest], list[WireRequest]]:
+    """The writes of Config Connector and of setpoint, each to its own service."""
     theirs = written_upstream(shape, Wire(SqlService().answer))
     ours = written_by_setpoint(shape, Wire(SqlService().answer))
     return [replace(one, body=in_one_order(one.body)) for one in theirs], [
@@ -46,26 +46,26 @@ def both(shape: Shape) -> tuple[list[Asked], list[Asked]]:
     ]
 
 
-def briefly(asked: Asked) -> str:
-    inside = [step for step in asked.steps[2:] if step in ("users", "clone")]
-    return " ".join([asked.method, *inside])
+def summary(request: WireRequest) -> str:
+    inside = [step for step in request.steps[2:] if step in ("users", "clone")]
+    return " ".join([request.method, *inside])
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_recording_of_this_shape_is_followed_write_by_write(name: str) -> None:
+def test_a_recording_of_this_shape_is_reproduced_write_by_write(name: str) -> None:
     theirs, ours = both(SHAPES[name])
 
     assert ours == theirs
-    assert [briefly(one) for one in ours] == KNOWN.get(name, CHANGED)
+    assert [summary(one) for one in ours] == KNOWN.get(name, CHANGED)
 
 
-# --- Any two specs ---------------------------------------------------------------------------------------------------
+# --- Any two specs ----------------------------------------------------------------------------------------------------
 
 bools = st.booleans()
 
 
 def said(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """An object in which any of these may be said."""
+    """An object with any of these members."""
     return st.fixed_dictionaries({}, optional=fields)
 
 
@@ -90,7 +90,7 @@ ip_configurations = st.builds(
     ),
     modes,
 )
-# Everything that protects is said: silence about it is where setpoint differs on purpose.
+# All protecting fields are specified: where they are not, setpoint differs on purpose.
 backups = st.fixed_dictionaries(
     {"enabled": bools, "transactionLogRetentionDays": st.integers(1, 7)},
     optional={
@@ -145,7 +145,7 @@ versions = st.sampled_from([MYSQL, POSTGRES, SERVER])
 
 @pytest.mark.laws
 @given(versions, settings, settings)
-def test_whatever_two_manifests_say_the_writes_are_config_connectors(
+def test_for_any_two_manifests_the_writes_are_config_connectors(
     version: str, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     logged = _with_its_own_log(version, before), _with_its_own_log(version, after)
@@ -157,7 +157,7 @@ def test_whatever_two_manifests_say_the_writes_are_config_connectors(
 
 
 def _with_its_own_log(version: str, one: dict[str, Any]) -> dict[str, Any]:
-    """Each engine has one way to a point in time, which protects."""
+    """Point-in-time recovery, which is another field for each engine."""
     log = "binaryLogEnabled" if version == MYSQL else "pointInTimeRecoveryEnabled"
     backed_up = one["backupConfiguration"]
     return {**one, "backupConfiguration": {**backed_up, log: backed_up["enabled"]}}

@@ -1,4 +1,4 @@
-"""Databases, users and buckets, held against what Config Connector's recordings of them are known to send."""
+"""Databases, users and buckets send the writes of Config Connector's recordings."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.conformance.instance_shapes import MYSQL, NETWORK, POSTGRES, instance
 from tests.conformance.sql_service import SqlService
 from tests.conformance.storage_service import StorageService
 from tests.conformance.two_controllers import Shape, written_by_setpoint
-from tests.conformance.wire import PROJECT, Asked, Wire
+from tests.conformance.wire import PROJECT, Wire, WireRequest
 
 MAIN = {"instanceRef": {"name": "main"}}
 NAMED = {"instance": "main", "name": "some-name"}
@@ -50,22 +50,22 @@ def bucket(spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return manifest("storage", "StorageBucket", spec, **metadata)
 
 
-def briefly(writes: list[Asked]) -> Sent:
+def summary(writes: list[WireRequest]) -> Sent:
     return [(one.method, one.query, one.body) for one in writes]
 
 
-# --- What is in an instance ------------------------------------------------------------------------------------------
+# --- What is in an instance -------------------------------------------------------------------------------------------
 
 
 def inside(version: str, create: dict[str, Any], update: dict[str, Any] | None = None) -> Sent:
-    """What is sent for something in an instance, without the beginning and the end of the instance itself."""
+    """The writes for a user or database, without those of its instance."""
     shape = Shape(create, update, (instance(version, {}, "main"),), {"login": "Pa55-word"})
     written = written_by_setpoint(shape, Wire(SqlService().answer))
     of_root = 1 if version == MYSQL else 0
-    return briefly(written[1 + of_root : -1])
+    return summary(written[1 + of_root : -1])
 
 
-def test_sqldatabasesismerge_is_followed() -> None:
+def test_sqldatabasesismerge_is_reproduced() -> None:
     before, after = {"charset": "utf8"}, {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
 
     assert inside(MYSQL, database(**before), database(**after)) == [
@@ -76,7 +76,7 @@ def test_sqldatabasesismerge_is_followed() -> None:
 
 
 @pytest.mark.parametrize("host", ["%", "foo"])
-def test_sqluser_is_followed(host: str) -> None:
+def test_sqluser_is_reproduced(host: str) -> None:
     password = {"password": "Pa55-word"}
 
     assert inside(MYSQL, user(host=host, password=IN_SECRET)) == [
@@ -85,7 +85,7 @@ def test_sqluser_is_followed(host: str) -> None:
     ]
 
 
-def test_sqluser_full_is_followed_and_its_policy_is_sent() -> None:
+def test_sqluser_full_is_reproduced_and_its_policy_is_sent() -> None:
     after = {**POLICY, "allowedFailedAttempts": 5}
     said = {"type": "BUILT_IN", "password": {"value": "one"}}
 
@@ -96,7 +96,7 @@ def test_sqluser_full_is_followed_and_its_policy_is_sent() -> None:
     ]
 
 
-# --- Buckets ---------------------------------------------------------------------------------------------------------
+# --- Buckets ----------------------------------------------------------------------------------------------------------
 
 AGED = [{"action": {"type": "Delete"}, "condition": {"age": 7}}]
 SOFT = {"retentionDurationSeconds": 604800}
@@ -184,28 +184,28 @@ def test_a_bucket_is_recorded_with_these_writes_and_no_precondition(name: str) -
     before, after, inserted, patched = BUCKETS[name]
     wire = Wire(StorageService().answer)
 
-    assert briefly(written_by_setpoint(Shape(bucket(before), bucket(after)), wire)) == [
+    assert summary(written_by_setpoint(Shape(bucket(before), bucket(after)), wire)) == [
         ("POST", {"project": PROJECT}, {**NEW, **inserted}),
         ("PATCH", {}, patched),
         ("DELETE", {}, None),
     ]
 
 
-def test_labels_are_sent_whole_and_those_that_go_as_null() -> None:
+def test_labels_are_sent_whole_and_removed_ones_as_null() -> None:
     shape = Shape(bucket({}, labels={"a": "1", "b": "2"}), bucket({}, labels={"a": "1", "c": "3"}))
 
-    assert briefly(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
+    assert summary(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
         "PATCH",
         {},
         {"labels": {**LABELS, "a": "1", "b": None, "c": "3"}},
     )
 
 
-def test_softdelete_is_followed_where_unspecified_fields_are_ignored() -> None:
+def test_softdelete_is_reproduced_where_unspecified_fields_are_ignored() -> None:
     before = {"lifecycleRule": AGED, "softDeletePolicy": SOFT, "versioning": {"enabled": False}}
     shape = Shape(bucket(before, annotations=IGNORE), bucket({"versioning": {"enabled": True}}, annotations=IGNORE))
 
-    assert briefly(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
+    assert summary(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
         "PATCH",
         {},
         {"versioning": {"enabled": True}},

@@ -1,4 +1,4 @@
-"""The same manifests, handed to Config Connector's rules and to setpoint, each over a service of its own."""
+"""The same manifests, reconciled by Config Connector's rules and by setpoint, each with its own service."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.stores.memory import MemoryStore
 from tests.conformance.upstream_instance import UpstreamInstance
-from tests.conformance.wire import PROJECT, Asked, Wire, WiredHttp
+from tests.conformance.wire import PROJECT, Wire, WiredHttp, WireRequest
 from tests.engine.clock import FakeClock
 
 ADDRESS = "http://service.test"
@@ -27,7 +27,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """What happens to a resource in a recording: it is made, changed, looked at once more, and deleted."""
+    """The steps of a recording: a resource is created, changed, reconciled once more, and deleted."""
 
     create: Manifest
     update: Manifest | None = None
@@ -35,13 +35,13 @@ class Shape:
     secrets: Mapping[str, str] = field(default_factory=dict)
 
 
-def written_by_setpoint(shape: Shape, wire: Wire) -> list[Asked]:
-    """Every write that setpoint sends over the whole of it; each pass has to end well, and the last look in silence."""
-    return asyncio.run(_play(shape, wire))
+def written_by_setpoint(shape: Shape, wire: Wire) -> list[WireRequest]:
+    """All writes of setpoint; every reconcile has to succeed, and the last one before the deletion to write nothing."""
+    return asyncio.run(_run(shape, wire))
 
 
-def written_upstream(shape: Shape, wire: Wire) -> list[Asked]:
-    """Every write that Config Connector sends over the whole of it, for shapes with nothing but instances in them."""
+def written_upstream(shape: Shape, wire: Wire) -> list[WireRequest]:
+    """All writes of Config Connector, for shapes with instances only."""
     upstream = UpstreamInstance(wire, shape.secrets)
     last = shape.update or shape.create
     for manifest in (*shape.dependencies, shape.create, last, last):
@@ -51,7 +51,7 @@ def written_upstream(shape: Shape, wire: Wire) -> list[Asked]:
     return wire.writes
 
 
-async def _play(shape: Shape, wire: Wire) -> list[Asked]:
+async def _run(shape: Shape, wire: Wire) -> list[WireRequest]:
     google = GoogleClient(WiredHttp(wire), GoogleSettings(ADDRESS, ADDRESS, GoogleAuth.ANONYMOUS))
     clock, uids = FakeClock(), count()
     store = MemoryStore(clock, lambda: str(next(uids)))
@@ -61,13 +61,13 @@ async def _play(shape: Shape, wire: Wire) -> list[Asked]:
     for name, text in shape.secrets.items():
         await store.apply(secret(name, text))
     for manifest in (*shape.dependencies, shape.create, *([shape.update] if shape.update else [])):
-        _expect(await _go_on((await store.apply(manifest)).ref, engine), Settled)
+        _expect(await _reconcile((await store.apply(manifest)).ref, engine), Settled)
     before, primary = len(wire.writes), Resource(shape.create).ref
-    _expect(await _go_on(primary, engine, requested=True), Settled)
-    assert wire.writes[before:] == [], "the last look wrote something"
+    _expect(await _reconcile(primary, engine, requested=True), Settled)
+    assert wire.writes[before:] == [], "the last reconcile wrote something"
     for ref in (primary, *(Resource(manifest).ref for manifest in reversed(shape.dependencies))):
         await store.delete(ref)
-        _expect(await _go_on(ref, engine), Gone)
+        _expect(await _reconcile(ref, engine), Gone)
     return wire.writes
 
 
@@ -77,7 +77,7 @@ def _expect(outcome: StepOutcome, type_: type[Settled | Gone]) -> None:
         assert outcome.ready.reason == "UpToDate", outcome.ready
 
 
-async def _go_on(ref: ResourceRef, engine: EngineContext, *, requested: bool = False) -> StepOutcome:
+async def _reconcile(ref: ResourceRef, engine: EngineContext, *, requested: bool = False) -> StepOutcome:
     while True:
         outcome = await step(ref, engine, requested=requested)
         if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):

@@ -1,13 +1,13 @@
 """SQLInstance as Config Connector handles it: what it sends, when, and in which order. Nothing here is setpoint's.
 
-Written from the rules that its recordings follow, so that setpoint can be held against them for any manifest.
+Written from the rules that its recordings follow, so that setpoint can be compared with it for any manifest.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.conformance.wire import PROJECT, Asked, Wire
+from tests.conformance.wire import PROJECT, Wire, WireRequest
 
 Body = dict[str, Any]
 _PLAIN: Final = "ALLOW_UNENCRYPTED_AND_ENCRYPTED"
@@ -22,15 +22,15 @@ class UpstreamInstance:
     secrets: Mapping[str, str]
 
     def apply(self, manifest: Body) -> None:
-        """One pass over a manifest."""
-        status, live = self.wire.ask(Asked("GET", ("instances", _name(manifest))))
+        """Reconciles a manifest."""
+        status, live = self.wire.send(WireRequest("GET", ("instances", _name(manifest))))
         if status == 404:
             self._create(manifest)
         else:
             self._update(manifest, live)
 
     def delete(self, manifest: Body) -> None:
-        """The end of the resource, and of the instance unless it is abandoned."""
+        """Deletes the resource, and the instance unless it is abandoned."""
         annotations = manifest["metadata"]["annotations"]
         if annotations.get("cnrm.cloud.google.com/deletion-policy") != "abandon":
             self._write("DELETE", ("instances", _name(manifest)))
@@ -41,7 +41,7 @@ class UpstreamInstance:
             self._write("POST", ("instances", _other(source["sqlInstanceRef"]), "clone"), _clone(spec, name))
             return
         self._write("POST", ("instances",), self.desired(manifest, None))
-        _, users = self.wire.ask(Asked("GET", ("instances", name, "users")))
+        _, users = self.wire.send(WireRequest("GET", ("instances", name, "users")))
         for user in users["items"]:
             if spec.get("databaseVersion", "").startswith("MYSQL") and user["name"] == "root":
                 self._write("DELETE", ("instances", name, "users"), None, {"host": user["host"], "name": "root"})
@@ -67,11 +67,11 @@ class UpstreamInstance:
 
     def _patch(self, name: str, body: Body) -> Body:
         self._write("PATCH", ("instances", name), body)
-        live: Body = self.wire.ask(Asked("GET", ("instances", name)))[1]
+        live: Body = self.wire.send(WireRequest("GET", ("instances", name)))[1]
         return live
 
     def _write(self, method: str, steps: tuple[str, ...], body: Body | None = None, query: Any = None) -> None:
-        self.wire.ask(Asked(method, steps, query or {}, body))
+        self.wire.send(WireRequest(method, steps, query or {}, body))
 
     def desired(self, manifest: Body, live: Body | None) -> Body:
         """The whole instance; `live` is the one that it replaces."""
@@ -122,7 +122,7 @@ class Settings:
     live: Body | None
 
     def body(self) -> Body:
-        """What is sent."""
+        """The settings to send."""
         spec = self.spec
         body: Body = {
             "kind": "sql#settings",
@@ -162,7 +162,7 @@ class Settings:
         return body
 
     def _chosen(self) -> Body:
-        """What the live instance has, where the spec is silent."""
+        """The live values of unspecified fields."""
         if self.live is None:
             return {}
         live, spec = self.live["settings"], self.spec
@@ -216,11 +216,11 @@ def _with_kind(name: str, part: Body) -> Body:
     return {"kind": f"sql#{name}", **_said(part), **hour}
 
 
-# --- What causes a write of the whole instance -----------------------------------------------------------------------
+# --- What causes a write of the whole instance ------------------------------------------------------------------------
 
 
 def comparable(body: Body, beside: Body | None = None) -> Body:
-    """What of an instance is compared; `beside`: the desired one, which decides what does not count."""
+    """The compared fields of an instance; `beside` is the desired one, which decides which fields are ignored."""
     names = ("databaseVersion", "instanceType", "maintenanceVersion", "masterInstanceName", "name", "region")
     found = {name: body.get(name) or "" for name in names}
     key, cluster = body.get("diskEncryptionConfiguration", {}), body.get("replicationCluster", {})
@@ -261,14 +261,14 @@ def _comparable_settings(settings: Body, desired: Body) -> Body:
 
 
 def _plain(part: Mapping[str, Any]) -> Body:
-    """A part without what says nothing, all the way down."""
+    """A part without empty values, recursively."""
     below = {name: _plain(value) if isinstance(value, Mapping) else value for name, value in part.items()}
     says_nothing: tuple[Any, ...] = (None, False, 0, "", [], {}, "0")
     return {name: value for name, value in below.items() if name != "kind" and value not in says_nothing}
 
 
 def _said(part: Mapping[str, Any]) -> Body:
-    """A part as it is encoded anew: no zeros."""
+    """A part without zeros, as its encoder omits them."""
     below = {name: _said(value) if isinstance(value, Mapping) else value for name, value in part.items()}
     return {name: value for name, value in below.items() if value not in (None, False, 0, "", [])}
 

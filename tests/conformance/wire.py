@@ -1,4 +1,4 @@
-"""Requests and answers between a controller and a service, both in this process, with every write on record."""
+"""A recorded connection between a controller and a service, both in this process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,17 +10,17 @@ import msgspec
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 
 # A status, and a body.
-Told: TypeAlias = tuple[int, Any]
-ABSENT: Final[Told] = (404, {"error": {"code": 404, "message": "none", "errors": [{"reason": "notFound"}]}})
+WireResponse: TypeAlias = tuple[int, Any]
+ABSENT: Final[WireResponse] = (404, {"error": {"code": 404, "message": "none", "errors": [{"reason": "notFound"}]}})
 
 PROJECT: Final = "example-project"
 SQL: Final = "https://sqladmin.googleapis.com/sql/v1beta4"
 STORAGE: Final = "https://storage.googleapis.com/storage/v1"
-_OF_NO_CONSEQUENCE: Final = ("alt", "prettyPrint")
+_IGNORED_PARAMETERS: Final = ("alt", "prettyPrint")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WireRequest:
     """A request. `steps` is the path without its version and its project."""
 
     method: str
@@ -29,11 +29,11 @@ class Asked:
     body: Any = None
 
 
-Service: TypeAlias = Callable[[Asked], Told]
+Service: TypeAlias = Callable[[WireRequest], WireResponse]
 
 
 def in_one_order(value: Any) -> Any:
-    """A body with lists that are told apart by names and values sorted by them: their order is of no consequence."""
+    """A body with every list of named entries sorted: their order does not matter."""
     if isinstance(value, dict):
         return {name: in_one_order(one) for name, one in value.items()}
     if not isinstance(value, list):
@@ -46,26 +46,26 @@ def in_one_order(value: Any) -> Any:
 
 @dataclass
 class Wire:
-    """The way to a service."""
+    """A connection to a service, with a log of all requests and responses."""
 
     service: Service
-    log: list[tuple[Asked, Told]] = field(default_factory=list)
+    log: list[tuple[WireRequest, WireResponse]] = field(default_factory=list)
 
     @property
-    def writes(self) -> list[Asked]:
-        """Everything that was asked but to read."""
-        return [asked for asked, _ in self.log if asked.method != "GET"]
+    def writes(self) -> list[WireRequest]:
+        """All requests but reads."""
+        return [request for request, _ in self.log if request.method != "GET"]
 
-    def ask(self, asked: Asked) -> Told:
-        """What the service tells. Bodies go as JSON, as they do on any wire."""
-        asked = Asked(asked.method, asked.steps, asked.query, _through_json(asked.body))
-        told: Told = _through_json(self.service(asked))
-        self.log.append((asked, told))
-        return told
+    def send(self, request: WireRequest) -> WireResponse:
+        """The response of the service. Bodies are encoded as JSON in between."""
+        request = WireRequest(request.method, request.steps, request.query, _through_json(request.body))
+        response: WireResponse = _through_json(self.service(request))
+        self.log.append((request, response))
+        return response
 
 
 class WiredHttp(HttpClient):
-    """HTTP that ends at a wire."""
+    """An HTTP client that sends over a wire."""
 
     def __init__(self, wire: Wire) -> None:
         super().__init__()
@@ -74,9 +74,9 @@ class WiredHttp(HttpClient):
     async def send(self, request: HttpRequest) -> HttpResponse:
         parts = urlsplit(request.url)
         body = msgspec.json.decode(request.body) if request.body else None
-        query = {name: value for name, value in parse_qsl(parts.query) if name not in _OF_NO_CONSEQUENCE}
-        status, told = self._wire.ask(Asked(request.method, steps_of(parts.path), query, body))
-        return HttpResponse(status, {}, b"" if told is None else msgspec.json.encode(told))
+        query = {name: value for name, value in parse_qsl(parts.query) if name not in _IGNORED_PARAMETERS}
+        status, answer = self._wire.send(WireRequest(request.method, steps_of(parts.path), query, body))
+        return HttpResponse(status, {}, b"" if answer is None else msgspec.json.encode(answer))
 
 
 def steps_of(path: str) -> tuple[str, ...]:
@@ -86,5 +86,5 @@ def steps_of(path: str) -> tuple[str, ...]:
 
 
 def _through_json(value: Any) -> Any:
-    """What is left of a value on the other side; tuples become lists."""
+    """The value after encoding and decoding; tuples become lists."""
     return msgspec.json.decode(msgspec.json.encode(value))

@@ -95,6 +95,7 @@ def test_the_changes_between_two_secrets_hold_no_value_of_either(before: Any, af
     ("body", "redacted"),
     [
         ({"rootPassword": "hunter2", "tier": "a"}, {"rootPassword": REDACTED, "tier": "a"}),
+        ({"clientKey": "-----BEGIN", "clientCertificate": "c"}, {"clientKey": REDACTED, "clientCertificate": "c"}),
         (
             {"settings": [{"api_key": "k"}, {"clientToken": ["t"]}]},
             {"settings": [{"api_key": REDACTED}, {"clientToken": REDACTED}]},
@@ -105,6 +106,15 @@ def test_the_changes_between_two_secrets_hold_no_value_of_either(before: Any, af
         (
             {**SECRET, "metadata": {"name": "s"}, "data": {"a": "b"}, "stringData": {"a": "b"}},
             {**SECRET, "metadata": {"name": "s"}, "data": REDACTED, "stringData": REDACTED},
+        ),
+        # kubectl's copy of the whole Secret, and no other annotation.
+        (
+            {**SECRET, "metadata": {"name": "s", "annotations": {KUBECTL: '{"data":{"a":"b"}}', "team": "x"}}},
+            {**SECRET, "metadata": {"name": "s", "annotations": {KUBECTL: REDACTED, "team": "x"}}},
+        ),
+        (
+            {"kind": "Secret", "metadata": "none", "data": None},
+            {"kind": "Secret", "metadata": "none", "data": REDACTED},
         ),
         (None, None),
         (["a", 1], ["a", 1]),

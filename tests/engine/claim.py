@@ -9,7 +9,7 @@ from tests.engine.step_harness import StepHarness
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`play` fails when the claim does not hold on the bench; its name is the claim."""
+    """`play` fails when the claim does not hold; its name is the claim."""
 
     play: Callable[[StepHarness], Awaitable[None]]
     dependencies: frozenset[Part]
@@ -20,7 +20,7 @@ class Claim:
         return self.play.__name__.replace("_", " ")
 
     def fits(self, fixture: type[KindFixture]) -> bool:
-        """Whether it makes sense for the kind on that stand."""
+        """Whether the kind of that fixture has the parts it needs."""
         return self.dependencies.isdisjoint(fixture.without)
 
 

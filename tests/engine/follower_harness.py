@@ -43,7 +43,7 @@ class FollowerHarness:
         return (await self.store.apply(gadget(name, spec, **metadata))).ref
 
     async def ask(self, refs: Sequence[ResourceRef]) -> None:
-        """Puts a request for a look on record, as the process does that takes the steps."""
+        """Records a reconcile request, as the process does that takes the steps."""
         self.asked.append(refs)
         for ref in refs:
             await self.store.annotate(await self.resource(ref), {RECONCILE_REQUESTED: f"request {next(self._numbers)}"})

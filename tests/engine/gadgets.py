@@ -91,7 +91,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Job:
-    """Work that goes on after the answer. Its effect comes at the end, or never when there is an error."""
+    """A long-running operation. Its effect comes at the end, or never when there is an error."""
 
     effect: Callable[[], None]
     error: str = ""
@@ -100,7 +100,7 @@ class Job:
 
 @dataclass(slots=True)
 class Service:
-    """Where gadgets live. `rewrites` are members that it sets its own way after every write."""
+    """The service of gadgets. `rewrites` are members that it sets its own way after every write."""
 
     objects: dict[str, dict[str, Json]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)

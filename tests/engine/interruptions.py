@@ -50,7 +50,7 @@ class Interruption:
         return self.after <= 0
 
     def wrap(self, inner: Any) -> Any:
-        """`inner`, with an eye on the end of every await in it."""
+        """`inner`, with a tick after every await of it."""
         return _Watched(inner, self)
 
     async def tick(self) -> None:
@@ -86,14 +86,14 @@ class Side(StrEnum):
 
 
 def interrupted(harness: StepHarness, interruption: Interruption, sides: Collection[Side] = tuple(Side)) -> StepHarness:
-    """The same bench, its store under watch, and its kind with the kind's client."""
+    """The same harness, with its store, its kind and the client of the kind wrapped."""
     store = interruption.wrap(harness.store) if Side.STORE in sides else harness.store
     kind = harness.fixture.kind_over(interruption.wrap) if Side.SERVICE in sides else None
     return replace(harness, store=store, kind=kind)
 
 
 class Doing(StrEnum):
-    """What is going on when it happens."""
+    """What the step does when it is interrupted."""
 
     CREATING = "creating"
     UPDATING = "updating"
@@ -101,11 +101,11 @@ class Doing(StrEnum):
     # The service refuses the write, once.
     FAILING = "failing"
     HANDING_OVER = "handing over a secret"
-    PUTTING_BACK = "putting back what another writer changed"
+    REVERTING = "reverting drift"
 
 
 class Pace(StrEnum):
-    """Whether the service answers with operations that go on."""
+    """Whether the service answers with long-running operations."""
 
     AT_ONCE = "at once"
     SLOWLY = "slowly"
@@ -129,7 +129,7 @@ async def begin(doing: Doing, harness: StepHarness) -> None:
         case Doing.HANDING_OVER:
             await harness.secret({"password": "first"})
             await harness.apply(harness.fixture.with_secret)
-        case Doing.PUTTING_BACK:
+        case Doing.REVERTING:
             await harness.settle()
             harness.fixture.drift()
 

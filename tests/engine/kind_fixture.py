@@ -1,4 +1,4 @@
-"""What the lifecycle contract has to know of a kind and its service: each kind has a stand on which it is tried out."""
+"""The fixture of a kind for the lifecycle contract: its service, manifests, fields, and what other writers do."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +12,13 @@ from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.resource import Resource, ResourceRef
 
 Spec = dict[str, Any]
-# How many passes stand for all there will ever be.
+# How many steps stand for any number of them.
 FOR_EVER = 1_000
 EVERY_VERB = ("get", "create", "update", "delete")
 
 
 class Part(StrEnum):
-    """What a kind may lack. Its stand then says why, and the claims about it are left out."""
+    """What a kind may lack. Its fixture then says why, and the claims about it are left out."""
 
     COOKIE = "cookie"
     IMMUTABLE = "immutable"
@@ -139,7 +139,7 @@ class KindFixture(ABC):
     protections: ClassVar[Sequence[Protection]]
     # A second field to be pruned, so that one of them can be listed.
     unlisted: ClassVar[Unspecified]
-    # A spec whose own words say that the object outlives the resource.
+    # A spec that says itself that the object is abandoned.
     abandoning: ClassVar[Spec]
     # A spec that takes its password from the key `password` of the Secret `s`.
     with_secret: ClassVar[Spec]
@@ -153,7 +153,7 @@ class KindFixture(ABC):
         raise self._lacking()
 
     def make_slow(self) -> None:
-        """From now on writes are answered with operations that go on until `finish`."""
+        """From now on writes return operations that run until `finish`."""
         raise self._lacking()
 
     def fail_operation(self, told: str) -> None:
@@ -227,7 +227,7 @@ class KindFixture(ABC):
 
     @abstractmethod
     def calm(self) -> None:
-        """Nothing goes wrong any more, and the service keeps what it is told."""
+        """Ends all faults; the service keeps what is written."""
 
     @abstractmethod
     def rewrite(self, member: str, value: Json) -> None:

@@ -3,28 +3,28 @@
 from typing import Final
 
 from tests.engine import (
-    lifecycle_contested,
     lifecycle_deleting,
     lifecycle_failing,
     lifecycle_fields,
-    lifecycle_keeping,
-    lifecycle_memory,
-    lifecycle_previewing,
-    lifecycle_uncontested,
+    lifecycle_oscillation,
+    lifecycle_oscillation_end,
+    lifecycle_previews,
+    lifecycle_reconciling,
+    lifecycle_stored_state,
     lifecycle_upgrading,
     lifecycle_waiting,
 )
 from tests.engine.claim import Claim
 
 CHAPTERS: Final = (
-    lifecycle_keeping,
+    lifecycle_reconciling,
     lifecycle_fields,
     lifecycle_failing,
     lifecycle_waiting,
-    lifecycle_memory,
-    lifecycle_previewing,
-    lifecycle_contested,
-    lifecycle_uncontested,
+    lifecycle_stored_state,
+    lifecycle_previews,
+    lifecycle_oscillation,
+    lifecycle_oscillation_end,
     lifecycle_deleting,
     lifecycle_upgrading,
 )

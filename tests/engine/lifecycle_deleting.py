@@ -24,7 +24,7 @@ async def deletes_the_object_and_is_gone(harness: StepHarness) -> None:
     assert await harness.is_gone()
 
 
-async def leaves_the_finalizers_of_others_alone(harness: StepHarness) -> None:
+async def keeps_the_finalizers_of_other_controllers(harness: StepHarness) -> None:
     await harness.store.set_finalizers(await harness.apply(), ("example.com/other",))
     assert set((await harness.settle()).finalizers) == {"example.com/other", FINALIZER}
     await harness.delete()
@@ -36,7 +36,7 @@ async def leaves_the_finalizers_of_others_alone(harness: StepHarness) -> None:
     assert harness.fixture.objects == []
 
 
-async def what_config_connector_defends_is_deleted_once_it_lets_go(harness: StepHarness) -> None:
+async def a_resource_with_the_deletion_defender_is_deleted_once_that_is_removed(harness: StepHarness) -> None:
     await harness.store.set_finalizers(await harness.apply(), (DELETION_DEFENDER,))
     await harness.settle()
     await harness.delete()
@@ -55,7 +55,7 @@ async def what_config_connector_defends_is_deleted_once_it_lets_go(harness: Step
     assert harness.fixture.objects == []
 
 
-async def what_config_connector_defends_can_be_abandoned(harness: StepHarness) -> None:
+async def a_resource_with_the_deletion_defender_can_be_abandoned(harness: StepHarness) -> None:
     await harness.store.set_finalizers(await harness.apply(), (DELETION_DEFENDER,))
     await harness.settle()
     before = harness.fixture.objects
@@ -128,7 +128,7 @@ async def abandons_by_its_own_spec(harness: StepHarness) -> None:
     assert await harness.is_gone()
 
 
-async def what_is_only_observed_is_never_deleted(harness: StepHarness) -> None:
+async def an_observed_object_is_never_deleted(harness: StepHarness) -> None:
     await harness.settle()
     before = harness.fixture.objects
     await harness.apply(annotations={MANAGEMENT: "observe"})
@@ -138,7 +138,7 @@ async def what_is_only_observed_is_never_deleted(harness: StepHarness) -> None:
     assert harness.fixture.objects == before
 
 
-async def a_plan_of_a_deletion_says_what_becomes_of_the_object(harness: StepHarness) -> None:
+async def a_plan_of_a_deletion_says_whether_the_object_is_deleted(harness: StepHarness) -> None:
     await harness.settle()
     await harness.delete()
 
@@ -166,7 +166,7 @@ async def a_plan_deletes_nothing_that_will_be_abandoned(harness: StepHarness) ->
     raise AssertionError("paused was not reached")
 
 
-async def what_was_paused_while_it_went_can_be_let_go(harness: StepHarness) -> None:
+async def a_resource_that_was_paused_during_its_deletion_can_be_released(harness: StepHarness) -> None:
     await harness.settle()
     await harness.apply(annotations={MANAGEMENT: "paused"})
     await harness.delete()
@@ -180,7 +180,7 @@ async def what_was_paused_while_it_went_can_be_let_go(harness: StepHarness) -> N
     assert await harness.is_gone()
 
 
-async def a_wrong_word_for_its_management_can_be_mended_while_it_goes(harness: StepHarness) -> None:
+async def an_invalid_management_can_be_corrected_during_deletion(harness: StepHarness) -> None:
     await harness.settle()
     await harness.apply(annotations={MANAGEMENT: "pausd"})
     await harness.delete()
@@ -251,7 +251,7 @@ async def a_deletion_whose_answer_was_lost_is_finished(harness: StepHarness) -> 
     assert harness.fixture.objects == []
 
 
-async def a_refused_deletion_holds_the_resource_and_is_told(harness: StepHarness) -> None:
+async def a_refused_deletion_keeps_the_resource_and_is_reported(harness: StepHarness) -> None:
     held = (await harness.settle()).finalizers
     harness.fixture.trouble(Trouble.REFUSED, ["delete"])
     await harness.delete()
@@ -282,7 +282,7 @@ async def a_slow_deletion_is_waited_for(harness: StepHarness) -> None:
     assert harness.fixture.writes == ["create", "delete"]
 
 
-async def a_deletion_that_ends_in_an_error_is_told_and_sent_again(harness: StepHarness) -> None:
+async def a_deletion_that_ends_in_an_error_is_reported_and_sent_again(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.fail_operation("in use")
     await harness.delete()
@@ -311,27 +311,27 @@ async def a_deletion_in_the_middle_of_an_update_waits_for_it(harness: StepHarnes
 
 CLAIMS = (
     claim(deletes_the_object_and_is_gone),
-    claim(leaves_the_finalizers_of_others_alone),
-    claim(what_config_connector_defends_is_deleted_once_it_lets_go),
-    claim(what_config_connector_defends_can_be_abandoned),
+    claim(keeps_the_finalizers_of_other_controllers),
+    claim(a_resource_with_the_deletion_defender_is_deleted_once_that_is_removed),
+    claim(a_resource_with_the_deletion_defender_can_be_abandoned),
     claim(deletes_what_is_gone_already),
     claim(goes_without_a_call_when_nothing_was_ever_claimed),
     claim(goes_when_the_create_never_came_through),
     claim(applied_again_after_its_deletion_it_starts_anew),
     claim(abandons_by_the_annotation),
     claim(abandons_by_its_own_spec, Part.OWN_ABANDON),
-    claim(what_is_only_observed_is_never_deleted),
-    claim(a_plan_of_a_deletion_says_what_becomes_of_the_object),
+    claim(an_observed_object_is_never_deleted),
+    claim(a_plan_of_a_deletion_says_whether_the_object_is_deleted),
     claim(a_plan_deletes_nothing_that_will_be_abandoned),
-    claim(what_was_paused_while_it_went_can_be_let_go),
-    claim(a_wrong_word_for_its_management_can_be_mended_while_it_goes),
+    claim(a_resource_that_was_paused_during_its_deletion_can_be_released),
+    claim(an_invalid_management_can_be_corrected_during_deletion),
     claim(deletes_after_its_parent_is_gone),
     claim(deletes_when_its_last_edit_names_a_parent_that_never_came),
     claim(deletes_what_it_made_after_a_refused_move),
     claim(an_outage_while_deleting_holds_the_finalizer),
     claim(a_deletion_whose_answer_was_lost_is_finished),
-    claim(a_refused_deletion_holds_the_resource_and_is_told),
+    claim(a_refused_deletion_keeps_the_resource_and_is_reported),
     claim(a_slow_deletion_is_waited_for, Part.OPERATIONS),
-    claim(a_deletion_that_ends_in_an_error_is_told_and_sent_again, Part.OPERATIONS),
+    claim(a_deletion_that_ends_in_an_error_is_reported_and_sent_again, Part.OPERATIONS),
     claim(a_deletion_in_the_middle_of_an_update_waits_for_it, Part.OPERATIONS),
 )

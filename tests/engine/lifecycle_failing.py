@@ -22,7 +22,7 @@ async def an_outage_is_not_absence_and_no_failure(harness: StepHarness) -> None:
     assert await harness.resource() == before
 
 
-async def a_refusal_to_look_is_not_absence_either(harness: StepHarness) -> None:
+async def a_refused_read_is_not_absence_either(harness: StepHarness) -> None:
     harness.fixture.trouble(Trouble.REFUSED)
     await harness.apply()
 
@@ -63,7 +63,7 @@ async def a_create_whose_answer_was_lost_is_not_sent_twice(harness: StepHarness)
     assert harness.fixture.writes.count("create") == 1
 
 
-async def a_refused_write_is_told_and_sent_again(harness: StepHarness) -> None:
+async def a_refused_write_is_reported_and_sent_again(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.trouble(Trouble.REFUSED, ["update"])
     await harness.change()
@@ -81,7 +81,7 @@ async def a_refused_write_is_told_and_sent_again(harness: StepHarness) -> None:
     assert (await harness.ready())[1] == "UpToDate"
 
 
-async def a_conflict_means_another_look_and_no_failure(harness: StepHarness) -> None:
+async def a_conflict_means_another_step_and_no_failure(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.trouble(Trouble.CONFLICT, ["update"], times=1)
     await harness.change()
@@ -249,7 +249,7 @@ async def a_residual_in_server_defaults_is_accepted_and_rests(harness: StepHarne
     assert len(harness.fixture.writes) <= 2
 
 
-async def what_the_service_insists_on_is_tried_again_when_a_reconcile_is_requested(harness: StepHarness) -> None:
+async def server_defaults_are_sent_again_when_a_reconcile_is_requested(harness: StepHarness) -> None:
     other = harness.fixture.unlisted
     harness.fixture.rewrite(other.member, other.theirs)
     await harness.settle()
@@ -277,11 +277,11 @@ async def a_server_default_that_the_author_names_is_sent(harness: StepHarness) -
 
 CLAIMS = (
     claim(an_outage_is_not_absence_and_no_failure),
-    claim(a_refusal_to_look_is_not_absence_either),
+    claim(a_refused_read_is_not_absence_either),
     claim(a_write_that_meets_an_outage_fails_nothing_and_is_sent_again),
     claim(a_create_whose_answer_was_lost_is_not_sent_twice),
-    claim(a_refused_write_is_told_and_sent_again),
-    claim(a_conflict_means_another_look_and_no_failure),
+    claim(a_refused_write_is_reported_and_sent_again),
+    claim(a_conflict_means_another_step_and_no_failure),
     claim(an_operation_is_on_record_and_finished_by_a_later_step, Part.OPERATIONS),
     claim(a_slow_create_is_on_record_and_finished_by_a_later_step, Part.SLOW_CREATE),
     claim(an_operation_that_ends_in_an_error_fails_the_step_and_is_sent_again, Part.OPERATIONS),
@@ -291,6 +291,6 @@ CLAIMS = (
     claim(not_converged_is_tried_again_when_something_moves),
     claim(not_converged_is_over_once_the_service_follows),
     claim(a_residual_in_server_defaults_is_accepted_and_rests, Part.PRUNING),
-    claim(what_the_service_insists_on_is_tried_again_when_a_reconcile_is_requested, Part.PRUNING),
+    claim(server_defaults_are_sent_again_when_a_reconcile_is_requested, Part.PRUNING),
     claim(a_server_default_that_the_author_names_is_sent, Part.PRUNING),
 )

@@ -47,7 +47,7 @@ async def what_is_left_to_the_service_stays_so_after_an_upgrade(harness: StepHar
     assert harness.fixture.read(other.member) == other.theirs
 
 
-async def what_drifted_is_put_back_by_either_and_told_beforehand(harness: StepHarness) -> None:
+async def drift_is_corrected_by_either_revision_and_previewed(harness: StepHarness) -> None:
     kind = harness.fixture.kind
     await harness.settle()
     harness.fixture.drift()
@@ -72,6 +72,6 @@ CLAIMS = (
     claim(an_upgrade_that_finds_no_cookie_writes_nothing),
     claim(a_cookie_more_or_less_writes_nothing),
     claim(what_is_left_to_the_service_stays_so_after_an_upgrade),
-    claim(what_drifted_is_put_back_by_either_and_told_beforehand),
+    claim(drift_is_corrected_by_either_revision_and_previewed),
     claim(whatever_it_was_done_like_before_writes_only_what_is_declared),
 )

@@ -15,8 +15,8 @@ async def meddle(harness: StepHarness, times: int = 1) -> StepOutcome:
     return await harness.go_on()
 
 
-async def contested(harness: StepHarness) -> str | None:
-    """What the condition Contested says; None when there is none."""
+async def oscillation_message(harness: StepHarness) -> str | None:
+    """The message of the condition Contested; None when there is none."""
     condition = (await harness.conditions()).get("Contested")
     assert condition is None or (condition["status"], condition["reason"]) == ("True", "Oscillation")
     return None if condition is None else str(condition["message"])
@@ -28,8 +28,8 @@ async def ready_now(harness: StepHarness) -> tuple[str, str, str]:
 
 
 async def counts(harness: StepHarness) -> list[int]:
-    """How often each field on record was put back."""
-    return [contest.count for contest in StoredState.of(await harness.resource()).oscillations.fields]
+    """How often each oscillating field was reverted."""
+    return [oscillation.count for oscillation in StoredState.of(await harness.resource()).oscillations.fields]
 
 
 def updates(harness: StepHarness) -> int:

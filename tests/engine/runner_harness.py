@@ -18,7 +18,7 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import SetpointError
 from setpoint.stores.memory import MemoryStore
-from tests.engine.step_harness import Heard
+from tests.engine.step_harness import StoreRevisions
 from tests.engine.things import Service, ThingKind, thing, thing_ref
 from tests.runtime.virtual_time import VirtualClock, run
 
@@ -40,8 +40,8 @@ class RunnerHarness:
     store: Store = field(init=False)
     heard: list[tuple[str, StepOutcome]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
-    _rests: IdleCache | None = None
-    _heads: Heard | None = None
+    _idle_cache: IdleCache | None = None
+    _revisions: StoreRevisions | None = None
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(VirtualClock(), lambda: f"r-{next(self._numbers)}")
@@ -49,12 +49,12 @@ class RunnerHarness:
     @property
     def engine(self) -> EngineContext:
         kind = ThingKind(self.service)
-        return EngineContext(self.store, VirtualClock(), {(kind.group, kind.name): kind}, idle_cache=self._rests)
+        return EngineContext(self.store, VirtualClock(), {(kind.group, kind.name): kind}, idle_cache=self._idle_cache)
 
-    def go_on_for_ever(self) -> None:
-        """From here on steps are taken by a process that remembers what is at rest."""
-        self._heads = Heard(self.store)
-        self._rests = IdleCache(self._heads)
+    def run_continuously(self) -> None:
+        """From now on steps use an idle cache, as in a controller."""
+        self._revisions = StoreRevisions(self.store)
+        self._idle_cache = IdleCache(self._revisions)
 
     # --- The author --------------------------------------------------------------------------------------------------
 
@@ -64,8 +64,8 @@ class RunnerHarness:
     # --- Taking steps ------------------------------------------------------------------------------------------------
 
     async def step(self, name: str, *, requested: bool = False, restart_wait: bool = False) -> StepOutcome:
-        if self._heads is not None:
-            await self._heads.hear()
+        if self._revisions is not None:
+            await self._revisions.refresh()
         return await step(thing_ref(name), self.engine, requested=requested, restart_wait=restart_wait)
 
     async def plan(self, name: str) -> Plan:

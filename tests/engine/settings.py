@@ -1,4 +1,4 @@
-"""Where the lifecycle contract is played: every kind on the store in memory, and every way to keep a resource."""
+"""The settings of the lifecycle contract: every kind on the store in memory, and the gadget on every store."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -18,17 +18,17 @@ from tests.kinds.lifecycle_user import UserStand, user_stand
 
 
 class Kept(StrEnum):
-    """Where the resource is kept, and where its cookie."""
+    """Where the resource is stored, and where its cookie."""
 
     IN_MEMORY = "in memory"
     IN_MEMORY_AND_ANNOTATION = "with its cookie in the annotation"
     ON_SQLITE = "on SQLite"
-    FOR_EVER = "in a process that goes on"
+    FOR_EVER = "in a long-running process"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A kind on its stand, and a store."""
+    """A kind with its fixture, and a store."""
 
     fixture: type[KindFixture]
     open_stand: Callable[[], AbstractAsyncContextManager[KindFixture]]
@@ -44,13 +44,13 @@ class Setting:
 
     @asynccontextmanager
     async def harness(self, folder: Path) -> AsyncIterator[StepHarness]:
-        """A new world in this setting; what has to be in files is in `folder`."""
+        """A new engine in this setting; its files are in `folder`."""
         path = folder / "state.db" if self.kept is Kept.ON_SQLITE else None
         async with self.open_stand() as fixture, harness_for(fixture, path) as harness:
             if self.kept is Kept.IN_MEMORY_AND_ANNOTATION:
                 harness.cookies = CookieLocation.ANNOTATION
             if self.kept is Kept.FOR_EVER:
-                harness.go_on_for_ever()
+                harness.run_continuously()
             yield harness
 
 

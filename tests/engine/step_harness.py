@@ -24,14 +24,14 @@ ENOUGH = 8
 
 
 @dataclass(slots=True)
-class Heard:
-    """Heads of all that is in a store."""
+class StoreRevisions:
+    """The revision of every resource of a store: the informer index of a test."""
 
     store: Store
     revisions: dict[ResourceRef, Revision] = field(default_factory=dict)
 
-    async def hear(self) -> None:
-        """Catches up."""
+    async def refresh(self) -> None:
+        """Reads the current revisions."""
         self.revisions = {one.ref: one.revision for one in (await self.store.list()).resources}
 
     def revision(self, ref: ResourceRef) -> Revision | None:
@@ -40,23 +40,23 @@ class Heard:
 
 @dataclass(slots=True)
 class StepHarness:
-    """One resource of the kind on the stand. Its clock moves by a second with every step."""
+    """One resource of the kind of `fixture`. The clock advances by a second with every step."""
 
     fixture: KindFixture
     store: Store
     clock: FakeClock
-    # Where the store is kept; None when it lives in memory and is not lost with the process.
+    # The file of the store; None for a store in memory, which survives `restart`.
     path: Path | None = None
     cookies: CookieLocation = CookieLocation.STATUS
-    # In the place of the stand's own.
+    # Used instead of the kind of the fixture.
     kind: AnyKind | None = None
-    # What a long-running process has heard, when this is one.
-    heads: "Heard | None" = None
+    # The index of a long-running process; None for a single command.
+    revisions: "StoreRevisions | None" = None
     idle_cache: IdleCache | None = None
 
     @property
     def engine(self) -> EngineContext:
-        """The world of one process."""
+        """The engine of one process."""
         kind = self.kind or self.fixture.kind
         return EngineContext(
             self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies, idle_cache=self.idle_cache
@@ -69,18 +69,18 @@ class StepHarness:
 
     @property
     def writes(self) -> list[str]:
-        """What was asked of the service so far that changes something."""
+        """The verbs of all writes to the service so far."""
         return self.fixture.writes
 
-    def go_on_for_ever(self) -> None:
-        """From here on this is a process that remembers what is at rest."""
-        self.heads = Heard(self.store)
-        self.idle_cache = IdleCache(self.heads)
+    def run_continuously(self) -> None:
+        """From now on the process has an idle cache, as a controller has."""
+        self.revisions = StoreRevisions(self.store)
+        self.idle_cache = IdleCache(self.revisions)
 
     # --- The author --------------------------------------------------------------------------------------------------
 
     async def apply(self, spec: Spec | None = None, **metadata: Any) -> Resource:
-        """Hands in the manifest with this spec, or the minimal one."""
+        """Applies the manifest with this spec, or the minimal one."""
         said = self.fixture.spec(self.fixture.field.first) if spec is None else spec
         return await self.store.apply(self.fixture.manifest(said, **metadata))
 
@@ -96,11 +96,11 @@ class StepHarness:
         return await self.resource()
 
     async def delete(self) -> None:
-        """Asks for the deletion."""
+        """Requests the deletion."""
         await self.store.delete(self.fixture.ref)
 
     async def secret(self, data: Mapping[str, str]) -> None:
-        """Hands in the Secret `s`."""
+        """Applies the Secret `s`."""
         metadata = {"name": "s", "namespace": self.fixture.ref.namespace}
         await self.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": dict(data)})
 
@@ -109,12 +109,12 @@ class StepHarness:
     async def step(self, *, requested: bool = False) -> StepOutcome:
         """One step."""
         self.clock.seconds += 1
-        if self.heads is not None:
-            await self.heads.hear()
+        if self.revisions is not None:
+            await self.revisions.refresh()
         return await step(self.fixture.ref, self.engine, requested=requested)
 
     async def go_on(self, *, requested: bool = False) -> StepOutcome:
-        """Steps until there is no operation to wait for."""
+        """Takes steps until no operation is running."""
         outcome = await self.step(requested=requested)
         for _ in range(ENOUGH):
             if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
@@ -124,13 +124,13 @@ class StepHarness:
         raise AssertionError(f"still waiting after {ENOUGH} steps: {outcome}")
 
     async def restart(self) -> None:
-        """The process starts anew: what the store and the service keep is all there is."""
+        """Restarts the process: only the store and the service keep their state."""
         await self.fixture.restart()
         if self.path is not None:
             await self.store.close()
             self.store = await open_sqlite(self.path, self.clock, _new_uid)
-        if self.heads is not None:
-            self.go_on_for_ever()
+        if self.revisions is not None:
+            self.run_continuously()
 
     # --- What can be seen --------------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class StepHarness:
         return found
 
     async def is_gone(self) -> bool:
-        """Whether the store has forgotten it."""
+        """Whether the store has no such resource any more."""
         return await self.store.get(self.fixture.ref) is None
 
     async def conditions(self) -> dict[str, dict[str, Any]]:
@@ -150,7 +150,7 @@ class StepHarness:
         return {one["type"]: one for one in conditions}
 
     async def condition(self) -> dict[str, Any]:
-        """The one condition."""
+        """The Ready condition, if it is the only one."""
         conditions = await self.conditions()
         assert list(conditions) == ["Ready"]
         return conditions["Ready"]
@@ -163,7 +163,7 @@ class StepHarness:
 
 @asynccontextmanager
 async def harness_for(fixture: KindFixture, path: Path | None = None) -> AsyncIterator[StepHarness]:
-    """A new world around `stand`; its store is in the file `path`, or in memory."""
+    """A new engine for the kind of `fixture`; its store is in the file `path`, or in memory."""
     clock = FakeClock(passing=fixture.finish)
     store: Store = MemoryStore(clock, _new_uid) if path is None else await open_sqlite(path, clock, _new_uid)
     harness = StepHarness(fixture, store, clock, path)

@@ -41,7 +41,7 @@ def _adopted(spec: dict[str, Any], live: dict[str, Any] | None, **annotations: s
     return asyncio.run(_taken(spec, live, **annotations))[1]
 
 
-def test_what_is_as_declared_is_taken_over_without_a_write() -> None:
+def test_an_object_as_declared_is_adopted_without_a_write() -> None:
     found = _adopted({"size": 1}, {"size": 1, "mode": "auto"})
 
     assert (found.found.finding, found.writes_nothing, found.keeps) == (PreviewFinding.ONE_TIME, True, {})
@@ -66,7 +66,7 @@ def test_what_is_as_declared_is_taken_over_without_a_write() -> None:
         ),
     ],
 )
-def test_what_would_be_written_is_told_with_what_would_keep_it(
+def test_fields_that_would_be_written_are_reported_with_annotations_that_keep_them(
     spec: Any, live: Any, fields: tuple[str, ...], keeps: dict[str, str]
 ) -> None:
     found = _adopted(spec, live)
@@ -101,7 +101,7 @@ def test_a_label_is_kept_by_its_name() -> None:
     assert (found.found.fields, found.keeps) == (("metadata.labels.by",), {DEFAULT_TO_GCP: "metadata.labels.by"})
 
 
-def test_what_is_gone_is_told() -> None:
+def test_a_missing_object_is_reported() -> None:
     found = asyncio.run(preview_adoption(gadget_ref("none"), PreviewHarness().engine))
 
     assert (found.found.finding, found.found.trouble) == (PreviewFinding.FAILED, "Gadget default/none is gone")

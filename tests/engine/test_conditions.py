@@ -42,7 +42,7 @@ def resource(status: Json, *, deleting: bool = False) -> Resource:
 
 
 def after(error: SetpointError, *, deleting: bool = False, has_details: bool = True) -> Resource:
-    """A resource whose step stopped with `error`; the version before kept no details."""
+    """A resource after a step that stopped with `error`; the version before kept no details."""
     status = dict(with_conditions({}, 1, conditions.failure(error, deleting=deleting), (), NOW))
     if not has_details:
         status.pop("setpoint", None)
@@ -145,7 +145,7 @@ def test_a_status_keeps_reasons_as_plain_text() -> None:
     assert found.reason == ConditionReason.BLOCKED
 
 
-def test_a_chain_goes_on_from_a_status_of_the_version_before() -> None:
+def test_a_chain_continues_from_a_status_of_the_version_before() -> None:
     source = after(Blocked("waiting for b of c: it is not ready; it is blocked itself: d"), has_details=False)
     value = ValueReference("spec.a", source.ref, Path.parse("status.x"))
 
@@ -168,7 +168,7 @@ def test_a_chain_ends_where_it_leads_back() -> None:
     assert [link.why for link in caught.value.links[1:]] == ["waiting for Gadget default/other"]
 
 
-def test_a_wait_of_the_version_before_goes_on_and_is_reported_anew() -> None:
+def test_a_wait_of_the_version_before_continues_and_is_reported_anew() -> None:
     known = {"for": "k", "uid": "u", "intent": "i", "since": NOW, "told": NOW}
     old = StoredState.of(resource({"setpoint": {"wait": {**known, "said": "Waiting: for an address"}}}))
     new = StoredState.of(resource({"setpoint": {"wait": {**known, "reason": "Waiting", "text": "for an address"}}}))

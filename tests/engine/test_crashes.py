@@ -18,12 +18,12 @@ SITUATIONS = {
     (Doing.UPDATING, Pace.AT_ONCE): (),
     (Doing.DELETING, Pace.AT_ONCE): (),
     (Doing.HANDING_OVER, Pace.AT_ONCE): (Part.SECRET,),
-    (Doing.PUTTING_BACK, Pace.AT_ONCE): (),
+    (Doing.REVERTING, Pace.AT_ONCE): (),
     (Doing.CREATING, Pace.SLOWLY): (Part.SLOW_CREATE,),
     (Doing.UPDATING, Pace.SLOWLY): (Part.OPERATIONS,),
     (Doing.DELETING, Pace.SLOWLY): (Part.OPERATIONS,),
     (Doing.HANDING_OVER, Pace.SLOWLY): (Part.SECRET, Part.SLOW_CREATE),
-    (Doing.PUTTING_BACK, Pace.SLOWLY): (Part.OPERATIONS,),
+    (Doing.REVERTING, Pace.SLOWLY): (Part.OPERATIONS,),
 }
 CASES = [
     pytest.param(setting, doing, pace, id=f"{setting}: {doing} {pace}")

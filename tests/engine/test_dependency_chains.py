@@ -42,7 +42,7 @@ def test_a_chain_names_every_link_and_what_is_behind_it() -> None:
     play(scenario)
 
 
-def test_of_a_long_chain_the_first_links_are_told() -> None:
+def test_the_first_links_of_a_long_chain_are_reported() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("t0", waitFor=FOR_ADDRESS)
         await harness.step("t0")
@@ -59,7 +59,7 @@ def test_of_a_long_chain_the_first_links_are_told() -> None:
 
 
 @pytest.mark.parametrize("members", [1, 2, 3, 7, 8, 9, 20])
-def test_those_that_wait_for_each_other_come_to_rest_in_what_they_say(members: int) -> None:
+def test_the_messages_of_resources_that_wait_for_each_other_settle(members: int) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         names = [f"t{at}" for at in range(members)]
         for at, name in enumerate(names):
@@ -81,7 +81,7 @@ def test_those_that_wait_for_each_other_come_to_rest_in_what_they_say(members: i
 # --- Order ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_comes_after_another_waits_for_it_and_takes_nothing_from_it() -> None:
+def test_an_order_only_dependant_waits_and_takes_no_value() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor=FOR_ADDRESS)
         await harness.apply("b", annotations={AFTER: "Thing/a"})
@@ -97,7 +97,7 @@ def test_what_comes_after_another_waits_for_it_and_takes_nothing_from_it() -> No
     play(scenario)
 
 
-def test_to_come_after_another_changes_nothing_in_what_is_wanted() -> None:
+def test_an_order_only_dependency_is_no_part_of_the_desired_state() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await _source(harness)
         await harness.apply("b")
@@ -107,7 +107,7 @@ def test_to_come_after_another_changes_nothing_in_what_is_wanted() -> None:
 
         assert isinstance(await harness.step("b"), Settled)
         assert (await harness.resource("b")).status["lastModifiedCookie"] == cookie
-        assert [call for call in harness.service.calls if call == ("rehearse", "b")] == [("rehearse", "b")] * 2
+        assert [call for call in harness.service.calls if call == ("dry run", "b")] == [("dry run", "b")] * 2
 
     play(scenario)
 
@@ -141,7 +141,7 @@ def test_who_comes_first_is_named_by_kind_and_name(text: str, targets: list[str]
         ("Gizmo/a", "no kind 'Gizmo' is known here; there is Thing"),
     ],
 )
-def test_a_name_that_names_nothing_is_told(text: str, told: str) -> None:
+def test_an_invalid_dependency_is_reported(text: str, told: str) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("z", annotations={AFTER: text})
 

@@ -1,4 +1,4 @@
-"""Kinds whose service says what a write would change: then that is the plan."""
+"""Kinds with dry runs: the answer of the service is the plan."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ def test_an_object_with_nothing_in_it_is_made_all_the_same() -> None:
     play(scenario)
 
 
-def test_what_the_service_says_would_change_is_the_plan_and_drift_is_put_back() -> None:
+def test_the_dry_run_is_the_plan_and_drift_is_corrected() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", {"size": 1, "host": "x"})
         await harness.step("a")
@@ -37,7 +37,7 @@ def test_what_the_service_says_would_change_is_the_plan_and_drift_is_put_back() 
     play(scenario)
 
 
-def test_what_is_unmanaged_is_not_put_back_whatever_the_service_says() -> None:
+def test_an_unmanaged_field_is_not_reverted_whatever_the_dry_run_says() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", {"size": 1, "host": "x"}, annotations={"cnrm.cloud.google.com/unmanaged": "spec.host"})
         await harness.step("a")

@@ -1,4 +1,4 @@
-"""What an export looks like, and everything that is none."""
+"""The format of an export, and documents that are none."""
 
 import asyncio
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def test_begins_with_a_header_and_ends_with_an_end(trees: Trees) -> None:
     assert trees[-1]["documents"] == 2
 
 
-def test_a_resource_comes_with_what_is_the_author_s_what_is_remembered_and_what_it_came_to(trees: Trees) -> None:
+def test_an_exported_resource_has_manifest_stored_state_and_facts(trees: Trees) -> None:
     resource = trees[2]
 
     assert list(resource) == ["apiVersion", "kind", "metadata", "spec", "status", "export"]
@@ -67,7 +67,7 @@ def test_a_resource_comes_with_what_is_the_author_s_what_is_remembered_and_what_
     }
 
 
-def test_what_is_written_is_read_as_the_same(trees: Trees) -> None:
+def test_an_export_is_read_as_it_was_written(trees: Trees) -> None:
     export = written(trees)
 
     assert [dict(tree) for tree in export_documents(export)] == trees
@@ -119,13 +119,13 @@ def _with(position: int, **members: Any) -> Callable[[Trees], Trees]:
         (_with(3, documents="2"), "2 documents should stand before this, and 2 do"),
     ],
 )
-def test_what_is_refused_names_document_and_line(trees: Trees, change: Callable[[Trees], Trees], message: str) -> None:
+def test_a_refusal_names_document_and_line(trees: Trees, change: Callable[[Trees], Trees], message: str) -> None:
     with pytest.raises(ManifestInvalid, match=message):
         written(change(trees))
 
 
 @pytest.mark.parametrize("text", ["- 1\n", "x\n", "{}\n"])
-def test_what_is_no_map_at_all_is_refused(text: str) -> None:
+def test_a_document_that_is_no_map_is_refused(text: str) -> None:
     with pytest.raises(ManifestInvalid, match=r"e.yaml:1: this is no export"):
         read_export(read_documents(text, "e.yaml"))
 

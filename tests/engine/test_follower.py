@@ -1,4 +1,4 @@
-"""What another process does is told by statuses alone, in the words in which a run of one's own would tell it."""
+"""The steps of another process, followed by statuses alone, have the outcomes that a run of this process has."""
 
 import asyncio
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def _states(outcomes: dict[str, StepOutcome]) -> dict[str, OutcomeSummary]:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_follower_tells_what_a_run_would(ending: str) -> None:
+def test_a_follower_reports_the_outcomes_of_a_run(ending: str) -> None:
     prepare, specs = ENDINGS[ending]
 
     async def prepared() -> tuple[FollowerHarness, list[ResourceRef]]:
@@ -80,7 +80,7 @@ def test_a_follower_tells_what_a_run_would(ending: str) -> None:
     run(scenario())
 
 
-def test_an_immutable_change_is_told_as_a_run_tells_it() -> None:
+def test_an_immutable_change_has_the_outcome_of_a_run() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"zone": "x"})
         await harness.step(ref)
@@ -93,7 +93,7 @@ def test_an_immutable_change_is_told_as_a_run_tells_it() -> None:
     play(scenario)
 
 
-def test_an_operation_is_told_and_followed_to_its_end() -> None:
+def test_an_operation_is_reported_and_followed_to_its_end() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         harness.fixture.make_slow()
         ref = await harness.apply("a", {"size": 1})
@@ -106,7 +106,7 @@ def test_an_operation_is_told_and_followed_to_its_end() -> None:
     play(scenario)
 
 
-def test_an_edit_that_was_carried_out_is_told_as_such() -> None:
+def test_an_edit_that_was_written_is_reported_as_updated() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"size": 1})
         await harness.step(ref)
@@ -123,7 +123,7 @@ def test_an_edit_that_was_carried_out_is_told_as_such() -> None:
 # --- Which status speaks of now ---------------------------------------------------------------------------------------
 
 
-def test_the_status_of_an_older_generation_tells_nothing() -> None:
+def test_the_status_of_an_older_generation_is_no_outcome() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"size": 1})
         await harness.step(ref)
@@ -134,7 +134,7 @@ def test_the_status_of_an_older_generation_tells_nothing() -> None:
     play(scenario)
 
 
-def test_what_was_asked_for_is_told_when_the_request_is_echoed_and_nothing_was_done_twice() -> None:
+def test_a_requested_reconcile_is_reported_once_its_request_is_handled() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"size": 1})
         await harness.step(ref)
@@ -192,7 +192,7 @@ def test_a_deletion_is_followed_until_the_resource_is_gone() -> None:
     play(scenario)
 
 
-def test_a_deletion_that_is_refused_is_told() -> None:
+def test_a_refused_deletion_is_reported() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"size": 1})
         await harness.step(ref)
@@ -227,7 +227,7 @@ def test_one_that_was_made_anew_is_not_the_one_that_was_deleted() -> None:
 # --- The end ----------------------------------------------------------------------------------------------------------
 
 
-def test_those_that_wait_are_looked_at_once_more_after_the_last_was_done() -> None:
+def test_blocked_resources_are_reconciled_once_more_after_the_last_is_done() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         refs = [await harness.apply("a", {"parentRef": "nowhere"}), await harness.apply("c", {})]
 
@@ -240,7 +240,7 @@ def test_those_that_wait_are_looked_at_once_more_after_the_last_was_done() -> No
     play(scenario)
 
 
-def test_what_was_found_to_wait_before_another_was_done_is_not_given_up() -> None:
+def test_a_resource_that_was_blocked_before_another_was_done_is_still_followed() -> None:
     """The status of the one that waits is written last, and speaks of the time before."""
 
     async def scenario(harness: FollowerHarness) -> None:
@@ -279,7 +279,7 @@ def test_a_time_out_leaves_the_last_word_of_each() -> None:
     play(scenario)
 
 
-def test_a_service_that_does_not_answer_is_not_heard_of() -> None:
+def test_an_unavailable_service_is_no_outcome() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         harness.fixture.trouble(Trouble.CUT)
         ref = await harness.apply("a", {"size": 1})
@@ -321,7 +321,7 @@ def test_a_watch_that_fell_behind_begins_anew() -> None:
     play(scenario, StoreLimits(changes=1))
 
 
-def test_how_it_stands_can_be_looked_up_after_all() -> None:
+def test_current_statuses_can_be_read_at_the_end() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"size": 1})
         following = asyncio.create_task(harness.follow.until_done([ref], 60))

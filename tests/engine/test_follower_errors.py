@@ -1,4 +1,4 @@
-"""What keeps another process is told, though no status says so."""
+"""Errors of another process are reported, though they are in no status."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from setpoint.errors import Bug, RemoteUnavailable
 from tests.engine.follower_harness import FollowerHarness, play
 
 
-def test_trouble_that_no_status_tells_is_told_until_a_status_does() -> None:
+def test_an_error_that_is_in_no_status_is_reported_until_a_status_has_an_outcome() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"size": 1})
         following = asyncio.create_task(harness.follow.until_done([ref], 60))
@@ -26,7 +26,7 @@ def test_trouble_that_no_status_tells_is_told_until_a_status_does() -> None:
     play(scenario)
 
 
-def test_a_bug_in_the_other_process_is_the_end_of_the_matter() -> None:
+def test_a_bug_in_the_other_process_ends_the_follower() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"size": 1})
         following = asyncio.create_task(harness.follow.until_done([ref], 60))

@@ -58,7 +58,7 @@ def test_each_resource_comes_after_those_it_waits_for_whatever_else_is_named(
 
 
 @given(pairs, pairs)
-def test_what_is_only_named_comes_first_too_where_that_can_be(
+def test_a_reference_that_need_not_be_ready_orders_too_where_possible(
     waiting: list[tuple[int, int]], naming: list[tuple[int, int]]
 ) -> None:
     needed = _later([*waiting, *naming])
@@ -72,7 +72,7 @@ def test_the_order_is_the_same_every_time() -> None:
     assert reconcile_order({C: [], B: [], A: []}) == reconcile_order({A: [], B: [], C: []})
 
 
-def test_what_is_needed_from_elsewhere_is_left_out() -> None:
+def test_a_dependency_outside_the_set_is_left_out() -> None:
     assert reconcile_order({A: [*waits_for(B), *names(C), SecretKeyReference("spec.password", B, "key")]}) == (A,)
 
 
@@ -84,7 +84,7 @@ def test_a_cycle_is_named_with_all_who_are_in_it() -> None:
     assert "take one of these references out" in str(caught.value)
 
 
-def test_two_may_name_each_other_where_only_one_has_to_wait() -> None:
+def test_two_may_reference_each_other_if_only_one_has_to_be_ready() -> None:
     assert reconcile_order({A: waits_for(B), B: names(A)}) == (B, A)
 
 

@@ -16,7 +16,7 @@ from tests.engine.step_harness import StepHarness, harness_for
 def _play(scenario: Callable[[StepHarness], Awaitable[None]]) -> None:
     async def play() -> None:
         async with harness_for(GadgetFixture()) as harness:
-            harness.go_on_for_ever()
+            harness.run_continuously()
             await scenario(harness)
 
     asyncio.run(play())
@@ -32,7 +32,7 @@ def _rests(harness: StepHarness) -> bool:
     return harness.idle_cache.of(harness.fixture.ref) is not None
 
 
-def test_what_rests_is_looked_at_and_not_read() -> None:
+def test_an_idle_resource_is_observed_and_not_read() -> None:
     async def scenario(harness: StepHarness) -> None:
         await harness.settle()
         before = len(harness.fixture.calls)
@@ -49,11 +49,11 @@ def test_what_rests_is_looked_at_and_not_read() -> None:
 
 
 def bench_without_hearing(harness: StepHarness) -> StepHarness:
-    """The same process, which hears no more news."""
+    """The same process with an index that is not updated any more."""
     return StepHarness(harness.fixture, harness.store, harness.clock, idle_cache=harness.idle_cache)
 
 
-def test_drift_is_found_and_put_back() -> None:
+def test_drift_is_found_and_corrected() -> None:
     async def scenario(harness: StepHarness) -> None:
         await harness.settle()
         harness.fixture.drift()
@@ -80,7 +80,7 @@ def test_a_secret_that_was_rotated_ends_the_rest() -> None:
     _play(scenario)
 
 
-def test_what_is_asked_for_is_looked_at_closely() -> None:
+def test_a_requested_reconcile_is_a_full_step() -> None:
     async def scenario(harness: StepHarness) -> None:
         await harness.settle()
         await harness.step()
@@ -125,7 +125,7 @@ def test_a_refusal_is_put_on_record() -> None:
     _play(scenario)
 
 
-def test_a_request_for_a_look_is_taken_up_once_and_echoed() -> None:
+def test_a_reconcile_request_is_handled_once_and_echoed() -> None:
     async def scenario(harness: StepHarness) -> None:
         await harness.settle()
         await harness.step()
@@ -144,7 +144,7 @@ def test_a_request_for_a_look_is_taken_up_once_and_echoed() -> None:
     _play(scenario)
 
 
-def test_a_request_for_a_look_tries_again_what_the_service_would_not_follow() -> None:
+def test_a_reconcile_request_sends_unconverged_fields_again() -> None:
     async def scenario(harness: StepHarness) -> None:
         await harness.settle()
         harness.fixture.rewrite(harness.fixture.field.member, harness.fixture.field.first)
@@ -189,7 +189,7 @@ def _objects(harness: StepHarness) -> dict[str, dict[str, Json]]:
     return harness.fixture.service.objects
 
 
-def test_an_output_that_comes_back_is_told_again() -> None:
+def test_an_output_that_returns_is_reported_again() -> None:
     async def scenario(harness: StepHarness) -> None:
         await harness.settle()
         harness.fixture.edit("serial", "2")

@@ -145,7 +145,9 @@ OTHERS = (_another_spec, _another_label, _another_annotation, _a_history_of_its_
 
 
 @pytest.mark.parametrize("make", OTHERS)
-def test_what_says_something_else_is_left_alone_and_named(make: Callable[[TransferHarness], Awaitable[None]]) -> None:
+def test_a_different_resource_of_the_same_name_is_kept_and_named(
+    make: Callable[[TransferHarness], Awaitable[None]],
+) -> None:
     async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await make(new)
         export, before = await export_of(old), await states(new)
@@ -175,7 +177,7 @@ def test_what_says_something_else_gives_way_when_that_is_asked_for(
     play(scenario)
 
 
-def test_a_secret_with_another_value_is_left_alone_and_named_without_it() -> None:
+def test_a_secret_with_another_value_is_kept_and_named_without_it() -> None:
     async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await new.secret("another")
 
@@ -226,7 +228,7 @@ def test_one_that_is_being_deleted_is_never_overwritten() -> None:
     play(scenario)
 
 
-def test_a_deletion_that_was_begun_here_by_this_import_goes_on() -> None:
+def test_a_deletion_that_this_import_began_here_continues() -> None:
     async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await old.store.delete(gadget_ref("b"))
         export = await export_of(old)
@@ -248,7 +250,7 @@ def test_a_deletion_that_was_begun_here_by_this_import_goes_on() -> None:
     ("options", "missing"),
     [({"with_secrets": False}, "Secret default/s"), ({"names": ["b"]}, "Gadget default/a")],
 )
-def test_what_is_referred_to_has_to_be_here_or_to_come_along(options: dict[str, Any], missing: str) -> None:
+def test_references_have_to_exist_here_or_in_the_export(options: dict[str, Any], missing: str) -> None:
     async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         export = await export_of(old, **options)
 
@@ -308,7 +310,7 @@ async def paused_export(harness: TransferHarness) -> StoreExport:
     return reread(StoreExport((HEADER,), secrets, resources))
 
 
-def test_what_is_paused_does_nothing_there_and_goes_on_elsewhere() -> None:
+def test_a_paused_resource_writes_nothing_in_the_old_store_and_continues_in_the_new_one() -> None:
     async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await bring(new, await paused_export(old))
         old.service.objects["a"]["size"] = 9
@@ -324,7 +326,7 @@ def test_what_is_paused_does_nothing_there_and_goes_on_elsewhere() -> None:
     play(scenario)
 
 
-def test_a_deletion_of_what_is_paused_deletes_nothing() -> None:
+def test_deleting_a_paused_resource_deletes_nothing() -> None:
     async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await paused_export(old)
         await old.store.delete(gadget_ref("a"))
@@ -357,7 +359,7 @@ def test_what_its_author_paused_stays_paused() -> None:
     play(scenario)
 
 
-def test_who_moves_back_goes_on_where_it_was_paused() -> None:
+def test_a_resource_that_moves_back_continues_where_it_was_paused() -> None:
     async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await bring(new, await paused_export(old))
         await new.apply("a", {**WITH_SECRET, "size": 5}, labels={"team": "web"})
@@ -376,7 +378,7 @@ def test_who_moves_back_goes_on_where_it_was_paused() -> None:
     play(scenario)
 
 
-def test_who_stays_after_all_goes_on_as_if_never_paused() -> None:
+def test_a_resource_that_stays_after_all_continues_as_if_never_paused() -> None:
     async def scenario(old: TransferHarness, _: TransferHarness) -> None:
         export = replace(await paused_export(old), objects=())
         arrivals = await bring(old, export, overwrite=True)

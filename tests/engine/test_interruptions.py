@@ -57,7 +57,7 @@ HAPPENINGS: dict[Doing, tuple[Happening, ...]] = {
     Doing.DELETING: MEDDLING,
     Doing.FAILING: (*EDITING, *MEDDLING),
     Doing.HANDING_OVER: (the_author_rotates_the_secret,),
-    Doing.PUTTING_BACK: (the_author_changes_the_spec, the_author_deletes_it, *MEDDLING),
+    Doing.REVERTING: (the_author_changes_the_spec, the_author_deletes_it, *MEDDLING),
 }
 CASES = [
     pytest.param(setting, doing, happening, id=f"{setting}: {doing}, {happening.__name__.replace('_', ' ')}")
@@ -92,7 +92,7 @@ FAILURES: dict[Side, SetpointError] = {
 FAILING = [
     pytest.param(setting, doing, side, id=f"{setting}: {doing}, {side} fails")
     for setting in SETTINGS
-    for doing in (Doing.CREATING, Doing.UPDATING, Doing.DELETING, Doing.FAILING, Doing.PUTTING_BACK)
+    for doing in (Doing.CREATING, Doing.UPDATING, Doing.DELETING, Doing.FAILING, Doing.REVERTING)
     for side in Side
 ]
 
@@ -120,7 +120,7 @@ def test_a_failure_after_any_call_stops_the_step_and_loses_nothing(
 async def _ends_as_declared(harness: StepHarness, *, is_to_go: bool) -> None:
     outcome = await _run(harness)
     if isinstance(outcome, Settled) and outcome.ready.reason == "NotConverged":
-        # Between a write and the look that follows it, a stranger's change looks like a service that does not follow.
+        # A change of another writer between a write and the observation after it counts as a residual.
         assert harness.fixture.value == harness.fixture.field.drifted
         outcome = await harness.go_on(requested=True)
     assert isinstance(outcome, Gone if is_to_go else Settled)

@@ -45,16 +45,16 @@ LACKING: dict[type[KindFixture], dict[Part, str]] = {
 CLAIMS_ABOUT = {
     Part.COOKIE: [
         "toggling the annotation leaves the fast path",
-        "tells apart who moved",
+        "distinguishes intent changes from drift",
         "the cookie is in the status",
         "the cookie is in the annotation when that is its place",
         "the cookie is read wherever it was written",
-        "a foreign cookie means a close look and no write",
-        "a raised revision of the kind means one close look and no write",
+        "a foreign cookie means a full comparison and no write",
+        "a raised revision of the kind means one full comparison and no write",
         "a kind that gives up its cookie compares from then on",
         "drift without effect means one full comparison",
         "no cookie is kept after a failure",
-        "no cookie hides what is left alone",
+        "no cookie hides withheld fields",
     ],
     Part.IMMUTABLE: [
         "refuses an immutable change and names the field",
@@ -63,7 +63,7 @@ CLAIMS_ABOUT = {
         "labels are part of the intent",
     ],
     Part.MOVING_OUTPUT: [
-        "an output that moves is told and is no drift",
+        "an output that changes is reported and is no drift",
     ],
     Part.OPERATIONS: [
         "an operation is on record and finished by a later step",
@@ -71,9 +71,9 @@ CLAIMS_ABOUT = {
         "an outage while an operation runs forgets nothing",
         "a write that takes its time leaves the same record",
         "a slow deletion is waited for",
-        "a deletion that ends in an error is told and sent again",
+        "a deletion that ends in an error is reported and sent again",
         "a deletion in the middle of an update waits for it",
-        "a put back that ends in an error is not counted",
+        "a revert that ends in an error is not counted",
     ],
     Part.OWN_ABANDON: [
         "abandons by its own spec",
@@ -89,7 +89,7 @@ CLAIMS_ABOUT = {
         "default to gcp fields keeps the listed field only",
         "toggling the annotation leaves the fast path",
         "a residual in server defaults is accepted and rests",
-        "what the service insists on is tried again when a reconcile is requested",
+        "server defaults are sent again when a reconcile is requested",
         "a server default that the author names is sent",
         "other fields are still written",
         "what the author takes back from the service is pruned after an upgrade",
@@ -100,8 +100,8 @@ CLAIMS_ABOUT = {
         "a secret shows nowhere",
         "a missing key of a secret is named",
         "waits until its secret is there",
-        "a contest shows no secret",
-        "a rotated secret is no put back",
+        "an oscillation shows no secret",
+        "a rotated secret is no revert",
     ],
     Part.SLOW_CREATE: [
         "a slow create is on record and finished by a later step",
@@ -124,7 +124,7 @@ def test_only_claims_about_what_a_kind_lacks_are_left_out() -> None:
 
 
 def test_a_part_is_lacking_or_there() -> None:
-    """A stand that offers what its kind is said to lack has forgotten to say that it is there now."""
+    """A fixture that has a part which its kind is said to lack is wrong in one of the two."""
     offered = {
         Part.IMMUTABLE: "fixed",
         Part.PROTECTION: "protections",

@@ -17,7 +17,7 @@ HERE, THERE = Location("here"), Location("there")
 
 @dataclass(slots=True)
 class Talking:
-    """A kind that tells what a test says, when it says it."""
+    """A kind with a watch that sends what a test says."""
 
     said: asyncio.Queue[Location | Exception | None] = field(default_factory=asyncio.Queue)
     begun: int = 0
@@ -80,7 +80,7 @@ def test_what_may_have_been_a_change_wakes_all() -> None:
     _play(scenario)
 
 
-def test_a_change_of_another_wakes_no_other_wait() -> None:
+def test_a_change_of_another_object_wakes_no_wait() -> None:
     async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         _later(3, kind, THERE)
 
@@ -172,7 +172,7 @@ def test_a_cancelled_wait_leaves_nothing_behind() -> None:
     st.lists(st.tuples(st.floats(0, 20), st.sampled_from([HERE, THERE, None])), max_size=10),
     st.floats(0.5, 10),
 )
-def test_it_wakes_at_the_first_news_or_at_the_latest_in_time(
+def test_it_wakes_at_the_first_change_or_at_the_timeout(
     words: list[tuple[float, Location | None]], seconds: float
 ) -> None:
     async def scenario(kind: Talking, watches: ObjectWatches) -> None:

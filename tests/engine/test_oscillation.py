@@ -50,7 +50,7 @@ class End(Enum):
 
 @dataclass
 class Life:
-    """A field, another writer that changes it, and an engine that puts it back by the rule."""
+    """A field, another writer that changes it, and an engine that reverts it by the rule."""
 
     oscillations: Oscillations = NO_OSCILLATIONS
     # Moves with every change of the object, like an etag.
@@ -116,7 +116,7 @@ def test_however_another_writer_acts_reverts_keep_to_the_rule(meddling: list[int
 
 @pytest.mark.laws
 @given(st.lists(st.tuples(st.integers(0, 600), endings), max_size=80))
-def test_however_often_the_process_dies_put_backs_keep_to_the_rule(meddling: list[tuple[int, End]]) -> None:
+def test_however_often_the_process_dies_reverts_keep_to_the_rule(meddling: list[tuple[int, End]]) -> None:
     life, now = Life(), 0
     for gap, end in meddling:
         now += gap
@@ -145,7 +145,7 @@ def test_another_writer_all_day_long_is_reverted_eight_times_in_the_first_hour_a
 
 @pytest.mark.laws
 @given(st.lists(json_values, max_size=REPORTED_AFTER))
-def test_each_put_back_counts_once_whatever_others_make_of_the_field(values: list[Json]) -> None:
+def test_each_revert_counts_once_whatever_other_writers_set(values: list[Json]) -> None:
     life = Life()
     for now, value in enumerate(values):
         life.meddle(now, value=value)
@@ -181,7 +181,7 @@ def test_what_was_never_sent_does_not_count(endings: list[End]) -> None:
     assert (before, life.count, life.put_back_at) == (0, 1, [60])
 
 
-def test_a_put_back_that_is_under_way_is_not_held_up() -> None:
+def test_a_revert_that_is_under_way_has_no_backoff() -> None:
     life = Life()
     for now in (0, 1, 2, 62):
         life.meddle(now, End.UNAVAILABLE if now == 62 else End.DONE)
@@ -190,7 +190,7 @@ def test_a_put_back_that_is_under_way_is_not_held_up() -> None:
     assert life.put_back_at == [0, 1, 2, 63]
 
 
-def test_the_newest_values_of_others_are_remembered_first() -> None:
+def test_the_newest_foreign_values_come_first() -> None:
     life = Life()
     for now, value in enumerate([5, 6, 5, 7, 8]):
         life.meddle(now * HOUR, value=value)
@@ -198,7 +198,7 @@ def test_the_newest_values_of_others_are_remembered_first() -> None:
     assert life.oscillations.fields[0].foreign_values == ("8", "7", "5")
 
 
-def test_each_field_has_a_contest_of_its_own() -> None:
+def test_each_field_has_an_oscillation_of_its_own() -> None:
     oscillations = NO_OSCILLATIONS
     for now, paths in enumerate([("spec.a", "spec.b"), ("spec.a",), ("spec.a",), ("spec.a",)]):
         changes = [change(path) for path in paths]
@@ -209,7 +209,7 @@ def test_each_field_has_a_contest_of_its_own() -> None:
     assert [one.path for one in oscillations.waiting([change("spec.a"), change("spec.b")], at(5))] == ["spec.a"]
 
 
-def test_a_secret_that_is_sent_again_is_no_put_back() -> None:
+def test_a_secret_that_is_sent_again_is_no_revert() -> None:
     sent = FieldChange(Path.parse("spec.password"), REDACTED, REDACTED)
 
     assert NO_OSCILLATIONS.begin(INTENT, [sent], "mark", at(0)) == NO_OSCILLATIONS
@@ -258,7 +258,7 @@ def test_until_then_it_is_remembered_and_says_how_long_yet(later: int) -> None:
     assert seen.expires_in(at(later)) == EXPIRES_AFTER - later
 
 
-def test_without_contests_there_is_nothing_to_forget() -> None:
+def test_without_oscillations_nothing_expires() -> None:
     assert NO_OSCILLATIONS.expires_in(at(0)) is None
 
 

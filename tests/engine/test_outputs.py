@@ -1,4 +1,4 @@
-"""What a resource offers to others: null, unknown or known, by what it waits for and by what can be seen."""
+"""The output of a resource for its dependants: null, unknown or known, by its wait and the live object."""
 
 import asyncio
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_without_a_wait_the_output_is_null() -> None:
         ({"fieldValue": {"status.phase": "Bound"}}, {"phase": "Bound"}),
     ],
 )
-def test_with_another_wait_than_for_a_field_the_output_is_null_before_and_after(
+def test_with_a_wait_that_is_no_field_wait_the_output_is_null_before_and_after(
     wait: dict[str, Any], status: dict[str, Any]
 ) -> None:
     async def scenario(harness: RunnerHarness) -> None:
@@ -148,7 +148,7 @@ def test_a_read_that_failed_makes_it_unknown_and_the_next_one_known_again() -> N
     play(scenario)
 
 
-def test_after_an_outage_the_very_same_bytes_are_looked_at_again() -> None:
+def test_after_an_outage_the_same_bytes_are_decoded_again() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         harness.service.put("a", {"size": 1})
         harness.service.set_status("a", address="10.0.0.1")
@@ -161,7 +161,7 @@ def test_after_an_outage_the_very_same_bytes_are_looked_at_again() -> None:
 
 
 async def _during_and_after_an_outage(harness: RunnerHarness) -> tuple[type[OutputState], type[OutputState]]:
-    """What is offered after a look that failed, and after the next that did not."""
+    """The output after a read that failed, and after the next that did not."""
     harness.service.down = "no route"
     await harness.step("a")
     during = type(await harness.output("a"))
@@ -172,7 +172,7 @@ async def _during_and_after_an_outage(harness: RunnerHarness) -> tuple[type[Outp
 
 def test_a_read_that_fails_is_seen_by_a_process_that_had_it_at_rest() -> None:
     async def scenario(harness: RunnerHarness) -> None:
-        harness.go_on_for_ever()
+        harness.run_continuously()
         await settled(harness)
         await harness.step("a")
 

@@ -33,7 +33,7 @@ def test_a_plan_writes_nothing(name: str) -> None:
         asyncio.run(write(*arguments_for(write)))
 
 
-def test_a_draft_is_read_before_what_is_there() -> None:
+def test_a_replaced_resource_is_read_before_the_store() -> None:
     async def scenario() -> tuple[Resource | None, Resource | None, Resource]:
         planned = drafts()
         there = await planned.behind.apply(instance("another"))

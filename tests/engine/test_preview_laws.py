@@ -1,4 +1,4 @@
-"""Whatever led to a resource: both looks at it hold what they promise."""
+"""Laws of previews with and without a cookie, whatever happened to a resource before."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ annotations = st.sampled_from(({}, OBSERVE, UNMANAGED))
 
 @st.composite
 def situations(draw: st.DrawFn) -> Callable[[PreviewHarness], Awaitable[None]]:
-    """What led here: what was settled, what the author and others changed since, and which cookie is on record."""
+    """A history: what was settled, what the author and another writer changed since, and which cookie is on record."""
     first, then, notes = draw(specs), draw(st.none() | specs), draw(annotations)
     edits: dict[str, Any] = draw(specs)
     revision = draw(st.sampled_from((1, 2)))
@@ -60,7 +60,7 @@ def test_nothing_quiet_is_a_difference(arrange: Callable[[PreviewHarness], Await
 
 
 @given(situations(), st.none() | st.builds(Cookie, digests, digests))
-def test_what_is_found_without_a_cookie_is_the_same_with_any(
+def test_the_plan_without_a_cookie_is_the_same_with_any_cookie(
     arrange: Callable[[PreviewHarness], Awaitable[None]], other: Cookie | None
 ) -> None:
     async def scenario(harness: PreviewHarness) -> None:
@@ -74,7 +74,7 @@ def test_what_is_found_without_a_cookie_is_the_same_with_any(
 
 
 @given(situations())
-def test_the_step_does_what_the_preview_said_and_the_next_look_is_quiet(
+def test_the_step_executes_the_preview_and_the_next_step_is_idle(
     arrange: Callable[[PreviewHarness], Awaitable[None]],
 ) -> None:
     async def scenario(harness: PreviewHarness) -> None:

@@ -1,4 +1,4 @@
-"""Both looks at a resource: what its cookie says, and what a comparison of everything says."""
+"""Both previews of a resource: with its cookie, and with a comparison of everything."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -64,7 +64,7 @@ class PreviewHarness:
         assert isinstance(await step(REF, self.engine), Settled)
 
     async def look(self) -> PreviewResult:
-        """Both looks; nothing is written meanwhile."""
+        """Both previews; nothing is written meanwhile."""
         before, calls = await self.store.list(), [call for call in self.service.calls if call[0] != "get"]
         found = await preview_with_and_without_cookie(REF, self.engine)
         assert await self.store.list() == before
@@ -93,7 +93,7 @@ def play(scenario: Callable[[PreviewHarness], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def test_what_is_settled_is_in_sync() -> None:
+def test_a_settled_resource_is_in_sync() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
 
@@ -164,7 +164,7 @@ def test_a_default_that_was_changed_is_found_with_and_without_a_cookie(revision:
     play(scenario)
 
 
-def test_a_revision_that_was_raised_for_nothing_costs_one_look() -> None:
+def test_a_needlessly_raised_revision_costs_one_comparison() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
         harness.kind = replace(harness.kind, revision=2)
@@ -181,7 +181,7 @@ def test_a_revision_that_was_raised_for_nothing_costs_one_look() -> None:
 
 @dataclass(slots=True)
 class Restless(GadgetKind):
-    """A kind whose live object reads differently each time."""
+    """A kind with a live object that reads differently each time."""
 
     looks: "count[int]" = field(default_factory=count)
 
@@ -194,7 +194,7 @@ class Restless(GadgetKind):
         return GadgetKind.view(self, Gadget(size=live.size, mode=live.mode))
 
 
-def test_a_kind_that_never_comes_to_rest_is_told() -> None:
+def test_a_kind_that_never_settles_is_reported() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
         harness.kind = Restless(harness.service)
@@ -218,7 +218,7 @@ def test_a_kind_without_a_cookie_compares_and_is_in_sync() -> None:
     play(scenario)
 
 
-def test_what_is_only_observed_is_held() -> None:
+def test_an_observed_resource_is_held() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
         await harness.settle({"size": 2}, annotations=OBSERVE)
@@ -245,7 +245,7 @@ def test_what_the_service_did_not_keep_is_held_until_something_moves() -> None:
     play(scenario)
 
 
-def test_what_is_being_deleted_is_told() -> None:
+def test_a_resource_that_is_being_deleted_is_reported() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
         await harness.store.delete(REF)
@@ -269,7 +269,7 @@ def test_what_waits_says_for_what() -> None:
     play(scenario)
 
 
-def test_what_cannot_be_looked_at_has_failed() -> None:
+def test_a_resource_that_cannot_be_observed_has_failed() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
         harness.service.faults.append(_refused())
@@ -295,7 +295,7 @@ class Broken(GadgetKind):
         raise KeyError("hunter2")
 
 
-def test_a_mistake_of_ours_is_told_without_what_it_holds(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_is_reported_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
         harness.kind = Broken(harness.service)

@@ -1,4 +1,4 @@
-"""While something is waited for, nothing is written that is no news."""
+"""During a wait nothing is written that says nothing new."""
 
 import asyncio
 from typing import Any
@@ -23,7 +23,7 @@ from tests.engine.runner_harness import (
 pytestmark = pytest.mark.slow
 
 
-def test_a_wait_that_goes_on_writes_nothing() -> None:
+def test_a_wait_under_way_writes_nothing() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor={"field": "status.address", "timeout": "1h"})
         await harness.step("a")
@@ -34,13 +34,13 @@ def test_a_wait_that_goes_on_writes_nothing() -> None:
             await harness.step("a")
 
         assert await harness.revision("a") == before
-        assert [verb for verb, _ in harness.service.calls].count("rehearse") == 2
+        assert [verb for verb, _ in harness.service.calls].count("dry run") == 2
 
     play(scenario)
 
 
 @pytest.mark.parametrize("wait", [None, FOR_ADDRESS, FOR_READY])
-def test_a_status_that_changes_all_the_time_costs_no_write_no_rehearsal_and_no_plan(wait: Any) -> None:
+def test_a_status_that_changes_all_the_time_costs_no_write_no_dry_run_and_no_plan(wait: Any) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await settled(harness, wait)
         before, calls = await harness.revision("a"), len(harness.service.calls)
@@ -78,7 +78,7 @@ def test_a_status_that_makes_a_generation_with_each_change_costs_no_write_either
     play(scenario)
 
 
-def test_a_text_that_changes_every_second_is_written_every_few_seconds_and_told_at_once() -> None:
+def test_a_text_that_changes_every_second_is_written_every_few_seconds_and_returned_at_once() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor={"fieldValue": {"status.done": 1_000}, "timeout": "1h"})
         await harness.step("a")

@@ -1,4 +1,4 @@
-"""A resource that is to stand for another object than before."""
+"""A resource that moves to another location: its object is replaced."""
 
 import pytest
 
@@ -15,7 +15,7 @@ async def _moved(harness: RunnerHarness, annotations: dict[str, str] | None = No
     await harness.apply("a", annotations=annotations, called="new", replace=replace)
 
 
-def test_without_a_word_of_its_author_it_is_refused_and_nothing_is_touched() -> None:
+def test_without_permission_in_the_spec_a_move_is_refused_and_nothing_is_written() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await _moved(harness, replace=False)
 
@@ -103,7 +103,7 @@ def test_the_plan_says_so_where_the_new_one_is_there_already() -> None:
     play(scenario)
 
 
-def test_what_is_to_outlive_its_resource_stays_where_it_is() -> None:
+def test_an_abandoned_object_stays_when_its_resource_moves() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await _moved(harness, {"cnrm.cloud.google.com/deletion-policy": "abandon"})
 
@@ -116,7 +116,7 @@ def test_what_is_to_outlive_its_resource_stays_where_it_is() -> None:
     play(scenario)
 
 
-def test_an_object_that_was_another_writers_all_the_time_stays_theirs() -> None:
+def test_an_object_that_was_never_adopted_is_not_deleted() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         harness.service.put("old", {"size": 9})
         await harness.apply("a", called="old", replace=True)
@@ -134,7 +134,7 @@ def test_an_object_that_was_another_writers_all_the_time_stays_theirs() -> None:
     play(scenario)
 
 
-def test_what_was_ours_elsewhere_makes_no_other_object_ours() -> None:
+def test_the_state_of_the_old_object_says_nothing_about_the_new_one() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await _moved(harness)
         harness.service.put("new", {"size": 9})
@@ -152,7 +152,7 @@ def test_what_was_ours_elsewhere_makes_no_other_object_ours() -> None:
     play(scenario)
 
 
-def test_an_author_who_changes_his_mind_meanwhile_has_the_old_one_again() -> None:
+def test_an_edit_back_to_the_old_name_creates_the_old_object_again() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await _moved(harness)
         await harness.step("a")
@@ -166,7 +166,7 @@ def test_an_author_who_changes_his_mind_meanwhile_has_the_old_one_again() -> Non
     play(scenario)
 
 
-def test_what_is_only_observed_is_not_replaced() -> None:
+def test_an_observed_object_is_not_replaced() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await _moved(harness)
         await harness.apply("a", annotations={"setpoint.dev/management": "observe"}, called="new", replace=True)

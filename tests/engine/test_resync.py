@@ -1,4 +1,4 @@
-"""How often a resource that is as declared is looked at again."""
+"""How often a resource that is as declared is reconciled again."""
 
 import pytest
 from hypothesis import given
@@ -12,12 +12,12 @@ refs = st.builds(ResourceRef, st.just("g"), st.just("K"), st.text(max_size=20), 
 
 
 @given(refs, st.floats(min_value=1, max_value=10**9))
-def test_the_next_look_is_between_half_the_mean_and_one_and_a_half(ref: ResourceRef, mean: float) -> None:
+def test_the_next_resync_is_between_half_the_mean_and_one_and_a_half(ref: ResourceRef, mean: float) -> None:
     assert 0.5 * mean <= jittered_resync(ref, mean) < 1.5 * mean
     assert jittered_resync(ref, mean) == jittered_resync(ref, mean)
 
 
-def test_looks_are_spread_evenly() -> None:
+def test_resyncs_are_spread_evenly() -> None:
     drawn = [jittered_resync(ResourceRef("g", "K", "ns", f"name-{number}"), 600.0) for number in range(10_000)]
 
     tenths = [sum(300 + 60 * tenth <= one < 360 + 60 * tenth for one in drawn) for tenth in range(10)]

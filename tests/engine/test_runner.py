@@ -66,7 +66,7 @@ def test_what_waits_for_something_that_never_comes_is_blocked_and_the_rest_is_do
     _play(scenario)
 
 
-def test_what_waits_for_each_other_is_blocked_not_hung() -> None:
+def test_a_cycle_is_blocked_not_hung() -> None:
     async def scenario(harness: StepHarness, _: GadgetFixture) -> None:
         refs = await _apply(harness, a={"parentRef": "b"}, b={"parentRef": "a"})
 
@@ -95,7 +95,7 @@ def test_a_deletion_that_is_refused_is_tried_again_once_another_is_gone() -> Non
     _play(scenario)
 
 
-def test_a_deletion_that_is_refused_for_good_is_told_when_nothing_moves_any_more() -> None:
+def test_a_deletion_that_is_refused_for_good_is_reported_when_nothing_else_progresses() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         refs = await _apply(harness, a={}, b={})
         await _run(StepRunner(harness.engine), refs)
@@ -110,7 +110,7 @@ def test_a_deletion_that_is_refused_for_good_is_told_when_nothing_moves_any_more
     _play(scenario)
 
 
-def test_an_unknown_kind_is_told_and_the_rest_is_done() -> None:
+def test_an_unknown_kind_is_reported_and_the_rest_is_done() -> None:
     async def scenario(harness: StepHarness, _: GadgetFixture) -> None:
         refs = await _apply(harness, c={})
         widget: dict[str, Any] = {"apiVersion": "test.setpoint.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}
@@ -166,7 +166,7 @@ def test_an_outage_is_waited_out() -> None:
     _play(scenario)
 
 
-def test_a_conflict_that_goes_on_is_not_met_with_haste() -> None:
+def test_a_lasting_conflict_is_retried_with_backoff() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         fixture.trouble(Trouble.CONFLICT, ["create"], times=20)
         refs = await _apply(harness, a={"size": 1})

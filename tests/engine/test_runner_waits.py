@@ -67,7 +67,7 @@ def test_a_blocked_dependant_says_what_it_waits_for_in_the_end(by: By) -> None:
 
 
 @either_way
-def test_when_the_command_has_no_more_time_both_are_told_as_they_are_and_the_next_one_goes_on(by: By) -> None:
+def test_at_the_timeout_both_outcomes_are_returned_and_the_next_run_continues(by: By) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await apply_pair(harness)
 
@@ -101,7 +101,7 @@ def test_a_failure_ends_the_wait_at_once_and_blocks_the_dependants(by: By) -> No
 
 
 @either_way
-def test_what_comes_after_another_that_timed_out_stays_undone(by: By) -> None:
+def test_a_dependant_of_a_wait_that_timed_out_is_not_created(by: By) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", annotations={AFTER: "Thing/z"})
         await harness.apply("z", waitFor={"condition": "Ready", "timeout": "10s"})
@@ -115,7 +115,7 @@ def test_what_comes_after_another_that_timed_out_stays_undone(by: By) -> None:
 
 
 @either_way
-def test_an_object_that_is_deleted_while_it_is_waited_for_fails_this_run_and_the_next_goes_on(by: By) -> None:
+def test_an_object_that_is_deleted_during_its_wait_fails_this_run_and_the_next_continues(by: By) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("z", waitFor=FOR_ADDRESS)
         harness.after(5, lambda: harness.service.remove("z"))
@@ -164,7 +164,7 @@ def test_a_missing_wait_is_an_error_of_the_dependant_alone(by: By) -> None:
 
 
 @either_way
-def test_a_chain_is_told_to_its_end(by: By) -> None:
+def test_a_chain_is_reported_to_its_end(by: By) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", {"host": value_of("m", ADDRESS)})
         await harness.apply("m", {"host": value_of("z", ADDRESS)}, waitFor=FOR_ADDRESS)
@@ -183,7 +183,7 @@ def test_a_chain_is_told_to_its_end(by: By) -> None:
     play(scenario)
 
 
-def test_a_run_ends_with_the_newest_value_whichever_is_looked_at_first() -> None:
+def test_a_run_ends_with_the_newest_value_whichever_is_reconciled_first() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         for source, dependant in (("z", "a"), ("b", "y")):
             await harness.apply(dependant, {"host": value_of(source, ADDRESS)})
@@ -229,13 +229,13 @@ def test_all_that_can_run_runs_at_once() -> None:
 
         assert set(ends(outcomes).values()) == {"Settled"}
         assert harness.service.busiest == 20
-        # Five calls each: a look, a rehearsal, the creation, a look, a rehearsal.
+        # Five calls each: observe, dry run, create, observe, dry run.
         assert time_now() == 10
 
     play(scenario)
 
 
-def test_those_that_wait_for_each_other_are_blocked_and_the_rest_is_done() -> None:
+def test_resources_that_wait_for_each_other_are_blocked_and_the_rest_is_done() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", {"host": value_of("b", ADDRESS)}, waitFor=FOR_ADDRESS)
         await harness.apply("b", annotations={AFTER: "Thing/a"}, waitFor=FOR_ADDRESS)

@@ -22,7 +22,7 @@ TIMEOUT = 60
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One of many things: whose value it takes, whom it comes after, and when its own address arrives."""
+    """One of many things: which value it takes, which thing it comes after, and when its own address arrives."""
 
     source: int | None
     after: tuple[int, ...]

@@ -16,7 +16,7 @@ from tests.engine.things import ThingKind, thing_ref
 # --- Listening --------------------------------------------------------------------------------------------------------
 
 
-def test_a_change_is_heard_of_and_not_polled_for() -> None:
+def test_a_change_is_watched_and_not_polled() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("z", waitFor={"field": ADDRESS, "timeout": "1h"})
         harness.after(1_000.5, lambda: harness.service.set_status("z", address="10.0.0.1"))
@@ -46,7 +46,7 @@ def test_many_that_wait_share_one_line_and_it_is_closed_in_the_end() -> None:
     play(scenario)
 
 
-def test_an_object_that_changes_all_the_time_is_looked_at_ten_times_a_second_at_most() -> None:
+def test_an_object_that_changes_all_the_time_is_observed_ten_times_a_second_at_most() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("z", waitFor={"field": ADDRESS, "timeout": "10s"})
         for beat in range(10_000):
@@ -60,7 +60,7 @@ def test_an_object_that_changes_all_the_time_is_looked_at_ten_times_a_second_at_
 
 
 class _Deafening(ThingKind):
-    """A kind whose listener breaks at once."""
+    """A kind with a watch that breaks at once."""
 
     async def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
         if str(topic):
@@ -83,7 +83,7 @@ def test_a_listener_that_breaks_leaves_the_polling(monkeypatch: pytest.MonkeyPat
     play(scenario)
 
 
-def test_a_listener_hears_every_outcome_in_its_turn() -> None:
+def test_a_listener_gets_every_outcome_in_order() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await apply_pair(harness)
         harness.after(2, lambda: harness.service.set_status("z", address="10.0.0.1"))
@@ -109,7 +109,7 @@ def test_a_listener_hears_every_outcome_in_its_turn() -> None:
     ],
 )
 @either_way
-def test_what_holds_a_deletion_up_is_told(
+def test_what_holds_a_deletion_is_reported(
     by: By, error: StillWaiting | WaitTimedOut, told: str, code: ExitCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def delete(*_: Any) -> None:

@@ -31,7 +31,7 @@ async def _awaited(action: Awaitable[None]) -> None:
 
 
 async def told_of(old: TransferHarness, **options: Any) -> tuple[TransferHarness, dict[str, tuple[str, ...]]]:
-    """The new house, and what is told of each gadget that arrives there."""
+    """The new store, and the remarks about each gadget that is imported."""
     new = TransferHarness(
         new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies, old.revision
     )
@@ -127,7 +127,7 @@ def test_drift_is_still_drift() -> None:
     play(scenario)
 
 
-def test_a_kind_that_means_something_else_looks_closely() -> None:
+def test_a_changed_kind_compares_every_field() -> None:
     async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
@@ -152,7 +152,7 @@ class Tidy(MemoryStore):
         return await super().apply({**manifest, "spec": kept})
 
 
-def test_a_spec_that_reads_differently_there_is_looked_at_closely() -> None:
+def test_a_spec_that_reads_differently_there_is_compared_field_by_field() -> None:
     async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1, "parentRef": None, "password": "own"})
         await old.settle("a")
@@ -172,7 +172,7 @@ def test_a_spec_that_reads_differently_there_is_looked_at_closely() -> None:
 WITH_SECRET = {"size": 1, "passwordRef": "s"}
 
 
-def test_a_secret_that_did_not_come_along_is_sent_once_and_that_is_told() -> None:
+def test_a_secret_that_was_not_exported_is_sent_once_and_reported() -> None:
     async def scenario(old: TransferHarness) -> None:
         await old.secret("first")
         await old.apply("a", WITH_SECRET)
@@ -233,7 +233,7 @@ def test_what_a_creation_under_way_hands_over_is_mapped_too() -> None:
     play(scenario)
 
 
-# --- What goes on -----------------------------------------------------------------------------------------------------
+# --- What continues ---------------------------------------------------------------------------------------------------
 
 
 def test_a_dependant_of_one_that_is_not_ready_keeps_its_cookie() -> None:
@@ -281,7 +281,7 @@ def test_an_operation_that_was_under_way_is_asked_about() -> None:
     play(scenario)
 
 
-def test_a_request_for_a_look_is_still_open_and_one_that_was_taken_up_is_not() -> None:
+def test_an_open_reconcile_request_stays_open_and_a_handled_one_handled() -> None:
     async def scenario(old: TransferHarness) -> None:
         for name in ("a", "b"):
             await old.apply(name, {"size": 1})
@@ -297,7 +297,7 @@ def test_a_request_for_a_look_is_still_open_and_one_that_was_taken_up_is_not() -
     play(scenario)
 
 
-def test_a_deletion_goes_on() -> None:
+def test_a_deletion_continues() -> None:
     async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
@@ -327,13 +327,13 @@ def test_one_that_was_never_reconciled_comes_as_it_is() -> None:
 # --- What stays behind ------------------------------------------------------------------------------------------------
 
 
-def test_owners_strangers_finalizers_and_copies_of_manifests_stay_behind() -> None:
+def test_owner_references_foreign_finalizers_and_last_applied_manifests_are_not_exported() -> None:
     async def scenario(old: TransferHarness) -> None:
         owner = {"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": "old-uid"}
         copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "kept": "yes"}
         await old.apply("a", {"size": 1}, annotations=copy, ownerReferences=[owner])
         await old.settle("a")
-        await old.store.set_finalizers(await old.resource("a"), ("stranger", "cnrm.cloud.google.com/finalizer"))
+        await old.store.set_finalizers(await old.resource("a"), ("other.test/holds", "cnrm.cloud.google.com/finalizer"))
 
         there: Any = (await (await moved(old)).resource("a")).document["metadata"]
 

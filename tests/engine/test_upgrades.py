@@ -56,14 +56,14 @@ def test_a_kind_that_never_comes_to_rest_is_named() -> None:
 
 @dataclass(slots=True)
 class Meddling(GadgetKind):
-    """Writes while it looks."""
+    """Writes while it observes."""
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         self.service.calls.append(("update", location))
         return await GadgetKind.observe(self, location, known)
 
 
-def test_a_kind_that_writes_while_it_looks_is_named() -> None:
+def test_a_kind_that_writes_while_it_observes_is_named() -> None:
     with pytest.raises(AssertionError, match="it writes while it looks"):
         _play(lambda kind: Meddling(kind.service))
 

@@ -72,7 +72,7 @@ def test_a_value_for_a_secret_field_shows_neither_in_the_plan_nor_in_the_status_
     play(scenario)
 
 
-def test_a_value_comes_only_from_what_is_ready_for_its_newest_spec() -> None:
+def test_a_value_is_taken_only_from_a_resource_that_is_ready_for_its_newest_spec() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await _source(harness)
         await harness.apply("a", {"size": 2}, waitFor=FOR_ADDRESS)
@@ -105,7 +105,7 @@ def test_a_source_that_is_to_go_gives_nothing_any_more() -> None:
 # --- Unknown ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_unknown_blocks_with_its_reason_and_is_gone_on_with_when_it_arrives() -> None:
+def test_an_unknown_value_blocks_with_its_reason_until_it_is_known() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor=FOR_ADDRESS)
         await harness.apply("b", {"host": value_of("a", ADDRESS)})
@@ -177,7 +177,7 @@ def test_a_path_beside_the_one_that_is_waited_for_blocks_and_says_so() -> None:
     play(scenario)
 
 
-def test_what_is_not_there_at_all_is_named() -> None:
+def test_a_missing_source_is_named() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("b", {"host": value_of("a", ADDRESS)})
 

@@ -16,7 +16,7 @@ from tests.engine.test_previews import REF, ChangedTree, PreviewHarness
 
 @dataclass(slots=True)
 class NewGadgetKind(GadgetKind):
-    """A kind whose default was changed in revision 2, and that can still do as before."""
+    """A kind with a default that changed in revision 2, and with its former implementation."""
 
     def former(self) -> Sequence[AnyKind]:
         return [GadgetKind(self.service, self.reconciliation)]
@@ -41,7 +41,7 @@ def test_a_kind_is_had_as_it_was() -> None:
     assert (kind_variant(kind, "1").revision, kind_variant(kind, "2")) == (1, kind)
 
 
-def test_what_there_is_not_is_told() -> None:
+def test_an_unknown_variant_is_reported() -> None:
     with pytest.raises(
         UserError, match=r"Gadget is not handled as '3' in any way .*: there is stateful, stateless, 1, 2"
     ):

@@ -1,4 +1,4 @@
-"""Waits: what they are satisfied for, how long they go on, and what ends them."""
+"""Waits: what satisfies them, how long they last, and what ends them."""
 
 import asyncio
 from typing import Any
@@ -113,7 +113,7 @@ def test_the_time_is_one_budget_over_all_steps_and_processes() -> None:
     play(scenario)
 
 
-def test_a_generation_that_others_make_gives_no_more_time() -> None:
+def test_a_generation_of_another_writer_does_not_restart_the_timeout() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor=FOR_ADDRESS)
         for _ in range(6):
@@ -174,7 +174,7 @@ def test_a_request_after_the_end_of_the_time_has_all_of_it_again(how: dict[str, 
 
 
 @pytest.mark.parametrize("how", [{"restart_wait": True}, {"requested": True}])
-def test_a_request_before_the_end_of_the_time_has_what_is_left_of_it(how: dict[str, bool]) -> None:
+def test_a_reconcile_request_before_the_timeout_has_the_rest_of_it(how: dict[str, bool]) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor=FOR_ADDRESS)
         await harness.step("a")
@@ -222,7 +222,7 @@ def test_a_clock_that_was_set_back_makes_no_wait_longer_than_the_time() -> None:
     play(scenario)
 
 
-def test_what_was_begun_is_told_by_the_step_that_began_it() -> None:
+def test_a_started_write_is_reported_by_the_step_that_sent_it() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor=FOR_ADDRESS)
         first, second = error_of(await harness.step("a")), error_of(await harness.step("a"))
@@ -263,7 +263,7 @@ def test_a_failure_ends_a_wait_at_once_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("is_back", [False, True])
-def test_an_object_that_is_gone_or_another_while_it_is_waited_for_fails_once_and_the_next_step_goes_on(
+def test_an_object_that_is_deleted_or_replaced_during_its_wait_fails_once_and_the_next_step_continues(
     is_back: bool,
 ) -> None:
     async def scenario(harness: RunnerHarness) -> None:
@@ -287,7 +287,7 @@ def test_an_object_that_is_gone_or_another_while_it_is_waited_for_fails_once_and
     play(scenario)
 
 
-def test_another_object_that_has_what_is_waited_for_is_as_good() -> None:
+def test_a_replaced_object_that_satisfies_the_wait_is_accepted() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor=FOR_ADDRESS)
         await harness.step("a")
@@ -300,7 +300,7 @@ def test_another_object_that_has_what_is_waited_for_is_as_good() -> None:
     play(scenario)
 
 
-def test_an_object_that_its_author_replaces_while_it_is_waited_for_is_just_another_wait() -> None:
+def test_an_object_that_its_author_replaces_during_its_wait_is_a_new_wait() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", {"zone": "x"}, waitFor=FOR_ADDRESS, replace=True)
         await harness.step("a")

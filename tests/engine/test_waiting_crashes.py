@@ -141,7 +141,7 @@ def test_a_failure_after_any_await_is_waited_out_in_the_same_run(side: str) -> N
     pytest.fail("a run never ended")
 
 
-def test_a_wait_goes_on_where_it_was_and_its_dependant_is_made_once() -> None:
+def test_a_wait_continues_where_it_was_and_its_dependant_is_created_once() -> None:
     async def begin(harness: RunnerHarness) -> str:
         await harness.apply("a", {"host": value_of("z", ADDRESS)})
         await harness.apply("z", waitFor=FOR_ADDRESS)
@@ -161,7 +161,7 @@ def test_a_wait_goes_on_where_it_was_and_its_dependant_is_made_once() -> None:
     _after_any_await(begin, end)
 
 
-def test_its_time_goes_on_when_the_process_dies_meanwhile() -> None:
+def test_its_timeout_counts_on_when_the_process_dies() -> None:
     async def begin(harness: RunnerHarness) -> str:
         await harness.apply("z", waitFor=FOR_ADDRESS)
         return "z"

@@ -40,7 +40,7 @@ class Story:
     size: int = 1
     # Every address that the source ever had, and those that were offered.
     addresses: set[str] = field(default_factory=set)
-    # When the output became unknown, and when the wait that goes on was begun; None when there is none.
+    # When the output became unknown, and when the wait under way began; None when there is none.
     unknown_since: int | None = None
     begun: int | None = None
     # The generation that is waited for, or was waited for last.
@@ -193,11 +193,11 @@ def _host(story: Story) -> str | None:
 
 
 @given(st.lists(doings, max_size=25), st.booleans())
-def test_what_is_offered_is_what_is_there_for_as_long_as_it_is(doings: list[Doing], goes_on: bool) -> None:
+def test_the_output_is_the_live_value_as_long_as_it_exists(doings: list[Doing], goes_on: bool) -> None:
     async def scenario() -> None:
         story = Story()
         if goes_on:
-            story.harness.go_on_for_ever()
+            story.harness.run_continuously()
         await story.harness.apply("a", {"size": 1}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
         await story.harness.apply("b", {"host": value_of("a", ADDRESS)})
         for doing in (Doing(_step_of_source, "the first step"), *doings):

@@ -1,4 +1,4 @@
-"""A service whose objects look like Kubernetes', and a kind that can do all that a kind may."""
+"""A service with objects in the form of Kubernetes, and a kind with every capability."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -87,25 +87,25 @@ def _nothing(_name: str) -> None:
 
 @dataclass(slots=True)
 class Service:
-    """Where things live. `set_status` plays the controllers that fill their status."""
+    """The service of things. `set_status` acts as the controllers that fill their status."""
 
     clock: Clock
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     # Why the service does not answer; and for which verbs, when it is not for all.
     down: str = ""
-    down_for: Sequence[str] = ("get", "rehearse", "create", "update", "delete")
+    down_for: Sequence[str] = ("get", "dry run", "create", "update", "delete")
     # How long an answer takes, and how many were under way at once.
     latency: float = 0.0
     busiest: int = 0
     # Whether an object is refused, even in a dry run, as long as another one exists.
     exclusive: bool = False
-    # Those whose deletion is held up.
+    # Objects with a finalizer that holds their deletion.
     held: set[str] = field(default_factory=set)
     # The uids of those that are gone.
     deleted: list[str] = field(default_factory=list)
     listeners: int = 0
-    # Hears of each object that is made.
+    # Called with each object that is created.
     made: Callable[[str], None] = _nothing
     _busy: int = 0
     _queues: list[asyncio.Queue[Location | None]] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Service:
     @property
     def writes(self) -> list[tuple[str, str]]:
         """The calls that ask for a change."""
-        return [call for call in self.calls if call[0] not in ("get", "rehearse")]
+        return [call for call in self.calls if call[0] not in ("get", "dry run")]
 
     async def ask(self, verb: str, name: str) -> None:
         """A call that is on record, and takes its time."""
@@ -168,12 +168,12 @@ class Service:
             self.remove(name)
 
     def announce(self, where: Location | None) -> None:
-        """Tells all who listen."""
+        """Sends a change to every watch."""
         for queue in self._queues:
             queue.put_nowait(where)
 
     async def changes(self) -> AsyncGenerator[Location | None, None]:
-        """What listeners hear."""
+        """The stream of changes of a watch."""
         queue: asyncio.Queue[Location | None] = asyncio.Queue()
         self._queues.append(queue)
         self.listeners += 1
@@ -246,7 +246,7 @@ class ThingKind:
         return self.service.changes()
 
     async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
-        await self.service.ask("rehearse", intent.location)
+        await self.service.ask("dry run", intent.location)
         self.service.require_free(intent.location)
         wanted, live = _members(intent.declared.tree), {} if isinstance(observed, Absent) else observed.live.spec
         changes = tuple(_changes(live, wanted))

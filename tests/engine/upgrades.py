@@ -1,4 +1,4 @@
-"""An upgrade: made with the old implementation, looked at with the new one, then kept by it for real."""
+"""An upgrade: settled with the old implementation, previewed with the new one, then reconciled by it."""
 
 from copy import copy
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from tests.engine.step_harness import StepHarness
 
 
 class Ground(Protocol):
-    """Where an upgrade takes place: a resource, and the implementation that looks after it now."""
+    """A resource, and the implementation that reconciles it now."""
 
     @property
     def ref(self) -> ResourceRef:
@@ -80,7 +80,7 @@ def manage_with(harness: StepHarness, kind: AnyKind) -> None:
     harness.kind = kind
     if harness.idle_cache is not None:
         # Another implementation is another process: it remembers nothing.
-        harness.go_on_for_ever()
+        harness.run_continuously()
 
 
 async def forget_cookie(ground: Ground) -> None:

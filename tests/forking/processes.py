@@ -1,6 +1,6 @@
-"""Commands of `setpoint` as processes of their own, forked from one that has it loaded: that takes a tenth of the time.
+"""Commands of `setpoint` as processes forked from a server that has it imported: that takes a tenth of the time.
 
-Outside of tests, everywhere but on Linux, and where a command needs an interpreter that is set otherwise, it is
+Outside of tests, on other systems than Linux, and where a command needs other settings of the interpreter, it is
 started as usual.
 """
 
@@ -27,8 +27,8 @@ from tests.forking.server import Order
 SETPOINT: Final = str(Path(sys.executable).with_name("setpoint"))
 _SERVER: Final = str(Path(__file__).with_name("server.py"))
 _LAUNCHER: Final = Path(__file__).with_name("launcher.txt")
-# What an interpreter looks at when it starts; a forked one has been told these.
-_TOLD: Final = {"PYTHONUTF8": "1"}
+# Variables that an interpreter reads when it starts: those of the fork server.
+_INTERPRETER_VARIABLES: Final = {"PYTHONUTF8": "1"}
 _INTEGER: Final = struct.Struct("i")
 Stream: TypeAlias = int | IO[Any]
 
@@ -44,12 +44,12 @@ class Forked:
 
     def poll(self) -> int | None:
         """The exit code, `None` before the end."""
-        self._look(0)
+        self._read_report(0)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code, once there is one; `subprocess.TimeoutExpired` when that takes longer."""
-        self._look(timeout)
+        self._read_report(timeout)
         if self.returncode is None:
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
         return self.returncode
@@ -67,12 +67,12 @@ class Forked:
         """kill -9."""
         self.send_signal(signal.SIGKILL)
 
-    def _look(self, timeout: float | None) -> None:
+    def _read_report(self, timeout: float | None) -> None:
         if self.returncode is not None or not select.select([self._report], [], [], timeout)[0]:
             return
         text = os.read(self._report, _INTEGER.size)
         os.close(self._report)
-        # The server is killed together with all that it started.
+        # Without a report: the server was killed, and with it all that it started.
         (self.returncode,) = _INTEGER.unpack(text) if text else (-signal.SIGKILL,)
 
 
@@ -80,23 +80,23 @@ Process: TypeAlias = subprocess.Popen[bytes] | Forked
 
 
 class _Server:
-    """The server as its client sees it; should this process be killed, it ends by itself."""
+    """The fork server, seen from the tests. When this process is killed, the server ends by itself."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Those that were not asked for by a launcher.
+        # Processes that the tests started, not a launcher.
         self.started: set[int] = set()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
-            # A folder of its own: the path of a socket has to be short. It is removed with this object.
+            # In a temporary folder: the path of a socket has to be short. It is removed with this object.
             self._folder = tempfile.TemporaryDirectory(prefix="setpoint-fork-")
             self.address = str(Path(self._folder.name, "server"))
             self._process = subprocess.Popen(
-                # The folder of the script is none of a command's business.
+                # Without the folder of the script on sys.path.
                 [sys.executable, "-P", _SERVER, str(theirs.fileno()), self.address],
                 stdin=subprocess.DEVNULL,
-                env={**kept, **_TOLD},
+                env={**kept, **_INTERPRETER_VARIABLES},
                 cwd=os.sep,
                 pass_fds=[theirs.fileno()],
             )
@@ -112,7 +112,7 @@ class _Server:
         return Forked(pid, (order.program, *order.arguments), report)
 
     def close(self) -> None:
-        """Ends it, and all that it has started."""
+        """Ends the server, and all that it has started."""
         self._control.close()
         self._process.wait()
         self._folder.cleanup()
@@ -134,7 +134,7 @@ def _server() -> _Server:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A command line, and where, with what environment and streams it is given."""
+    """A command line, with its folder, environment and streams."""
 
     command: Sequence[str]
     folder: Path
@@ -142,24 +142,27 @@ class Start:
     stdin: Stream = subprocess.DEVNULL
     stdout: Stream = subprocess.DEVNULL
     stderr: Stream = subprocess.DEVNULL
-    # Whether its standard input is a terminal, which is to be its own.
+    # Whether its standard input is to be its controlling terminal.
     has_terminal: bool = False
 
 
 def can_fork() -> bool:
-    """Whether there can be a fork server here: `make soak` starts its processes as people do."""
+    """Whether there can be a fork server: only in tests on Linux. `make soak` starts its processes as usual."""
     return sys.platform == "linux" and "PYTEST_VERSION" in os.environ
 
 
 def is_forked(start: Start) -> bool:
-    """Whether the fork server can do what the operating system would."""
-    said = {name: text for name, text in start.environment.items() if name.startswith("PYTHON")}
-    same = {**_TOLD, **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {})}
-    return can_fork() and start.command[0] == SETPOINT and said == same
+    """Whether the command is forked by the fork server, not started as usual."""
+    given = {name: text for name, text in start.environment.items() if name.startswith("PYTHON")}
+    same = {
+        **_INTERPRETER_VARIABLES,
+        **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}),
+    }
+    return can_fork() and start.command[0] == SETPOINT and given == same
 
 
 def fork(start: Start) -> Forked:
-    """Starts it, in a session of its own."""
+    """Starts it, as the leader of a new session."""
     with Path(os.devnull).open("r+b", buffering=0) as nowhere:
         streams = [_number(start.stdin, nowhere), _number(start.stdout, nowhere)]
         streams.append(streams[1] if start.stderr == subprocess.STDOUT else _number(start.stderr, nowhere))
@@ -169,17 +172,17 @@ def fork(start: Start) -> Forked:
 
 
 def write_launcher(file: Path, program: str, *arguments: str) -> None:
-    """Makes `file` a program that has the fork server become `program`, for whoever insists on starting a file."""
+    """Makes `file` a program that runs `program` in the fork server: for callers that start an executable file."""
     text = _LAUNCHER.read_text(encoding="utf-8")
-    said = {"ADDRESS": _server().address, "PROGRAM": program, "ARGUMENTS": repr(arguments), "PYTHON": sys.executable}
-    for name, value in said.items():
+    values = {"ADDRESS": _server().address, "PROGRAM": program, "ARGUMENTS": repr(arguments), "PYTHON": sys.executable}
+    for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     file.write_text(text, encoding="utf-8")
     file.chmod(0o755)
 
 
 def launched_now() -> list[str]:
-    """The ids of the processes that launchers had the fork server start and that have not ended."""
+    """The ids of running processes that launchers started."""
     if not _server.cache_info().currsize:
         return []
     pid = _server().pid
@@ -194,7 +197,7 @@ def _number(stream: Stream, nowhere: IO[bytes]) -> int:
 
 
 def run(start: Start, timeout: float) -> "subprocess.CompletedProcess[str]":
-    """How the command ended, and what it printed; its streams for output are pipes."""
+    """Runs the command; its exit code, stdout and stderr."""
     if not is_forked(start):
         return subprocess.run(
             start.command,

@@ -1,4 +1,4 @@
-"""The fork server: a process that has `setpoint` loaded, and becomes the command whenever one is asked for.
+"""The fork server: a process that has `setpoint` imported, and forks a child for each command.
 
 Run by `tests.forking.processes`. It imports nothing of the tests, and starts no thread: a fork would lose it.
 """
@@ -28,7 +28,7 @@ from typing import Final, NamedTuple, TextIO
 _LARGEST: Final = 1 << 17
 _PR_SET_PDEATHSIG: Final = 1
 _TIOCSCTTY: Final = 0x540E
-# With which the interpreter ends when it cannot write what is left to be written.
+# The exit code of an interpreter that cannot flush its streams.
 _EXIT_BROKEN_STREAM: Final = 120
 _MODULE: Final = "-m "
 _ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -38,9 +38,9 @@ _ENOUGH: Final = 4096
 
 
 class Order(NamedTuple):
-    """What is to be started; its standard streams and the pipe for its exit status come with it."""
+    """A command to start. Its standard streams and the pipe for its exit status are sent with it."""
 
-    # The path of a program of ours, or `-m MODULE` for one of the tests.
+    # The path of one of our programs, or `-m MODULE` for one of the tests.
     program: str
     arguments: list[str]
     folder: str
@@ -49,15 +49,15 @@ class Order(NamedTuple):
     has_terminal: bool
 
 
-# In a child its files are closed: if it went there, it would close them again, when others have their numbers.
-_LASTING: Final[list["Server"]] = []
+# Kept alive: in a child its files are closed, and its destructor would close new files with the same numbers.
+_KEPT_ALIVE: Final[list["Server"]] = []
 
 
 class Server:
-    """Forks on demand. `serve` returns in the child, with what it is to do; the server itself never returns.
+    """Forks on demand. `serve` returns in the child, with its entry point; in the server it never returns.
 
-    The tests give orders by `control`, and are told the exit status by a pipe. Launchers call at `listener`: the line
-    tells them the status, and when it breaks off, what they launched is killed.
+    The tests send orders over `control`, and get the exit status from a pipe. Launchers connect to `listener`: their
+    connection carries the status, and when it breaks, the launched process is killed.
     """
 
     def __init__(self, control: socket.socket, listener: socket.socket) -> None:
@@ -97,10 +97,10 @@ class Server:
                 os.write(report, _INTEGER.pack(os.waitstatus_to_exitcode(status)))
             os.close(report)
 
-    def _take_order(self, line: socket.socket) -> Callable[[], object] | None:
-        text, descriptors, _, _ = socket.recv_fds(line, _LARGEST, 4)
+    def _take_order(self, connection: socket.socket) -> Callable[[], object] | None:
+        text, descriptors, _, _ = socket.recv_fds(connection, _LARGEST, 4)
         if not text:
-            self._hang_up(line)
+            self._disconnected(connection)
             return None
         order: Order = Order(*marshal.loads(text))
         streams, reports = descriptors[:3], descriptors[3:]
@@ -111,30 +111,30 @@ class Server:
             os.write(tell_ready, b".")
             os.closerange(3, _ENOUGH)
             return _entry_of(order.program)
-        self._reports[pid] = reports[0] if reports else os.dup(line.fileno())
+        self._reports[pid] = reports[0] if reports else os.dup(connection.fileno())
         if not reports:
-            self._launched[line] = pid
+            self._launched[connection] = pid
         for descriptor in (tell_ready, *streams):
             os.close(descriptor)
-        # Only then it leads a session, which can be sent signals.
+        # From then on it leads a session, which can be sent signals.
         os.read(ready, 1)
         os.close(ready)
-        line.send(_INTEGER.pack(pid))
+        connection.send(_INTEGER.pack(pid))
         return None
 
-    def _hang_up(self, line: socket.socket) -> None:
-        if line is self._control:
-            # The tests are over, however they ended: all that was started ends with the server.
+    def _disconnected(self, connection: socket.socket) -> None:
+        if connection is self._control:
+            # The tests have ended, or were killed: all that was started ends with the server.
             os._exit(0)
-        self._selector.unregister(line)
-        line.close()
-        pid = self._launched.pop(line, None)
+        self._selector.unregister(connection)
+        connection.close()
+        pid = self._launched.pop(connection, None)
         if pid in self._reports:
             os.kill(pid, signal.SIGKILL)
 
 
 def become(order: Order, streams: Sequence[int]) -> None:
-    """Makes this process what `execve` would have made of it."""
+    """Sets up the forked process as `execve` would."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
     signal.set_wakeup_fd(-1)
@@ -155,7 +155,7 @@ def become(order: Order, streams: Sequence[int]) -> None:
 
 
 def _open_streams() -> None:
-    """As the interpreter opens them when it starts."""
+    """Opens the standard streams as the interpreter does when it starts."""
     reader = io.BufferedReader(io.FileIO(0, "r", closefd=False))
     sys.stdin = io.TextIOWrapper(reader, sys.stdin.encoding, sys.stdin.errors)
     sys.stdout = _writer(1, sys.stdout, is_by_line=os.isatty(1))
@@ -176,7 +176,7 @@ def _entry_of(program: str) -> Callable[[], object]:
 
 
 def _entries() -> dict[str, Callable[[], object]]:
-    """The programs of ours that can be asked for."""
+    """Our programs, by name."""
     from setpoint.cli.entry import main as command
     from setpoint.terraform.entry import main as provider
 
@@ -184,38 +184,38 @@ def _entries() -> dict[str, Callable[[], object]]:
 
 
 def load() -> None:
-    """Imports whatever a command may need."""
+    """Imports every module that a command may need."""
     import setpoint
 
     for found in pkgutil.walk_packages(setpoint.__path__, "setpoint."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
-    # What is there now is everybody's: no child has to look through it.
+    # Shared with all children: their garbage collector skips it.
     gc.collect()
     gc.freeze()
     gc.disable()
 
 
 def main(descriptor: int, path: str) -> Callable[[], object]:
-    """The entry point of a program, in a process of its own."""
+    """Serves; the entry point of a program, in the forked process."""
     control = socket.socket(fileno=descriptor)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(path)
     listener.listen()
     load()
     control.send(_INTEGER.pack(os.getpid()))
-    _LASTING.append(Server(control, listener))
-    return _LASTING[0].serve()
+    _KEPT_ALIVE.append(Server(control, listener))
+    return _KEPT_ALIVE[0].serve()
 
 
 def run(entry: Callable[[], object]) -> None:
-    """Runs a program to its end, as the interpreter does; but nothing that was loaded is taken apart again."""
+    """Runs a program to its end, as the interpreter does, but without the teardown of modules."""
     code: object = 0
     try:
         entry()
     except SystemExit as end:
         code = end.code
-    except BaseException as error:  # noqa: BLE001 - the interpreter prints it, whatever it is
+    except BaseException as error:  # noqa: BLE001 - the interpreter prints every exception
         sys.excepthook(*sys.exc_info())
         code = 1
         if isinstance(error, KeyboardInterrupt):
@@ -224,9 +224,9 @@ def run(entry: Callable[[], object]) -> None:
     if not isinstance(code, int | None):
         sys.stderr.write(f"{code}\n")
         code = 1
-    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as at every end
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as the interpreter does
     atexit._run_exitfuncs()
-    # What was never awaited or closed says so when it goes.
+    # So that coroutines never awaited and files never closed are reported.
     gc.collect()
     try:
         sys.stdout.flush()

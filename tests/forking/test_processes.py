@@ -1,4 +1,4 @@
-"""A command that is forked behaves as one that is started: streams, exit codes, signals, and its end."""
+"""A forked command behaves as a started one: streams, exit codes, signals, session, and its end."""
 
 import os
 import signal
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.children import GONE, Child, state
+from tests.cluster.children import GONE, Child, kill_starter, state
 from tests.cluster.polling import until
 from tests.forking.processes import SETPOINT, Start, is_forked, launched_now, run, write_launcher
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the sockets that a fork server needs")
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -33,12 +33,14 @@ def _environment(folder: Path) -> dict[str, str]:
     ],
     ids=" ".join,
 )
-def test_it_prints_and_ends_as_the_command_does(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_forked_command_has_the_output_and_exit_code_of_a_started_one(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
     start = Start((SETPOINT, *arguments), tmp_path, _environment(tmp_path))
     usual = subprocess.run(
         start.command, cwd=tmp_path, env=start.environment, capture_output=True, encoding="utf-8", check=False
     )
-    forked = run(start, PATIENCE)
+    forked = run(start, TIMEOUT)
 
     assert is_forked(start)
     assert (forked.returncode, forked.stdout, forked.stderr) == (usual.returncode, usual.stdout, usual.stderr)
@@ -47,7 +49,9 @@ def test_it_prints_and_ends_as_the_command_does(arguments: tuple[str, ...], tmp_
 @pytest.mark.parametrize(
     ("command", "more"), [("/bin/true", {}), (SETPOINT, {"PYTHONOPTIMIZE": "1"}), (SETPOINT, {"PYTHONUTF8": "0"})]
 )
-def test_what_needs_another_interpreter_is_started_as_usual(command: str, more: dict[str, str], tmp_path: Path) -> None:
+def test_a_command_that_needs_another_interpreter_is_not_forked(
+    command: str, more: dict[str, str], tmp_path: Path
+) -> None:
     assert not is_forked(Start((command,), tmp_path, _environment(tmp_path) | more))
 
 
@@ -59,7 +63,7 @@ def _running(folder: Path) -> Child:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_hears_signals(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_forked_command_receives_signals(number: signal.Signals, tmp_path: Path) -> None:
     child = _running(tmp_path)
     assert child.pid is not None
     os.kill(child.pid, number)
@@ -68,7 +72,7 @@ def test_it_hears_signals(number: signal.Signals, tmp_path: Path) -> None:
     assert child.code == 0, child.tail()
 
 
-def test_it_is_killed_at_once(tmp_path: Path) -> None:
+def test_a_forked_command_can_be_killed(tmp_path: Path) -> None:
     child = _running(tmp_path)
     pid = child.pid
     assert pid is not None
@@ -77,7 +81,7 @@ def test_it_is_killed_at_once(tmp_path: Path) -> None:
     assert (child.code, state(pid)) == (-signal.SIGKILL, "")
 
 
-def test_it_is_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_forked_command_leads_its_own_session(tmp_path: Path) -> None:
     child = _running(tmp_path)
     pid = child.pid
     assert pid is not None
@@ -87,7 +91,7 @@ def test_it_is_a_process_of_its_own(tmp_path: Path) -> None:
     assert (session, is_launched) == (pid, False)
 
 
-def test_a_launcher_stands_for_the_program(tmp_path: Path) -> None:
+def test_a_launcher_behaves_as_the_program(tmp_path: Path) -> None:
     launcher = tmp_path / "setpoint"
     write_launcher(launcher, SETPOINT, "get")
     environment = _environment(tmp_path)
@@ -101,7 +105,7 @@ def test_a_launcher_stands_for_the_program(tmp_path: Path) -> None:
     assert "Nothing" in refused.stderr
 
 
-def test_what_was_launched_is_killed_with_its_launcher(tmp_path: Path) -> None:
+def test_a_launched_command_is_killed_with_its_launcher(tmp_path: Path) -> None:
     launcher = tmp_path / "setpoint"
     write_launcher(launcher, SETPOINT, "run", "--log-format", "json")
     child = Child((str(launcher),), tmp_path / "log", tmp_path, _environment(tmp_path))
@@ -126,16 +130,8 @@ sys.stdin.read()
 """
 
 
-def test_it_ends_with_the_tests_even_after_kill_9(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _STARTS_A_COMMAND, str(tmp_path)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, "PYTHONPATH": "."}
-    ) as starter:
-        assert starter.stdout is not None
-        pid = int(starter.stdout.readline())
-        before = state(pid)
-        starter.kill()
+def test_a_forked_command_ends_with_the_tests_even_after_kill_9(tmp_path: Path) -> None:
+    pid, before = kill_starter(_STARTS_A_COMMAND, tmp_path)
     until(lambda: state(pid) in GONE)
 
     assert before not in GONE

@@ -18,7 +18,7 @@ from setpoint.errors import OperationRunning
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.localcloud.clock import CloudClock
-from setpoint.localcloud.control import RecordedRequest
+from setpoint.localcloud.journal import RecordedRequest
 from setpoint.localcloud.server import LocalCloud
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock

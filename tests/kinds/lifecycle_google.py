@@ -118,6 +118,6 @@ def _fault(trouble: Trouble, method: str, times: int) -> Fault:
         case Trouble.CUT:
             return DropConnection(method=method, times=times)
         case Trouble.LOST:
-            return DropConnection(method=method, times=times, context=FaultTiming.AFTER)
+            return DropConnection(method=method, times=times, moment=FaultTiming.AFTER)
         case _:
             return FailRequest(_STATUSES[trouble], method=method, times=times)

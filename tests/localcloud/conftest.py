@@ -10,7 +10,7 @@ from aiohttp import ClientSession
 from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.server import LocalCloud
-from tests.localcloud.talk import OPERATION_SECONDS, START, held_cloud
+from tests.localcloud.requests import OPERATION_SECONDS, START, held_cloud
 
 Scenario: TypeAlias = Callable[[LocalCloud, ClientSession], Awaitable[None]]
 
@@ -23,7 +23,7 @@ def cloud() -> Cloud:
 
 @pytest.fixture
 def over_http() -> Callable[[Scenario], None]:
-    """Runs a scenario with a local cloud that listens, its clock held, and a client that is connected to it."""
+    """Runs a scenario with a local cloud over HTTP, with a held clock, and a client of it."""
 
     async def run(scenario: Scenario) -> None:
         listening = LocalCloud(clock=CloudClock(START), operation_seconds=OPERATION_SECONDS)

@@ -1,4 +1,4 @@
-"""What holds for every bucket and every patch."""
+"""Laws of buckets: merge patch, labels and the metageneration."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from setpoint.localcloud.schema import JsonBody, merge_patch
-from tests.localcloud.talk import BUCKET, get, held_cloud, make_bucket, ok
+from tests.localcloud.requests import BUCKET, get, held_cloud, make_bucket, ok
 
 pytestmark = pytest.mark.laws
 
@@ -47,7 +47,7 @@ patches = st.fixed_dictionaries(
 _VOLATILE = ("metageneration", "updated", "etag")
 
 
-def _lasting(bucket: JsonBody) -> JsonBody:
+def _without_volatile(bucket: JsonBody) -> JsonBody:
     return {name: value for name, value in bucket.items() if name not in _VOLATILE}
 
 
@@ -60,12 +60,12 @@ def _patch_between(before: JsonBody, after: JsonBody) -> JsonBody:
 
 
 @given(trees, trees)
-def test_the_patch_between_two_trees_leads_from_one_to_the_other(before: JsonBody, after: JsonBody) -> None:
+def test_a_patch_between_two_bodies_turns_one_into_the_other(before: JsonBody, after: JsonBody) -> None:
     assert merge_patch(before, _patch_between(before, after)) == after
 
 
 @given(trees, patch_trees)
-def test_a_merge_twice_is_a_merge_once_and_changes_neither_side(target: JsonBody, patch: JsonBody) -> None:
+def test_merge_patch_is_idempotent_and_changes_neither_argument(target: JsonBody, patch: JsonBody) -> None:
     kept = repr((target, patch))
     once = merge_patch(target, patch)
 
@@ -75,7 +75,7 @@ def test_a_merge_twice_is_a_merge_once_and_changes_neither_side(target: JsonBody
 
 @given(bodies, patches)
 @example({"labels": {"a": "1"}}, {"labels": {"a": None}})
-def test_labels_after_a_patch_are_the_old_ones_with_the_patch_laid_over(body: JsonBody, patch: JsonBody) -> None:
+def test_labels_after_a_patch_are_the_old_ones_with_the_patch_merged(body: JsonBody, patch: JsonBody) -> None:
     cloud = held_cloud()
     before = make_bucket(cloud, body).get("labels", {})
     after = ok(cloud.call("PATCH", BUCKET, patch)).get("labels", {})
@@ -95,7 +95,7 @@ def test_the_metageneration_rises_by_one_exactly_when_something_changed(
         cloud.advance(1)
         ok(cloud.call("PATCH", BUCKET, patch))
         after = get(cloud, BUCKET)
-        is_change = _lasting(after) != _lasting(before)
+        is_change = _without_volatile(after) != _without_volatile(before)
 
         assert int(after["metageneration"]) == int(before["metageneration"]) + is_change
         assert (after["updated"] != before["updated"]) == is_change
@@ -113,12 +113,12 @@ def test_a_patch_with_what_get_returned_changes_nothing(body: JsonBody) -> None:
 
 
 @given(bodies, patches)
-def test_what_a_patch_does_not_name_stays(body: JsonBody, patch: JsonBody) -> None:
+def test_fields_that_a_patch_does_not_name_stay(body: JsonBody, patch: JsonBody) -> None:
     cloud = held_cloud()
     before = make_bucket(cloud, body)
     ok(cloud.call("PATCH", BUCKET, patch))
     after = get(cloud, BUCKET)
 
-    assert {name: value for name, value in _lasting(after).items() if name not in patch} == {
-        name: value for name, value in _lasting(before).items() if name not in patch
+    assert {name: value for name, value in _without_volatile(after).items() if name not in patch} == {
+        name: value for name, value in _without_volatile(before).items() if name not in patch
     }

@@ -1,15 +1,15 @@
-"""Buckets: what the service fills in, merges, locks and refuses."""
+"""Buckets: defaults, merge patch, locks and validation."""
 
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, member
-from tests.localcloud.talk import BUCKET, BUCKETS, complaint, get, make_bucket, ok, refused
+from tests.localcloud.requests import BUCKET, BUCKETS, error_message, get, make_bucket, ok, refused
 
 INSERT = f"{BUCKETS}?project=acme"
 
 
-def test_a_bucket_that_is_not_there_is_answered_as_google_does(cloud: Cloud) -> None:
+def test_a_missing_bucket_has_google_s_error(cloud: Cloud) -> None:
     answer = cloud.call("GET", BUCKET)
 
     assert answer.status == 404
@@ -63,7 +63,7 @@ def test_a_new_bucket_has_its_defaults(cloud: Cloud) -> None:
         ),
     ],
 )
-def test_the_location_is_in_capitals_and_decides_its_type(
+def test_the_location_is_upper_case_and_decides_its_type(
     cloud: Cloud, body: JsonBody, location: str, kind: str, rpo: str | None
 ) -> None:
     bucket = make_bucket(cloud, body)
@@ -71,19 +71,19 @@ def test_the_location_is_in_capitals_and_decides_its_type(
     assert (bucket["location"], bucket["locationType"], bucket.get("rpo")) == (location, kind, rpo)
 
 
-def test_the_storage_class_is_the_one_that_was_asked_for(cloud: Cloud) -> None:
+def test_the_storage_class_is_the_requested_one(cloud: Cloud) -> None:
     assert make_bucket(cloud, {"storageClass": "COLDLINE"})["storageClass"] == "COLDLINE"
     assert ok(cloud.call("PATCH", BUCKET, {"storageClass": "NEARLINE"}))["storageClass"] == "NEARLINE"
 
 
-def test_a_second_insert_is_told_apart_by_its_owner(cloud: Cloud) -> None:
+def test_the_error_of_a_second_insert_depends_on_the_owner(cloud: Cloud) -> None:
     make_bucket(cloud)
     mine = cloud.call("POST", INSERT, {"name": "stuff"})
     theirs = cloud.call("POST", f"{BUCKETS}?project=rival", {"name": "stuff"})
 
     assert refused(mine) == refused(theirs) == (409, "conflict")
-    assert "you already own it" in complaint(mine)
-    assert "is not available" in complaint(theirs)
+    assert "you already own it" in error_message(mine)
+    assert "is not available" in error_message(theirs)
 
 
 REFUSED: list[tuple[JsonBody, str]] = [
@@ -114,15 +114,15 @@ REFUSED: list[tuple[JsonBody, str]] = [
 
 
 @pytest.mark.parametrize(("body", "problem"), REFUSED)
-def test_a_bucket_that_cannot_be_is_refused(cloud: Cloud, body: JsonBody, problem: str) -> None:
+def test_an_invalid_bucket_is_refused(cloud: Cloud, body: JsonBody, problem: str) -> None:
     answer = cloud.call("POST", INSERT, {"name": "stuff", **body})
 
     assert refused(answer) == (400, "invalid")
-    assert problem in complaint(answer)
+    assert problem in error_message(answer)
     assert cloud.storage.state.buckets == {}
 
 
-def test_the_project_has_to_be_named(cloud: Cloud) -> None:
+def test_the_project_is_a_required_parameter(cloud: Cloud) -> None:
     assert refused(cloud.call("POST", BUCKETS, {"name": "stuff"})) == (400, "required")
     assert refused(cloud.call("GET", BUCKETS)) == (400, "required")
 
@@ -135,7 +135,7 @@ def test_a_patch_merges_labels_and_null_removes_one(cloud: Cloud) -> None:
     assert "labels" not in ok(cloud.call("PATCH", BUCKET, {"labels": None}))
 
 
-def test_null_and_empty_take_whole_settings_away(cloud: Cloud) -> None:
+def test_null_and_empty_remove_whole_settings(cloud: Cloud) -> None:
     make_bucket(
         cloud,
         {
@@ -187,22 +187,22 @@ def test_preconditions_on_the_metageneration_hold_for_reading_writing_and_deleti
         {"hierarchicalNamespace": {"enabled": True}},
     ],
 )
-def test_what_is_fixed_at_birth_cannot_be_patched(cloud: Cloud, change: JsonBody) -> None:
+def test_immutable_fields_cannot_be_patched(cloud: Cloud, change: JsonBody) -> None:
     before = make_bucket(cloud)
     answer = cloud.call("PATCH", BUCKET, change)
 
     assert refused(answer) == (400, "invalid")
-    assert "cannot change" in complaint(answer)
+    assert "cannot change" in error_message(answer)
     assert get(cloud, BUCKET) == before
 
 
-def test_a_location_in_small_letters_is_no_change(cloud: Cloud) -> None:
+def test_a_location_in_lower_case_is_no_change(cloud: Cloud) -> None:
     make_bucket(cloud)
 
     assert ok(cloud.call("PATCH", BUCKET, {"location": "us"}))["metageneration"] == "1"
 
 
-def test_soft_delete_notes_when_it_began_and_zero_turns_it_off(cloud: Cloud) -> None:
+def test_soft_delete_has_its_effective_time_and_zero_disables_it(cloud: Cloud) -> None:
     make_bucket(cloud)
     cloud.advance(60)
     longer = ok(cloud.call("PATCH", BUCKET, {"softDeletePolicy": {"retentionDurationSeconds": "864000"}}))
@@ -212,7 +212,7 @@ def test_soft_delete_notes_when_it_began_and_zero_turns_it_off(cloud: Cloud) -> 
     assert off["softDeletePolicy"] == {"retentionDurationSeconds": "0"}
 
 
-def test_uniform_access_goes_by_both_names_and_hides_the_access_lists(cloud: Cloud) -> None:
+def test_uniform_access_has_two_names_and_hides_the_access_lists(cloud: Cloud) -> None:
     make_bucket(cloud)
     fine = ok(cloud.call("PATCH", BUCKET, {"labels": {"a": "b"}}))
     uniform = ok(cloud.call("PATCH", BUCKET, {"iamConfiguration": {"bucketPolicyOnly": {"enabled": True}}}))
@@ -231,7 +231,7 @@ def test_uniform_access_cannot_be_turned_off_after_ninety_days(cloud: Cloud) -> 
     off = {"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": False}}}
     cloud.advance(91 * 86400)
 
-    assert "can no longer be turned off" in complaint(cloud.call("PATCH", BUCKET, off))
+    assert "can no longer be turned off" in error_message(cloud.call("PATCH", BUCKET, off))
 
 
 def test_autoclass_chooses_the_storage_class_itself(cloud: Cloud) -> None:
@@ -245,10 +245,10 @@ def test_autoclass_chooses_the_storage_class_itself(cloud: Cloud) -> None:
         "terminalStorageClassUpdateTime": "2026-01-01T00:00:00.000Z",
         "toggleTime": "2026-01-01T00:00:00.000Z",
     }
-    assert "must be STANDARD" in complaint(answer)
+    assert "must be STANDARD" in error_message(answer)
 
 
-def test_autoclass_notes_the_time_of_each_change_for_itself(cloud: Cloud) -> None:
+def test_autoclass_keeps_the_time_of_each_change(cloud: Cloud) -> None:
     make_bucket(cloud, {"autoclass": {"enabled": True}})
     cloud.advance(60)
     colder = ok(cloud.call("PATCH", BUCKET, {"autoclass": {"terminalStorageClass": "ARCHIVE"}}))["autoclass"]
@@ -277,7 +277,7 @@ def test_a_locked_retention_policy_can_grow_and_nothing_else(cloud: Cloud) -> No
     longer = ok(cloud.call("PATCH", BUCKET, {"retentionPolicy": {"retentionPeriod": "101"}}))
     assert longer["retentionPolicy"]["isLocked"] is True
     again = cloud.call("POST", f"{BUCKET}/lockRetentionPolicy?ifMetagenerationMatch=3")
-    assert "does not have an unlocked retention policy" in complaint(again)
+    assert "does not have an unlocked retention policy" in error_message(again)
 
 
 def test_an_unlocked_retention_policy_can_be_shortened_and_removed(cloud: Cloud) -> None:
@@ -287,7 +287,7 @@ def test_an_unlocked_retention_policy_can_be_shortened_and_removed(cloud: Cloud)
     assert "retentionPolicy" not in ok(cloud.call("PATCH", BUCKET, {"retentionPolicy": None}))
 
 
-def test_an_empty_bucket_is_deleted_without_a_word(cloud: Cloud) -> None:
+def test_an_empty_bucket_is_deleted_with_an_empty_response(cloud: Cloud) -> None:
     make_bucket(cloud)
     answer = cloud.call("DELETE", BUCKET)
 
@@ -304,7 +304,7 @@ def test_the_prefix_of_the_api_may_be_left_out(cloud: Cloud) -> None:
     assert get(cloud, "/b?project=rival") == {"kind": "storage#buckets"}
 
 
-def test_a_list_shows_of_a_filter_for_requests_only_whether_it_is_in_force(cloud: Cloud) -> None:
+def test_a_list_shows_only_the_mode_of_an_ip_filter(cloud: Cloud) -> None:
     source = {"allowedIpCidrRanges": ["203.0.113.0/24"]}
     make_bucket(cloud, {"ipFilter": {"mode": "Enabled", "publicNetworkSource": source}})
     (listed,) = get(cloud, "/b?project=acme")["items"]

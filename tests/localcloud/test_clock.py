@@ -1,10 +1,10 @@
-"""A clock that tests can move."""
+"""The clock of the local cloud: held, advanced, released."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 
 from setpoint.localcloud.clock import CloudClock, timestamp
-from tests.localcloud.talk import START
+from tests.localcloud.requests import START
 
 
 def test_a_held_clock_moves_only_when_it_is_moved() -> None:
@@ -16,7 +16,7 @@ def test_a_held_clock_moves_only_when_it_is_moved() -> None:
     assert timestamp(clock.now()) == "2026-01-01T00:00:01.500Z"
 
 
-def test_a_sleeper_on_a_held_clock_wakes_when_its_time_has_come_and_not_before() -> None:
+def test_a_sleeper_on_a_held_clock_wakes_when_it_is_due() -> None:
     async def scenario() -> list[str]:
         clock, seen = CloudClock(START), list[str]()
         sleeper = asyncio.create_task(clock.sleep(10))

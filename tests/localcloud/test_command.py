@@ -1,4 +1,4 @@
-"""`python -m setpoint.localcloud` as a process of its own."""
+"""`python -m setpoint.localcloud` as a process."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def _stop(process: "subprocess.Popen[str]", number: signal.Signals) -> int:
     return status
 
 
-def test_it_announces_itself_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_it_prints_its_address_stops_cleanly_and_keeps_its_state(tmp_path: Path) -> None:
     process, url = _start(tmp_path / "state.json")
     body = json.dumps({"name": "stuff"}).encode()
     with urlopen(Request(f"{url}/storage/v1/b?project=acme", data=body)) as answer:
@@ -41,7 +41,7 @@ def test_it_announces_itself_stops_cleanly_and_goes_on_where_it_was(tmp_path: Pa
     assert bucket["name"] == "stuff"
 
 
-def test_a_broken_state_file_ends_it_with_a_message(tmp_path: Path) -> None:
+def test_an_invalid_state_file_ends_it_with_a_message(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{", encoding="utf-8")
     ended = subprocess.run(
         [*_COMMAND, "--state", str(tmp_path / "state.json")], capture_output=True, text=True, check=False

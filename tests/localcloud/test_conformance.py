@@ -1,4 +1,4 @@
-"""What was recorded from the real thing is accepted here, and leads to the same resource."""
+"""Recorded requests of the real services result in the recorded resource."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, member, merge_patch, with_member, without_member
-from tests.localcloud.talk import OPERATION_SECONDS, get, ok
+from tests.localcloud.requests import OPERATION_SECONDS, get, ok
 
 _RECORDED: Final = json.loads((Path(__file__).parent / "data" / "recorded.json").read_text(encoding="utf-8"))
 _SEQUENCES: Final[dict[str, list[JsonBody]]] = _RECORDED["sequences"]
@@ -20,7 +20,7 @@ _TIMES: Final = {
     "toggleTime",
     "terminalStorageClassUpdateTime",
 }
-# Different in every cloud.
+# These differ between clouds.
 _OWN: Final = {"etag", "generation", "id", "projectNumber"}
 # Seen in the real service, not in these recordings.
 _MORE: Final = (
@@ -59,7 +59,7 @@ def _send(cloud: Cloud, step: JsonBody) -> None:
 def _comparable(live: JsonBody, recorded: JsonBody) -> Any:
     for path in _MORE:
         live = live if member(recorded, path) is not None else without_member(live, path)
-    # Blanked out in every recorded answer.
+    # Blanked out in every recorded response.
     live = without_member(
         without_member(live, "settings.ipConfiguration.authorizedNetworks"), "settings.settingsVersion"
     )

@@ -1,4 +1,4 @@
-"""Faults on request."""
+"""Fault injection."""
 
 import pytest
 
@@ -13,10 +13,22 @@ from setpoint.localcloud.faults import (
     LimitRequests,
     RewriteField,
 )
-from tests.localcloud.talk import BUCKET, DB, INSTANCES, MYSQL, create, done, get, held_cloud, make_bucket, ok, refused
+from tests.localcloud.requests import (
+    BUCKET,
+    DB,
+    INSTANCES,
+    MYSQL,
+    create,
+    done,
+    get,
+    held_cloud,
+    make_bucket,
+    ok,
+    refused,
+)
 
 
-def test_the_next_requests_that_match_fail_and_then_it_is_over(cloud: Cloud) -> None:
+def test_a_fault_fails_as_many_matching_requests_as_it_says(cloud: Cloud) -> None:
     cloud.inject(FailRequest(status=503, method="GET", path="/instances", times=2, retry_after=7))
     first, second, third = (cloud.call("GET", INSTANCES) for _ in range(3))
 
@@ -25,26 +37,26 @@ def test_the_next_requests_that_match_fail_and_then_it_is_over(cloud: Cloud) -> 
     assert cloud.faults.active == ()
 
 
-def test_requests_that_do_not_match_pass(cloud: Cloud) -> None:
+def test_requests_that_do_not_match_a_fault_pass(cloud: Cloud) -> None:
     cloud.inject(FailRequest(status=500, method="PUT", path="/instances"))
 
     assert cloud.call("GET", INSTANCES).status == 200
     assert cloud.call("PUT", BUCKET).status == 404
 
 
-def test_a_request_that_fails_before_leaves_nothing_behind_and_one_that_fails_after_does(cloud: Cloud) -> None:
+def test_a_request_can_fail_before_or_after_it_took_effect(cloud: Cloud) -> None:
     cloud.inject(FailRequest(status=500, method="POST"))
     cloud.call("POST", INSTANCES, MYSQL)
     before = cloud.call("GET", DB).status
-    cloud.inject(FailRequest(status=500, method="POST", context=FaultTiming.AFTER))
+    cloud.inject(FailRequest(status=500, method="POST", moment=FaultTiming.AFTER))
     lost = cloud.call("POST", INSTANCES, MYSQL).status
 
     assert (before, lost) == (404, 500)
     assert get(cloud, DB)["state"] == "PENDING_CREATE"
 
 
-def test_a_connection_can_be_cut_after_the_work_is_done(cloud: Cloud) -> None:
-    cloud.inject(DropConnection(method="POST", context=FaultTiming.AFTER))
+def test_a_connection_can_be_dropped_after_the_request_took_effect(cloud: Cloud) -> None:
+    cloud.inject(DropConnection(method="POST", moment=FaultTiming.AFTER))
     with pytest.raises(ConnectionError):
         cloud.call("POST", INSTANCES, MYSQL)
 
@@ -52,7 +64,7 @@ def test_a_connection_can_be_cut_after_the_work_is_done(cloud: Cloud) -> None:
     assert [entry.status for entry in cloud.journal.entries] == [None, 200]
 
 
-def test_a_field_that_the_server_rewrites_stays_rewritten_whatever_is_sent(cloud: Cloud) -> None:
+def test_a_rewritten_field_stays_rewritten(cloud: Cloud) -> None:
     create(cloud)
     cloud.inject(RewriteField(kind="sql#instance", field="settings.activationPolicy", value="ON_DEMAND"))
     done(cloud, "PATCH", DB, {"settings": {"activationPolicy": "ALWAYS", "tier": "db-f1-micro"}})
@@ -61,14 +73,14 @@ def test_a_field_that_the_server_rewrites_stays_rewritten_whatever_is_sent(cloud
     assert (settings["activationPolicy"], settings["tier"]) == ("ON_DEMAND", "db-f1-micro")
 
 
-def test_a_rewritten_bucket_that_ends_as_it_was_is_no_change(cloud: Cloud) -> None:
+def test_a_rewrite_to_the_live_value_is_no_change(cloud: Cloud) -> None:
     make_bucket(cloud)
     cloud.inject(RewriteField(kind="storage#bucket", field="storageClass", value="STANDARD"))
 
     assert ok(cloud.call("PATCH", BUCKET, {"storageClass": "NEARLINE"}))["metageneration"] == "1"
 
 
-def test_an_api_that_has_grown_shows_the_new_field_everywhere_and_takes_it_back(cloud: Cloud) -> None:
+def test_added_fields_are_in_every_response_and_accepted_in_requests(cloud: Cloud) -> None:
     create(cloud)
     cloud.inject(AddFields(kind="sql#instance", members={"settings": {"quantumMode": "OFF"}, "newThing": {"a": 1}}))
     live = get(cloud, DB)
@@ -80,7 +92,7 @@ def test_an_api_that_has_grown_shows_the_new_field_everywhere_and_takes_it_back(
     assert get(cloud, DB) == live
 
 
-def test_more_requests_than_the_quota_wait_for_the_next_second_project_by_project(cloud: Cloud) -> None:
+def test_requests_over_the_quota_of_a_project_get_429_until_the_next_second(cloud: Cloud) -> None:
     cloud.inject(LimitRequests(requests_per_second=2))
     answers = [cloud.call("GET", INSTANCES) for _ in range(3)]
     other = cloud.call("GET", "/sql/v1beta4/projects/rival/instances")
@@ -92,7 +104,7 @@ def test_more_requests_than_the_quota_wait_for_the_next_second_project_by_projec
     assert (other.status, cloud.call("GET", INSTANCES).status) == (200, 200)
 
 
-def test_the_quota_counts_a_bucket_for_the_project_that_owns_it(cloud: Cloud) -> None:
+def test_requests_on_a_bucket_count_against_the_quota_of_its_project(cloud: Cloud) -> None:
     make_bucket(cloud)
     cloud.inject(LimitRequests(requests_per_second=1))
 
@@ -102,7 +114,7 @@ def test_the_quota_counts_a_bucket_for_the_project_that_owns_it(cloud: Cloud) ->
     assert cloud.call("GET", INSTANCES).status == 200
 
 
-def test_latencies_add_up_know_their_requests_and_spare_the_control_api() -> None:
+def test_latencies_of_matching_faults_add_up_and_exclude_the_control_api() -> None:
     cloud = held_cloud(latency=1.0)
     cloud.inject(AddLatency(2.0, method="POST"))
 
@@ -110,14 +122,14 @@ def test_latencies_add_up_know_their_requests_and_spare_the_control_api() -> Non
     assert cloud.latency(CloudRequest("POST", "/_local/clock")) == 0.0
 
 
-def test_a_fault_that_cannot_mean_anything_is_refused_when_it_is_made(cloud: Cloud) -> None:
+def test_an_invalid_fault_is_refused(cloud: Cloud) -> None:
     with pytest.raises(UserError, match="not a regular expression"):
         cloud.inject(FailRequest(status=500, path="("))
     with pytest.raises(UserError, match="breaks off"):
         cloud.inject(RewriteField(kind="sql#instance", field="a..b", value=1))
 
 
-def test_when_the_faults_are_cleared_everything_works(cloud: Cloud) -> None:
+def test_without_faults_requests_succeed_again(cloud: Cloud) -> None:
     cloud.inject(FailRequest(status=500, times=100))
     cloud.faults.clear()
 

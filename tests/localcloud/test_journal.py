@@ -1,10 +1,10 @@
-"""What was asked is on record, passwords excepted."""
+"""The journal of requests, with redacted passwords."""
 
 from setpoint.localcloud.cloud import Cloud
-from tests.localcloud.talk import BUCKET, DB, INSTANCES, MYSQL, create
+from tests.localcloud.requests import BUCKET, DB, INSTANCES, MYSQL, create
 
 
-def test_every_call_is_on_record_with_its_query_body_and_status(cloud: Cloud) -> None:
+def test_every_request_is_recorded_with_query_body_and_status(cloud: Cloud) -> None:
     cloud.call("GET", f"{BUCKET}?projection=full")
     cloud.call("POST", INSTANCES, {"name": "Bad"})
     first, second = cloud.journal.entries
@@ -20,7 +20,7 @@ def test_every_call_is_on_record_with_its_query_body_and_status(cloud: Cloud) ->
     assert [entry.is_write for entry in (first, second)] == [False, True]
 
 
-def test_counts_are_by_method_and_status_and_begin_anew(cloud: Cloud) -> None:
+def test_counts_are_by_method_and_status_and_can_be_reset(cloud: Cloud) -> None:
     create(cloud)
     cloud.call("GET", BUCKET)
     counts = cloud.journal.counts()
@@ -35,7 +35,7 @@ def test_counts_are_by_method_and_status_and_begin_anew(cloud: Cloud) -> None:
     assert cloud.journal.counts()["total"] == 0
 
 
-def test_passwords_are_blacked_out_wherever_they_are(cloud: Cloud) -> None:
+def test_passwords_are_redacted_wherever_they_are(cloud: Cloud) -> None:
     replica = {"mysqlReplicaConfiguration": {"password": "hunter2", "clientKey": "hunter2"}}
     create(cloud, {**MYSQL, "rootPassword": "hunter2", "replicaConfiguration": replica})
     policy = {"enablePasswordVerification": True}
@@ -46,7 +46,7 @@ def test_passwords_are_blacked_out_wherever_they_are(cloud: Cloud) -> None:
     assert created.body == {"name": "app", "password": "[redacted]", "passwordPolicy": policy}
 
 
-def test_the_control_api_is_not_on_record(cloud: Cloud) -> None:
+def test_requests_to_the_control_api_are_not_recorded(cloud: Cloud) -> None:
     cloud.call("GET", "/_local")
 
     assert cloud.journal.entries == ()

@@ -2,7 +2,7 @@
 
 from setpoint.localcloud.cloud import Cloud, CloudRequest
 from setpoint.localcloud.schema import JsonBody
-from tests.localcloud.talk import BUCKET, complaint, get, make_bucket, ok, refused
+from tests.localcloud.requests import BUCKET, error_message, get, make_bucket, ok, refused
 
 OBJECTS = f"{BUCKET}/o"
 
@@ -47,7 +47,7 @@ def test_with_versioning_a_deleted_object_stays_until_its_generation_is_deleted(
     assert cloud.call("DELETE", BUCKET).status == 204
 
 
-def test_names_with_slashes_are_folders_to_those_who_ask(cloud: Cloud) -> None:
+def test_names_with_slashes_are_prefixes_with_a_delimiter(cloud: Cloud) -> None:
     make_bucket(cloud)
     for name in ("a/1", "a/2", "b"):
         _upload(cloud, name)
@@ -57,7 +57,7 @@ def test_names_with_slashes_are_folders_to_those_who_ask(cloud: Cloud) -> None:
     assert get(cloud, f"{OBJECTS}/a%2F1")["name"] == "a/1"
 
 
-def test_retention_keeps_an_object_for_its_time(cloud: Cloud) -> None:
+def test_a_retained_object_cannot_be_deleted(cloud: Cloud) -> None:
     make_bucket(cloud, {"retentionPolicy": {"retentionPeriod": "60"}})
     _upload(cloud, "a.txt")
     cloud.advance(59)
@@ -68,9 +68,9 @@ def test_retention_keeps_an_object_for_its_time(cloud: Cloud) -> None:
     assert cloud.call("DELETE", f"{OBJECTS}/a.txt").status == 204
 
 
-def test_what_is_not_kept_is_said_plainly(cloud: Cloud) -> None:
+def test_contents_cannot_be_read(cloud: Cloud) -> None:
     make_bucket(cloud)
     _upload(cloud, "a.txt")
 
-    assert "does not keep their contents" in complaint(cloud.call("GET", f"{OBJECTS}/a.txt?alt=media"))
+    assert "does not keep their contents" in error_message(cloud.call("GET", f"{OBJECTS}/a.txt?alt=media"))
     assert refused(cloud.call("GET", f"{OBJECTS}/b.txt")) == (404, "notFound")

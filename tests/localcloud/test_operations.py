@@ -1,8 +1,20 @@
-"""Long-running operations, and what they do to an instance meanwhile."""
+"""Long-running operations, and the instance meanwhile."""
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.faults import FailOperation
-from tests.localcloud.talk import DB, INSTANCES, MYSQL, POSTGRES, PROJECT, create, done, get, held_cloud, ok, refused
+from tests.localcloud.requests import (
+    DB,
+    INSTANCES,
+    MYSQL,
+    POSTGRES,
+    PROJECT,
+    create,
+    done,
+    get,
+    held_cloud,
+    ok,
+    refused,
+)
 
 
 def test_an_operation_is_pending_then_running_then_done(cloud: Cloud) -> None:
@@ -17,7 +29,7 @@ def test_an_operation_is_pending_then_running_then_done(cloud: Cloud) -> None:
     assert (get(cloud, link)["status"], get(cloud, link)["endTime"]) == ("DONE", "2026-01-01T00:00:10.000Z")
 
 
-def test_a_new_instance_is_there_at_once_but_runs_only_when_the_operation_is_done(cloud: Cloud) -> None:
+def test_a_new_instance_is_pending_until_its_operation_is_done(cloud: Cloud) -> None:
     ok(cloud.call("POST", INSTANCES, MYSQL))
     early = get(cloud, DB)
     users = refused(cloud.call("GET", f"{DB}/users"))
@@ -38,7 +50,7 @@ def test_a_change_takes_effect_when_the_operation_is_done(cloud: Cloud) -> None:
     assert (get(cloud, DB)["state"], get(cloud, DB)["settings"]["tier"]) == ("RUNNABLE", "db-custom-2-7680")
 
 
-def test_a_second_write_meanwhile_is_refused_whatever_it_is(cloud: Cloud) -> None:
+def test_any_second_write_during_an_operation_is_refused(cloud: Cloud) -> None:
     create(cloud)
     ok(cloud.call("PATCH", DB, {"settings": {"activationPolicy": "ALWAYS"}}))
     writes = [
@@ -54,7 +66,7 @@ def test_a_second_write_meanwhile_is_refused_whatever_it_is(cloud: Cloud) -> Non
     assert {refused(write) for write in writes} == {(409, "operationInProgress")}
 
 
-def test_other_instances_can_be_written_to_meanwhile(cloud: Cloud) -> None:
+def test_other_instances_can_be_written_during_an_operation(cloud: Cloud) -> None:
     create(cloud, {**MYSQL, "name": "other"})
     ok(cloud.call("POST", INSTANCES, MYSQL))
 
@@ -74,7 +86,7 @@ def test_an_operation_that_fails_changes_nothing_and_says_why(cloud: Cloud) -> N
     assert "error" not in done(cloud, "PATCH", DB, {"settings": {"tier": "db-custom-2-7680"}})
 
 
-def test_a_creation_that_fails_leaves_a_failed_instance_that_can_only_be_deleted(cloud: Cloud) -> None:
+def test_a_failed_creation_leaves_a_failed_instance_that_can_only_be_deleted(cloud: Cloud) -> None:
     cloud.inject(FailOperation())
     done(cloud, "POST", INSTANCES, MYSQL)
 
@@ -84,7 +96,7 @@ def test_a_creation_that_fails_leaves_a_failed_instance_that_can_only_be_deleted
     assert cloud.call("GET", DB).status == 404
 
 
-def test_users_and_new_databases_are_done_in_the_answer_itself(cloud: Cloud) -> None:
+def test_operations_on_users_and_new_databases_are_done_in_the_response(cloud: Cloud) -> None:
     create(cloud, POSTGRES)
 
     assert ok(cloud.call("POST", f"{DB}/users", {"name": "app", "password": "x"}))["status"] == "DONE"
@@ -110,7 +122,7 @@ def test_an_operation_of_another_project_is_not_found(cloud: Cloud) -> None:
     )
 
 
-def test_operations_can_be_made_to_end_at_once() -> None:
+def test_operations_can_take_no_time() -> None:
     cloud = held_cloud()
     quick = type(cloud)(clock=cloud.clock, operation_seconds=0)
 

@@ -1,4 +1,4 @@
-"""What a request may say."""
+"""Validation of request bodies."""
 
 import pytest
 
@@ -37,7 +37,7 @@ from setpoint.localcloud.sql.schema import INSTANCE
         ({"settings": {"userLabels": {"a": 1}}}, "Invalid value at 'settings.userLabels.a' (TYPE_STRING), 1"),
     ],
 )
-def test_what_is_unknown_or_of_the_wrong_type_is_refused_with_its_place(body: object, message: str) -> None:
+def test_unknown_fields_and_wrong_types_are_refused_with_their_path(body: object, message: str) -> None:
     with pytest.raises(CloudApiError) as refusal:
         validate(INSTANCE, body)
 
@@ -51,18 +51,18 @@ def test_a_secret_of_the_wrong_type_is_refused_without_being_shown() -> None:
     assert "12345" not in refusal.value.message
 
 
-def test_numbers_of_64_bits_become_text_as_on_the_real_wire() -> None:
+def test_64_bit_integers_are_strings() -> None:
     body = validate(INSTANCE, {"settings": {"dataDiskSizeGb": 10, "storageAutoResizeLimit": "9007199254740993"}})
 
     assert body["settings"]["dataDiskSizeGb"] == "10"
     assert body["settings"]["storageAutoResizeLimit"] == "9007199254740993"
 
 
-def test_outputs_in_a_request_are_taken_and_ignored() -> None:
+def test_output_fields_in_a_request_are_ignored() -> None:
     assert validate(INSTANCE, {"state": 5, "etag": "x", "name": "db"}) == {"kind": "sql#instance", "name": "db"}
 
 
-def test_null_is_silence_in_a_whole_object_and_removal_in_a_patch() -> None:
+def test_null_is_absent_in_a_whole_object_and_a_removal_in_a_patch() -> None:
     body = {"name": None, "settings": {"userLabels": {"a": None}}}
 
     assert validate(INSTANCE, body)["settings"]["userLabels"] == {}

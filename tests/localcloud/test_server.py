@@ -1,4 +1,4 @@
-"""The local cloud over real HTTP."""
+"""The local cloud over HTTP, and its control API."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from setpoint.errors import UserError
 from setpoint.localcloud.faults import AddLatency, DropConnection, FailRequest, LimitRequests
 from setpoint.localcloud.server import LocalCloud, announcement
 from tests.localcloud.conftest import Scenario
-from tests.localcloud.talk import BUCKET, BUCKETS, DB, INSTANCES, MYSQL, PROJECT
+from tests.localcloud.requests import BUCKET, BUCKETS, DB, INSTANCES, MYSQL, PROJECT
 
 Run = Callable[[Scenario], None]
 
 
-def test_an_instance_lives_its_life_over_http(over_http: Run) -> None:
+def test_an_instance_is_created_changed_and_deleted_over_http(over_http: Run) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
         async with client.post(f"{INSTANCES}?alt=json&prettyPrint=false", json=MYSQL) as answer:
             operation = await answer.json()
@@ -33,7 +33,7 @@ def test_an_instance_lives_its_life_over_http(over_http: Run) -> None:
     over_http(scenario)
 
 
-def test_every_answer_says_that_this_is_not_google(over_http: Run) -> None:
+def test_every_response_says_that_this_is_not_google(over_http: Run) -> None:
     async def scenario(_: LocalCloud, client: ClientSession) -> None:
         async with client.get(INSTANCES) as answer:
             assert answer.headers["Server"] == "setpoint-local-cloud (not Google)"
@@ -78,7 +78,7 @@ def test_a_method_that_does_not_exist_is_named(over_http: Run) -> None:
     over_http(scenario)
 
 
-def test_a_cut_connection_is_an_error_of_the_connection_and_the_next_request_passes(over_http: Run) -> None:
+def test_a_dropped_connection_is_a_connection_error_and_the_next_request_passes(over_http: Run) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
         cloud.inject(DropConnection(method="POST"))
         with pytest.raises(ClientConnectionError):
@@ -101,11 +101,11 @@ def test_retry_after_comes_with_faults_and_quotas(over_http: Run) -> None:
     over_http(scenario)
 
 
-def test_a_slow_request_waits_by_the_clock_of_the_cloud(over_http: Run) -> None:
+def test_latency_is_measured_by_the_clock_of_the_cloud(over_http: Run) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
         cloud.inject(AddLatency(60.0, path="/instances"))
         slow = asyncio.create_task(client.get(INSTANCES))
-        # The answer to a request that does not wait proves that the slow one has had its chance.
+        # Once a request without latency is answered, the slow one has arrived, too.
         async with client.get(f"{BUCKETS}?project=acme"):
             assert not slow.done()
         async with client.post("/_local/clock", json={"advance": 60}):
@@ -120,7 +120,7 @@ def test_a_slow_request_waits_by_the_clock_of_the_cloud(over_http: Run) -> None:
     over_http(scenario)
 
 
-def test_the_control_api_does_what_the_object_does(over_http: Run) -> None:
+def test_the_control_api_offers_what_the_python_object_does(over_http: Run) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
         await client.post(INSTANCES, json={**MYSQL, "rootPassword": "hunter2"})
         async with client.post("/_local/clock", json={"advance": 10, "held": True}) as answer:
@@ -146,7 +146,20 @@ def test_the_control_api_does_what_the_object_does(over_http: Run) -> None:
     over_http(scenario)
 
 
-def test_calls_are_read_and_forgotten_over_the_control_api(over_http: Run) -> None:
+def test_a_fault_may_come_after_the_request_took_effect_over_the_control_api(over_http: Run) -> None:
+    async def scenario(_: LocalCloud, client: ClientSession) -> None:
+        fault = {"fault": "fail", "status": 500, "method": "POST", "moment": "after"}
+        async with client.post("/_local/faults", json=fault) as answer:
+            assert (await answer.json())["faults"] == [{**fault, "path": "", "times": 1, "retry_after": None}]
+        async with client.post(INSTANCES, json=MYSQL) as answer:
+            assert answer.status == 500
+        async with client.get(DB) as answer:
+            assert answer.status == 200
+
+    over_http(scenario)
+
+
+def test_recorded_requests_are_read_and_cleared_over_the_control_api(over_http: Run) -> None:
     async def scenario(_: LocalCloud, client: ClientSession) -> None:
         await client.post(f"{DB}/users", json={"name": "app", "password": "hunter2"})
         async with client.get("/_local/calls") as answer:
@@ -180,7 +193,7 @@ def test_calls_are_read_and_forgotten_over_the_control_api(over_http: Run) -> No
         ["fail"],
     ],
 )
-def test_an_order_that_is_not_understood_is_refused(over_http: Run, order: object) -> None:
+def test_an_invalid_fault_is_refused_over_the_control_api(over_http: Run, order: object) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
         async with client.post("/_local/faults", json=order) as answer:
             assert answer.status == 400
@@ -189,7 +202,7 @@ def test_an_order_that_is_not_understood_is_refused(over_http: Run, order: objec
     over_http(scenario)
 
 
-def test_the_state_can_be_thrown_away_over_the_control_api(over_http: Run) -> None:
+def test_the_state_can_be_reset_over_the_control_api(over_http: Run) -> None:
     async def scenario(_: LocalCloud, client: ClientSession) -> None:
         await client.post(INSTANCES, json=MYSQL)
         async with client.delete("/_local/state") as answer:

@@ -2,7 +2,19 @@
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, merge_patch
-from tests.localcloud.talk import DB, INSTANCES, LOGGED, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
+from tests.localcloud.requests import (
+    DB,
+    INSTANCES,
+    LOGGED,
+    MYSQL,
+    POSTGRES,
+    create,
+    done,
+    error_message,
+    get,
+    ok,
+    refused,
+)
 
 PRIMARY = merge_patch(MYSQL, LOGGED)
 REPLICA: JsonBody = {
@@ -14,7 +26,7 @@ REPLICA: JsonBody = {
 FOLLOWER = f"{INSTANCES}/follower"
 
 
-def test_a_replica_and_its_primary_know_each_other(cloud: Cloud) -> None:
+def test_a_replica_and_its_primary_name_each_other(cloud: Cloud) -> None:
     create(cloud, PRIMARY)
     operation = done(cloud, "POST", INSTANCES, REPLICA)
 
@@ -34,7 +46,7 @@ def test_a_primary_cannot_be_deleted_before_its_replicas(cloud: Cloud) -> None:
     assert cloud.call("DELETE", DB).status == 200
 
 
-def test_a_replica_that_comes_or_goes_makes_the_primarys_settings_version_stale(cloud: Cloud) -> None:
+def test_creating_or_deleting_a_replica_moves_the_settings_version_of_its_primary(cloud: Cloud) -> None:
     before = create(cloud, PRIMARY)
     create(cloud, REPLICA)
     with_replica = get(cloud, DB)
@@ -46,7 +58,7 @@ def test_a_replica_that_comes_or_goes_makes_the_primarys_settings_version_stale(
     assert refused(cloud.call("PUT", DB, with_replica)) == (412, "staleData")
 
 
-def test_the_primary_is_busy_while_a_replica_is_made(cloud: Cloud) -> None:
+def test_the_primary_is_locked_while_a_replica_is_created(cloud: Cloud) -> None:
     create(cloud, PRIMARY)
     ok(cloud.call("POST", INSTANCES, REPLICA))
 
@@ -54,7 +66,7 @@ def test_the_primary_is_busy_while_a_replica_is_made(cloud: Cloud) -> None:
     assert get(cloud, DB)["state"] == "RUNNABLE"
 
 
-def test_a_replica_takes_version_region_and_disk_of_its_primary(cloud: Cloud) -> None:
+def test_a_replica_inherits_version_region_and_disk_of_its_primary(cloud: Cloud) -> None:
     create(cloud, POSTGRES, {"region": "europe-west1", "settings": {"dataDiskSizeGb": "50"}})
     silent = {"name": "follower", "masterInstanceName": "db", "settings": MYSQL["settings"]}
     live = create(cloud, silent)
@@ -68,7 +80,7 @@ def test_a_replica_takes_version_region_and_disk_of_its_primary(cloud: Cloud) ->
     assert live["masterInstanceName"] == "acme:db"
 
 
-def test_a_replica_that_could_not_follow_is_refused(cloud: Cloud) -> None:
+def test_a_replica_that_does_not_fit_its_primary_is_refused(cloud: Cloud) -> None:
     create(cloud, MYSQL)
     no_log = cloud.call("POST", INSTANCES, REPLICA)
     no_primary = cloud.call("POST", INSTANCES, {**REPLICA, "masterInstanceName": "acme:missing"})
@@ -77,11 +89,11 @@ def test_a_replica_that_could_not_follow_is_refused(cloud: Cloud) -> None:
     small_disk = cloud.call("POST", INSTANCES, merge_patch(REPLICA, {"settings": {"dataDiskSizeGb": "10"}}))
     wrong_type = cloud.call("POST", INSTANCES, {**REPLICA, "instanceType": "CLOUD_SQL_INSTANCE"})
 
-    assert "must have the binary log enabled" in complaint(no_log)
-    assert "acme:missing does not exist" in complaint(no_primary)
-    assert "the database version of its primary" in complaint(other_version)
-    assert "must not be smaller" in complaint(small_disk)
-    assert "READ_REPLICA_INSTANCE" in complaint(wrong_type)
+    assert "must have the binary log enabled" in error_message(no_log)
+    assert "acme:missing does not exist" in error_message(no_primary)
+    assert "the database version of its primary" in error_message(other_version)
+    assert "must not be smaller" in error_message(small_disk)
+    assert "READ_REPLICA_INSTANCE" in error_message(wrong_type)
     assert cloud.call("GET", FOLLOWER).status == 404
 
 

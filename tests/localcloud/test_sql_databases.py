@@ -4,7 +4,7 @@ import pytest
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody
-from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
+from tests.localcloud.requests import DB, MYSQL, POSTGRES, create, done, error_message, get, ok, refused
 
 DATABASES = f"{DB}/databases"
 ORDERS = f"{DATABASES}/orders"
@@ -32,7 +32,7 @@ def test_each_engine_has_its_own_defaults(
     assert (get(cloud, ORDERS)["charset"], get(cloud, ORDERS)["collation"]) == (charset, collation)
 
 
-def test_a_replacement_and_a_patch_change_both_on_mysql(cloud: Cloud) -> None:
+def test_put_and_patch_change_charset_and_collation_on_mysql(cloud: Cloud) -> None:
     create(cloud)
     ok(cloud.call("POST", DATABASES, {"name": "orders", "charset": "latin1"}))
     done(cloud, "PATCH", ORDERS, {"charset": "utf8mb4"})
@@ -43,13 +43,13 @@ def test_a_replacement_and_a_patch_change_both_on_mysql(cloud: Cloud) -> None:
     assert (get(cloud, ORDERS)["charset"], get(cloud, ORDERS)["collation"]) == ("utf8mb4", "utf8mb4_bin")
 
 
-def test_both_are_fixed_on_postgres_and_silence_keeps_them(cloud: Cloud) -> None:
+def test_charset_and_collation_are_immutable_on_postgres(cloud: Cloud) -> None:
     create(cloud, POSTGRES)
     ok(cloud.call("POST", DATABASES, {"name": "orders", "collation": "C"}))
     answer = cloud.call("PUT", ORDERS, {"name": "orders", "collation": "en_US.UTF8"})
     done(cloud, "PUT", ORDERS, {"name": "orders"})
 
-    assert "collation cannot change from C to en_US.UTF8" in complaint(answer)
+    assert "collation cannot change from C to en_US.UTF8" in error_message(answer)
     assert get(cloud, ORDERS)["collation"] == "C"
 
 
@@ -62,18 +62,18 @@ def test_both_are_fixed_on_postgres_and_silence_keeps_them(cloud: Cloud) -> None
         ({"owner": "me"}, 'Unknown name "owner"'),
     ],
 )
-def test_a_database_that_cannot_be_is_refused(cloud: Cloud, body: JsonBody, problem: str) -> None:
+def test_an_invalid_database_is_refused(cloud: Cloud, body: JsonBody, problem: str) -> None:
     create(cloud)
 
-    assert problem in complaint(cloud.call("POST", DATABASES, {"name": "orders", **body}))
+    assert problem in error_message(cloud.call("POST", DATABASES, {"name": "orders", **body}))
 
 
-def test_a_database_that_is_there_cannot_be_made_again_nor_renamed(cloud: Cloud) -> None:
+def test_an_existing_database_can_neither_be_created_nor_renamed(cloud: Cloud) -> None:
     create(cloud)
     ok(cloud.call("POST", DATABASES, {"name": "orders"}))
 
     assert refused(cloud.call("POST", DATABASES, {"name": "orders"})) == (409, "alreadyExists")
-    assert "cannot change from orders to other" in complaint(cloud.call("PUT", ORDERS, {"name": "other"}))
+    assert "cannot change from orders to other" in error_message(cloud.call("PUT", ORDERS, {"name": "other"}))
 
 
 def test_a_deleted_database_is_gone_when_the_operation_is_done(cloud: Cloud) -> None:
@@ -88,5 +88,5 @@ def test_a_deleted_database_is_gone_when_the_operation_is_done(cloud: Cloud) -> 
     assert [one["name"] for one in get(cloud, DATABASES)["items"]] == ["postgres"]
 
 
-def test_the_databases_of_an_instance_that_is_not_there_are_not_found(cloud: Cloud) -> None:
+def test_the_databases_of_a_missing_instance_are_not_found(cloud: Cloud) -> None:
     assert refused(cloud.call("GET", ORDERS)) == (404, "instanceDoesNotExist")

@@ -1,18 +1,18 @@
-"""Instances: what the service fills in, keeps, replaces and refuses."""
+"""Instances: defaults, outputs, replacement, patch and validation."""
 
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, member, merge_patch
-from tests.localcloud.talk import (
+from tests.localcloud.requests import (
     DB,
     INSTANCES,
     LOGGED,
     MYSQL,
     POSTGRES,
-    complaint,
     create,
     done,
+    error_message,
     get,
     held_cloud,
     ok,
@@ -20,7 +20,7 @@ from tests.localcloud.talk import (
 )
 
 
-def test_an_instance_that_is_not_there_is_answered_as_google_does(cloud: Cloud) -> None:
+def test_a_missing_instance_has_google_s_error(cloud: Cloud) -> None:
     answer = cloud.call("GET", f"{DB}?alt=json&prettyPrint=false")
 
     assert answer.status == 404
@@ -121,7 +121,7 @@ def test_the_name_of_a_deleted_instance_is_free_at_once_unless_it_is_reserved() 
     assert reserved.call("POST", INSTANCES, MYSQL).status == 200
 
 
-REFUSED_AT_BIRTH: list[tuple[JsonBody, str]] = [
+INVALID_INSTANCES: list[tuple[JsonBody, str]] = [
     ({"name": "DB"}, "Invalid instance name"),
     ({"name": None}, "Invalid instance name"),
     ({"name": "x" * 98}, "Invalid instance name"),
@@ -151,22 +151,22 @@ REFUSED_AT_BIRTH: list[tuple[JsonBody, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "problem"), REFUSED_AT_BIRTH)
-def test_an_instance_that_cannot_be_is_refused(cloud: Cloud, change: JsonBody, problem: str) -> None:
+@pytest.mark.parametrize(("change", "problem"), INVALID_INSTANCES)
+def test_an_invalid_instance_is_refused(cloud: Cloud, change: JsonBody, problem: str) -> None:
     answer = cloud.call("POST", INSTANCES, merge_patch(MYSQL, change))
 
     assert refused(answer) == (400, "invalid")
-    assert problem in complaint(answer)
+    assert problem in error_message(answer)
     assert cloud.call("GET", DB).status == 404
 
 
 def test_recovery_to_a_point_in_time_needs_backups_on_postgres(cloud: Cloud) -> None:
     change = {"settings": {"backupConfiguration": {"pointInTimeRecoveryEnabled": True}}}
 
-    assert "when backups are enabled" in complaint(cloud.call("POST", INSTANCES, merge_patch(POSTGRES, change)))
+    assert "when backups are enabled" in error_message(cloud.call("POST", INSTANCES, merge_patch(POSTGRES, change)))
 
 
-def test_a_regional_mysql_with_its_binary_log_is_fine(cloud: Cloud) -> None:
+def test_a_regional_mysql_with_its_binary_log_is_valid(cloud: Cloud) -> None:
     place = {"zone": "us-central1-a", "secondaryZone": "us-central1-b"}
     regional = {"settings": {"availabilityType": "REGIONAL", "locationPreference": place}}
 
@@ -198,7 +198,7 @@ IMPOSSIBLE_CHANGES: list[tuple[JsonBody, str]] = [
 
 @pytest.mark.parametrize(("change", "problem"), IMPOSSIBLE_CHANGES)
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
-def test_a_change_that_cannot_be_made_is_refused_with_its_field(
+def test_an_unsupported_change_is_refused_with_its_field(
     cloud: Cloud, method: str, change: JsonBody, problem: str
 ) -> None:
     before = create(cloud, MYSQL, {"settings": {"dataDiskSizeGb": "20"}})
@@ -206,11 +206,11 @@ def test_a_change_that_cannot_be_made_is_refused_with_its_field(
     answer = cloud.call(method, DB, body)
 
     assert refused(answer) == (400, "invalid")
-    assert problem in complaint(answer)
+    assert problem in error_message(answer)
     assert get(cloud, DB) == before
 
 
-def test_a_replacement_takes_silent_fields_back_to_their_defaults(cloud: Cloud) -> None:
+def test_a_replacement_resets_unspecified_fields_to_their_defaults(cloud: Cloud) -> None:
     rich = {"userLabels": {"a": "b"}, "deletionProtectionEnabled": True, "databaseFlags": [{"name": "f", "value": "1"}]}
     create(cloud, merge_patch(MYSQL, LOGGED), {"settings": rich})
     done(cloud, "PUT", DB, MYSQL)
@@ -222,7 +222,7 @@ def test_a_replacement_takes_silent_fields_back_to_their_defaults(cloud: Cloud) 
     assert "databaseFlags" not in settings
 
 
-def test_a_replacement_need_not_repeat_what_cannot_change(cloud: Cloud) -> None:
+def test_a_replacement_keeps_unspecified_immutable_fields(cloud: Cloud) -> None:
     create(cloud, MYSQL, {"settings": {"dataDiskSizeGb": "30", "locationPreference": {"zone": "us-central1-f"}}})
     done(cloud, "PUT", DB, {"settings": {"tier": "db-f1-micro"}})
     live = get(cloud, DB)
@@ -231,7 +231,7 @@ def test_a_replacement_need_not_repeat_what_cannot_change(cloud: Cloud) -> None:
     assert (live["settings"]["dataDiskSizeGb"], live["settings"]["tier"]) == ("30", "db-f1-micro")
 
 
-def test_a_patch_merges_and_null_goes_back_to_the_default(cloud: Cloud) -> None:
+def test_a_patch_merges_and_null_resets_to_the_default(cloud: Cloud) -> None:
     create(cloud, MYSQL, {"settings": {"userLabels": {"a": "1", "b": "2"}, "activationPolicy": "ON_DEMAND"}})
     done(cloud, "PATCH", DB, {"settings": {"userLabels": {"a": None, "c": "3"}, "activationPolicy": None}})
     settings = get(cloud, DB)["settings"]
@@ -240,7 +240,7 @@ def test_a_patch_merges_and_null_goes_back_to_the_default(cloud: Cloud) -> None:
     assert settings["activationPolicy"] == "ALWAYS"
 
 
-def test_a_new_edition_brings_its_retention_unless_the_patch_names_it(cloud: Cloud) -> None:
+def test_a_new_edition_sets_its_retention_unless_the_patch_names_it(cloud: Cloud) -> None:
     create(cloud, POSTGRES)
     plus = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}
     done(cloud, "PATCH", DB, {"settings": {**plus, "backupConfiguration": {"transactionLogRetentionDays": 3}}})
@@ -252,7 +252,7 @@ def test_a_new_edition_brings_its_retention_unless_the_patch_names_it(cloud: Clo
     assert settings["dataDiskSizeGb"] == "10"
 
 
-def test_a_major_upgrade_brings_the_maintenance_version_of_the_new_one(cloud: Cloud) -> None:
+def test_a_major_upgrade_sets_the_maintenance_version(cloud: Cloud) -> None:
     create(cloud, POSTGRES)
     done(cloud, "PATCH", DB, {"databaseVersion": "POSTGRES_16"})
     live = get(cloud, DB)
@@ -261,7 +261,7 @@ def test_a_major_upgrade_brings_the_maintenance_version_of_the_new_one(cloud: Cl
     assert live["maintenanceVersion"] == "POSTGRES_16_3.R20240527.01_10"
 
 
-def test_a_newer_maintenance_version_alone_is_taken(cloud: Cloud) -> None:
+def test_a_newer_maintenance_version_alone_is_accepted(cloud: Cloud) -> None:
     create(cloud)
     done(cloud, "PATCH", DB, {"maintenanceVersion": "MYSQL_8_0_43.R20300101.01_00"})
 
@@ -284,7 +284,7 @@ def test_an_empty_patch_is_refused(cloud: Cloud) -> None:
     assert refused(cloud.call("PATCH", DB, {})) == (400, "invalid")
 
 
-def test_protection_against_deletion_is_kept_until_it_is_taken_off(cloud: Cloud) -> None:
+def test_a_protected_instance_can_be_deleted_once_unprotected(cloud: Cloud) -> None:
     create(cloud, MYSQL, {"settings": {"deletionProtectionEnabled": True}})
     protected = refused(cloud.call("DELETE", DB))
     done(cloud, "PATCH", DB, {"settings": {"deletionProtectionEnabled": False}})
@@ -294,7 +294,7 @@ def test_protection_against_deletion_is_kept_until_it_is_taken_off(cloud: Cloud)
     assert refused(cloud.call("GET", DB)) == (404, "instanceDoesNotExist")
 
 
-def test_secrets_never_come_back(cloud: Cloud) -> None:
+def test_secrets_are_never_returned(cloud: Cloud) -> None:
     replica = {"mysqlReplicaConfiguration": {"username": "me", "password": "hunter2"}}
     live = create(cloud, MYSQL, {"rootPassword": "hunter2", "replicaConfiguration": replica})
 

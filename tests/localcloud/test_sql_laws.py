@@ -1,4 +1,4 @@
-"""What holds for every instance and every change."""
+"""Laws of instances: replacement, patch, settings version, operations, pages."""
 
 import json
 from typing import Any
@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, member, merge_patch, without_member
-from tests.localcloud.talk import DB, INSTANCES, MYSQL, OPERATION_SECONDS, PROJECT, create, done, get, held_cloud, ok
+from tests.localcloud.requests import (
+    DB,
+    INSTANCES,
+    MYSQL,
+    OPERATION_SECONDS,
+    PROJECT,
+    create,
+    done,
+    get,
+    held_cloud,
+    ok,
+)
 
 pytestmark = pytest.mark.laws
 
@@ -20,7 +31,7 @@ flags = st.lists(
     max_size=2,
     unique_by=lambda flag: flag["name"],
 )
-# Each of these is the owner's alone: the service neither refuses nor rewrites it.
+# The service neither refuses nor rewrites these.
 free_settings = {
     "activationPolicy": st.sampled_from(("ALWAYS", "NEVER", "ON_DEMAND")),
     "connectorEnforcement": st.sampled_from(("NOT_REQUIRED", "REQUIRED")),
@@ -102,7 +113,7 @@ def test_a_put_of_what_get_returned_changes_nothing(body: JsonBody) -> None:
 
 
 @given(instances(), instances())
-def test_a_replacement_leads_to_the_same_settings_as_a_new_instance(first: JsonBody, second: JsonBody) -> None:
+def test_a_replacement_results_in_the_settings_of_a_new_instance(first: JsonBody, second: JsonBody) -> None:
     second = {**second, "databaseVersion": first["databaseVersion"]}
     second = merge_patch(second, {"settings": {"dataDiskSizeGb": "25", "backupConfiguration": {"startTime": "01:00"}}})
     changed, fresh = held_cloud(), held_cloud()
@@ -114,7 +125,7 @@ def test_a_replacement_leads_to_the_same_settings_as_a_new_instance(first: JsonB
 
 
 @given(instances(), patches)
-def test_a_patch_is_a_replacement_with_the_merged_whole(body: JsonBody, patch: JsonBody) -> None:
+def test_a_patch_equals_a_replacement_by_the_merged_body(body: JsonBody, patch: JsonBody) -> None:
     patched, replaced = held_cloud(), held_cloud()
     live = create(patched, body)
     create(replaced, body)
@@ -149,7 +160,7 @@ def test_the_settings_version_rises_by_one_exactly_when_something_changed(
 
 
 @given(st.lists(st.floats(0.01, 4.0), max_size=12))
-def test_an_operation_only_ever_moves_forward_and_ends_with_its_effect(steps: list[float]) -> None:
+def test_the_status_of_an_operation_only_advances_and_it_ends_with_its_effect(steps: list[float]) -> None:
     cloud, order = held_cloud(), ["PENDING", "RUNNING", "DONE"]
     operation = ok(cloud.call("POST", INSTANCES, MYSQL))
     statuses = [operation["status"]]
@@ -164,7 +175,7 @@ def test_an_operation_only_ever_moves_forward_and_ends_with_its_effect(steps: li
 
 
 @given(st.integers(0, 7), st.integers(1, 4))
-def test_the_pages_of_a_list_give_everything_once(count: int, size: int) -> None:
+def test_the_pages_of_a_list_hold_every_item_once(count: int, size: int) -> None:
     cloud = Cloud(operation_seconds=0)
     for number in range(count):
         ok(cloud.call("POST", INSTANCES, {**MYSQL, "name": f"db-{number}"}))

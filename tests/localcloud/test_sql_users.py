@@ -1,11 +1,11 @@
-"""Users: told apart by name and host, their passwords never given out."""
+"""Users: identified by name and host; passwords are never returned."""
 
 import pytest
 
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody
-from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, get, ok, refused
+from tests.localcloud.requests import DB, MYSQL, POSTGRES, create, error_message, get, ok, refused
 
 USERS = f"{DB}/users"
 SQLSERVER: JsonBody = {**MYSQL, "databaseVersion": "SQLSERVER_2019_STANDARD", "rootPassword": "Hunter2!"}
@@ -22,13 +22,13 @@ SQLSERVER: JsonBody = {**MYSQL, "databaseVersion": "SQLSERVER_2019_STANDARD", "r
         ),
     ],
 )
-def test_each_engine_begins_with_its_own_users(cloud: Cloud, body: JsonBody, users: list[tuple[str, str]]) -> None:
+def test_each_engine_has_its_initial_users(cloud: Cloud, body: JsonBody, users: list[tuple[str, str]]) -> None:
     create(cloud, body)
 
     assert [(user["name"], user["host"]) for user in get(cloud, USERS)["items"]] == users
 
 
-def test_a_user_looks_as_it_was_recorded(cloud: Cloud) -> None:
+def test_a_user_equals_the_recorded_one(cloud: Cloud) -> None:
     create(cloud)
     user = get(cloud, USERS)["items"][0]
 
@@ -51,7 +51,7 @@ def test_the_root_password_belongs_to_the_engines_own_user(cloud: Cloud) -> None
     assert not cloud.password_matches("acme", "db", "root", "hunter3")
 
 
-def test_one_name_from_two_hosts_is_two_users(cloud: Cloud) -> None:
+def test_a_name_with_two_hosts_is_two_users(cloud: Cloud) -> None:
     create(cloud)
     ok(cloud.call("POST", USERS, {"name": "app", "host": "%", "password": "one"}))
     ok(cloud.call("POST", USERS, {"name": "app", "host": "10.0.0.1", "password": "two"}))
@@ -61,7 +61,7 @@ def test_one_name_from_two_hosts_is_two_users(cloud: Cloud) -> None:
     assert cloud.password_matches("acme", "db", "app", "two", host="10.0.0.1")
 
 
-def test_a_user_that_is_there_cannot_be_made_again(cloud: Cloud) -> None:
+def test_an_existing_user_cannot_be_created(cloud: Cloud) -> None:
     create(cloud)
 
     assert refused(cloud.call("POST", USERS, {"name": "root", "host": "%"})) == (409, "alreadyExists")
@@ -89,7 +89,7 @@ def test_name_host_and_type_of_a_user_cannot_change(cloud: Cloud) -> None:
     assert {refused(answer) for answer in answers} == {(400, "invalid")}
 
 
-def test_who_is_not_there_is_not_found(cloud: Cloud) -> None:
+def test_a_missing_user_is_not_found(cloud: Cloud) -> None:
     create(cloud)
 
     assert refused(cloud.call("DELETE", f"{USERS}?name=root&host=10.0.0.1")) == (404, "notFound")
@@ -97,7 +97,7 @@ def test_who_is_not_there_is_not_found(cloud: Cloud) -> None:
     assert refused(cloud.call("DELETE", USERS)) == (400, "required")
 
 
-def test_mysql_knows_an_iam_user_by_the_part_before_the_at_sign(cloud: Cloud) -> None:
+def test_mysql_stores_an_iam_user_by_the_part_before_the_at_sign(cloud: Cloud) -> None:
     create(cloud)
     ok(cloud.call("POST", USERS, {"name": "ann@example.com", "type": "CLOUD_IAM_USER"}))
     user = get(cloud, f"{USERS}/ann")
@@ -108,22 +108,24 @@ def test_mysql_knows_an_iam_user_by_the_part_before_the_at_sign(cloud: Cloud) ->
 def test_only_mysql_users_have_hosts(cloud: Cloud) -> None:
     create(cloud, POSTGRES)
 
-    assert "has no host" in complaint(cloud.call("POST", USERS, {"name": "app", "host": "%"}))
+    assert "has no host" in error_message(cloud.call("POST", USERS, {"name": "app", "host": "%"}))
 
 
-def test_a_body_that_speaks_of_another_instance_is_refused(cloud: Cloud) -> None:
+def test_a_body_with_another_instance_than_the_path_is_refused(cloud: Cloud) -> None:
     create(cloud)
 
-    assert "is not the one in the path" in complaint(cloud.call("POST", USERS, {"name": "app", "instance": "other"}))
+    assert "is not the one in the path" in error_message(
+        cloud.call("POST", USERS, {"name": "app", "instance": "other"})
+    )
 
 
 def test_users_of_a_stopped_instance_cannot_be_read(cloud: Cloud) -> None:
     create(cloud, MYSQL, {"settings": {"activationPolicy": "NEVER"}})
 
-    assert "instance is not running" in complaint(cloud.call("GET", USERS))
+    assert "instance is not running" in error_message(cloud.call("GET", USERS))
 
 
-def test_checking_the_password_of_an_unknown_user_is_an_error_and_not_a_no(cloud: Cloud) -> None:
+def test_checking_the_password_of_an_unknown_user_is_an_error(cloud: Cloud) -> None:
     create(cloud)
 
     with pytest.raises(CloudApiError):

@@ -1,4 +1,4 @@
-"""The state in a file: a local cloud that is started again goes on where it was."""
+"""The state file: a local cloud that is restarted keeps its state."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from setpoint.errors import UserError
 from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.cloud import Cloud
-from tests.localcloud.talk import BUCKET, DB, INSTANCES, MYSQL, START, create, get, make_bucket, ok
+from tests.localcloud.requests import BUCKET, DB, INSTANCES, MYSQL, START, create, get, make_bucket, ok
 
 
 def _start(file: Path, clock: CloudClock | None = None) -> Cloud:
@@ -25,7 +25,7 @@ def test_everything_survives_a_restart(tmp_path: Path) -> None:
     assert second.password_matches("acme", "db", "root", "hunter2")
 
 
-def test_an_operation_that_was_running_goes_on(tmp_path: Path) -> None:
+def test_a_running_operation_survives_a_restart(tmp_path: Path) -> None:
     operation = ok(_start(tmp_path / "state.json").call("POST", INSTANCES, MYSQL))
     second = _start(tmp_path / "state.json")
     meanwhile = get(second, DB)["state"]
@@ -52,7 +52,7 @@ def test_no_password_is_in_the_file_and_no_other_file_is_left(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"sql": 5}', '{"format": 99}'])
-def test_a_file_of_something_else_is_an_error_and_stays_as_it_is(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_no_state_is_an_error_and_stays_unchanged(tmp_path: Path, content: str) -> None:
     file = tmp_path / "state.json"
     file.write_text(content, encoding="utf-8")
 
@@ -61,7 +61,7 @@ def test_a_file_of_something_else_is_an_error_and_stays_as_it_is(tmp_path: Path,
     assert file.read_text(encoding="utf-8") == content
 
 
-def test_a_reset_forgets_everything(tmp_path: Path) -> None:
+def test_a_reset_removes_everything(tmp_path: Path) -> None:
     cloud = _start(tmp_path / "state.json")
     create(cloud)
     cloud.reset()

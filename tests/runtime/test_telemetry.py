@@ -124,15 +124,6 @@ def test_failures_are_told_apart_by_who_can_mend_them() -> None:
     assert _samples(page, "controller_runtime_reconcile_panics_total") == {("Gadget",): 1.0}
 
 
-def test_every_count_of_steps_is_on_the_page_from_the_first_step_of_a_kind() -> None:
-    telemetry = Telemetry()
-    telemetry.step_finished("Gadget", "settled", "", 0.1)
-
-    page = _page(telemetry)
-
-    assert [_samples(page, count.name) for count in STEP_COUNTS] == [{("Gadget",): 0.0}] * len(STEP_COUNTS)
-
-
 def test_a_look_is_a_hit_when_both_digests_matched_and_a_miss_otherwise() -> None:
     telemetry = Telemetry()
     for decision in ("in sync", "in sync", "in sync", "drifted", "create", ""):
@@ -193,6 +184,7 @@ def test_everything_of_a_kind_is_there_before_anything_happened() -> None:
 
     results = ("success", "error", "requeue", "requeue_after")
     assert _samples(page, "controller_runtime_reconcile_total") == {("Gadget", result): 0.0 for result in results}
+    assert [_samples(page, count.name) for count in STEP_COUNTS] == [{("Gadget",): 0.0}] * len(STEP_COUNTS)
     assert _samples(page, "setpoint_drift_age_seconds_count") == {("Gadget",): 0.0}
     assert _samples(page, "setpoint_resources") == {("Gadget", "true"): 0.0, ("Gadget", "false"): 0.0}
 

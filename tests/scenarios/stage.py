@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from setpoint.localcloud.control import RecordedRequest
+from setpoint.localcloud.journal import RecordedRequest
 from setpoint.localcloud.server import LocalCloud
 from tests.cli.workspace import Workspace
 

@@ -93,6 +93,8 @@ def error_from(failure: ErrorBody) -> SetpointError:
     return error
 
 
+# --- The socket -------------------------------------------------------------------------------------------------------
+
 # In bytes: Linux allows 107, macOS 103.
 MAX_SOCKET_PATH: Final = 103
 _ROOT_UID: Final = 0
@@ -163,6 +165,8 @@ def _short_path(link: Path, environment: Mapping[str, str]) -> Path:
         raise StoreError(f"{folder} is not this user's alone: remove it, or set XDG_RUNTIME_DIR to a folder that is")
     return folder / f"{hashlib.sha256(os.fsencode(link)).hexdigest()[:16]}.sock"
 
+
+# --- The client -------------------------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 

@@ -3,10 +3,12 @@
 The worker that runs a step sets the fences; without any, every write is allowed.
 """
 
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
 from typing import Final, Protocol
+
+from setpoint.clients.scoped_value import ScopedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,37 +33,14 @@ class Fence(Protocol):
 _fences: Final[ContextVar[tuple[Fence, ...]]] = ContextVar("fences", default=())
 
 
-class fenced_by:  # noqa: N801 - a context manager is called like a function
+def fenced_by(*fences: Fence) -> ScopedValue[tuple[Fence, ...]]:
     """Every write inside, in this task and in those it starts, has to pass these fences and the outer ones."""
-
-    __slots__ = ("_added", "_token")
-
-    def __init__(self, *fences: Fence) -> None:
-        self._added = fences
-        self._token: Token[tuple[Fence, ...]] | None = None
-
-    def __enter__(self) -> None:
-        self._token = _fences.set((*_fences.get(), *self._added))
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        _fences.reset(self._token)
+    return ScopedValue(_fences, (*_fences.get(), *fences))
 
 
-class unfenced:  # noqa: N801 - the same
+def unfenced() -> ScopedValue[tuple[Fence, ...]]:
     """Writes inside pass no fence: renewals of a lease, requests for a token."""
-
-    __slots__ = ("_token",)
-
-    def __init__(self) -> None:
-        self._token: Token[tuple[Fence, ...]] | None = None
-
-    def __enter__(self) -> None:
-        self._token = _fences.set(())
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        _fences.reset(self._token)
+    return ScopedValue(_fences, ())
 
 
 def seconds_allowed(write: FencedWrite) -> float:

@@ -10,7 +10,7 @@ import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final, Protocol, TypeVar
@@ -25,6 +25,7 @@ from yarl import URL
 
 from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
+from setpoint.clients.scoped_value import ScopedValue
 from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ USER_AGENT = f"setpoint/{__version__}"
 READ_METHODS: Final = ("GET", "HEAD")
 # TCP keep-alive: after so many seconds without data the peer is probed, at this interval, so often.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-# How often `close` looks whether sockets are closed, and the seconds in between; mostly the first look finds them so.
+# How often `close` checks whether all sockets are closed, and the seconds in between; mostly the first check suffices.
 _CLOSE_CHECKS: Final = 200
 _CLOSE_INTERVAL: Final = 0.005
 _NEEDS_NO_QUOTES: Final = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
@@ -95,19 +96,26 @@ def decode_response(decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Ra
         raise RemoteUnavailable(f"{what}: the answer is not what it should be: {error}") from error
 
 
+def error_summary(status: int, reason: str, message: str, *, longest: int) -> str:
+    """An error response on one line: status, reason and message, without what is empty; the message is cut."""
+    parts = (str(status), reason, " ".join(message.split())[:longest])
+    return ": ".join(part for part in parts if part)
+
+
 async def send_authenticated(
     identity: Callable[[IdentityT | None], Awaitable[IdentityT]], send: Callable[[IdentityT], Awaitable[ResponseT]]
 ) -> ResponseT:
     """The response to a request with our identity; after a 401, to the request repeated once with a renewed one.
 
-    `identity` is given the one that was refused, if any. When it has no other one, the 401 stands.
+    `identity` is given the one that was refused, if any. When it returns the same object again, the 401 stands; a token
+    that was fetched again is tried, even if it has not changed.
     """
     first = await identity(None)
     response = await send(first)
     if response.status != 401:
         return response
     renewed = await identity(first)
-    return response if renewed == first else await send(renewed)
+    return response if renewed is first else await send(renewed)
 
 
 # --- Interceptors -----------------------------------------------------------------------------------------------------
@@ -132,21 +140,9 @@ class HttpInterceptor(Protocol):
 _interceptor: Final[ContextVar[HttpInterceptor | None]] = ContextVar("interceptor", default=None)
 
 
-class intercepted_by:  # noqa: N801 - a context manager is called like a function
+def intercepted_by(interceptor: HttpInterceptor) -> ScopedValue[HttpInterceptor | None]:
     """The interceptor, in this task and in those it starts, of clients that have none of their own."""
-
-    __slots__ = ("_interceptor", "_token")
-
-    def __init__(self, interceptor: HttpInterceptor) -> None:
-        self._interceptor = interceptor
-        self._token: Token[HttpInterceptor | None] | None = None
-
-    def __enter__(self) -> None:
-        self._token = _interceptor.set(self._interceptor)
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        _interceptor.reset(self._token)
+    return ScopedValue(_interceptor, interceptor)
 
 
 def current_interceptor() -> HttpInterceptor | None:
@@ -158,7 +154,7 @@ def current_interceptor() -> HttpInterceptor | None:
 
 
 class ResponseStream:
-    """A response whose body is read as it arrives. `close` it when no more of it is needed."""
+    """A response with a body that is read as it arrives. `close` it when no more of it is needed."""
 
     def __init__(self, request: HttpRequest, response: aiohttp.ClientResponse, idle_timeout: float) -> None:
         self.status = response.status

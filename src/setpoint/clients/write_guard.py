@@ -7,7 +7,8 @@ bypass them. A native extension that bypasses the interpreter is not seen.
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar, Token
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -17,6 +18,7 @@ import msgspec
 
 from setpoint.clients.http import READ_METHODS, ClientSocket, HttpInterceptor, HttpRequest, HttpResponse
 from setpoint.clients.ratelimit.fair_queue import current_caller
+from setpoint.clients.scoped_value import ScopedValue
 from setpoint.core.redaction import redact_untyped
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
@@ -49,22 +51,12 @@ class BlockedWrite:
 _captured: Final[ContextVar[list[BlockedWrite] | None]] = ContextVar("captured", default=None)
 
 
-class capture_writes:  # noqa: N801 - a context manager is called like a function
+@contextmanager
+def capture_writes() -> Iterator[list[BlockedWrite]]:
     """Writes blocked inside are wanted, to be shown: they are added to a list of their own."""
-
-    __slots__ = ("_token",)
-
-    def __init__(self) -> None:
-        self._token: Token[list[BlockedWrite] | None] | None = None
-
-    def __enter__(self) -> list[BlockedWrite]:
-        captured: list[BlockedWrite] = []
-        self._token = _captured.set(captured)
-        return captured
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        _captured.reset(self._token)
+    captured: list[BlockedWrite] = []
+    with ScopedValue(_captured, captured):
+        yield captured
 
 
 def is_capturing_writes() -> bool:
@@ -86,7 +78,7 @@ class BlockedWrites:
         write = BlockedWrite(way, method, target, "" if caller is None else str(caller.key), shown, fields)
         captured = _captured.get()
         (self.writes if captured is None else captured).append(write)
-        return WriteBlocked(f"{write}: nothing may be written here; a preview only looks")
+        return WriteBlocked(f"{write}: nothing may be written here; a preview only reads")
 
 
 def leaf_fields(body: Json, at: Path = _ROOT_PATH) -> Iterator[tuple[Path, Json]]:
@@ -148,7 +140,7 @@ def _decoded(body: bytes | None) -> Json:
     return found
 
 
-# --- Whatever bypasses our clients ------------------------------------------------------------------------------------
+# --- Bypasses of our clients ------------------------------------------------------------------------------------------
 
 BYPASSING_CLIENT: Final = "past our client"
 
@@ -174,43 +166,25 @@ _exempt: Final[ContextVar[bool]] = ContextVar("exempt", default=False)
 _hook_installed: Final = threading.Event()
 
 
-class process_guarded_by:  # noqa: N801 - a context manager is called like a function
+@contextmanager
+def process_guarded_by(blocked_writes: BlockedWrites) -> Iterator[None]:
     """Blocks inside, in this task, in those it starts and in new threads, everything that bypasses our clients."""
-
-    __slots__ = ("_guard", "_token")
-
-    def __init__(self, blocked_writes: BlockedWrites) -> None:
-        self._guard = ProcessGuard(blocked_writes)
-        self._token: Token[ProcessGuard | None] | None = None
-
-    def __enter__(self) -> None:
-        if not _hook_installed.is_set():
-            _hook_installed.set()
-            # For the life of the process: an audit hook cannot be removed.
-            sys.addaudithook(_audit)
-        _active_guards.append(self._guard)
-        self._token = _task_guard.set(self._guard)
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        _task_guard.reset(self._token)
-        _active_guards.remove(self._guard)
+    guard = ProcessGuard(blocked_writes)
+    if not _hook_installed.is_set():
+        _hook_installed.set()
+        # For the life of the process: an audit hook cannot be removed.
+        sys.addaudithook(_audit)
+    _active_guards.append(guard)
+    try:
+        with ScopedValue(_task_guard, guard):
+            yield
+    finally:
+        _active_guards.remove(guard)
 
 
-class exempt_from_guard:  # noqa: N801 - a context manager is called like a function
+def exempt_from_guard() -> ScopedValue[bool]:
     """For code of ours that logs in by a library or a command of its own, and writes nothing."""
-
-    __slots__ = ("_token",)
-
-    def __init__(self) -> None:
-        self._token: Token[bool] | None = None
-
-    def __enter__(self) -> None:
-        self._token = _exempt.set(True)
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        _exempt.reset(self._token)
+    return ScopedValue(_exempt, True)
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:

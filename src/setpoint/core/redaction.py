@@ -11,8 +11,8 @@ from typing import Final
 
 from setpoint.core.schema.shape import UNTYPED, AtomicList, Field, KeyedList, MapShape, ObjectShape, field_below
 from setpoint.core.unstructured import group_kind
-from setpoint.core.values.json_types import Json
-from setpoint.core.values.paths import Path
+from setpoint.core.values.json_types import MISSING, Json
+from setpoint.core.values.paths import Path, get_at, set_at
 
 REDACTED: Final = "(redacted)"
 # The values of a Secret; the last is the copy of the whole object that kubectl keeps.
@@ -22,9 +22,7 @@ SECRET_PATHS: Final = (
     Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")),
 )
 # Members with secret values, wherever they are.
-_SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|private_?key|api_?key|kubeconfig", re.IGNORECASE)
-# Members of a Secret, or of its metadata, that hold or copy its values.
-_SECRET_MEMBERS: Final = ("data", "stringData", "annotations")
+_SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|(private|client|api)_?key|kubeconfig", re.IGNORECASE)
 
 
 # --- By schema -------------------------------------------------------------------------------------------------------
@@ -72,13 +70,20 @@ def is_secret_path(path: Path) -> bool:
 def redact_untyped(body: Json) -> Json:
     """A request body with the values of Secrets, and of members with a secret-sounding name, redacted."""
     if isinstance(body, Mapping) and body.get("kind") == "Secret":
-        return {name: REDACTED if name in _SECRET_MEMBERS else redact_untyped(value) for name, value in body.items()}
+        return _redacted_secret({name: redact_untyped(value) for name, value in body.items()})
     if isinstance(body, Mapping):
         return {
             name: REDACTED if _SECRET_NAME.search(name) and _holds_value(value) else redact_untyped(value)
             for name, value in body.items()
         }
     return [redact_untyped(entry) for entry in body] if isinstance(body, list | tuple) else body
+
+
+def _redacted_secret(secret: Json) -> Json:
+    for path in SECRET_PATHS:
+        if get_at(secret, path) is not MISSING:
+            secret = set_at(secret, path, REDACTED)
+    return secret
 
 
 def _holds_value(value: Json) -> bool:

@@ -164,7 +164,7 @@ class StepContext:
         return management_of(self.resource.annotations)
 
     def with_current_oscillations(self, intent: str, mark: str) -> Self:
-        """The context with the oscillations that are still active, now that `mark` was observed; none in observe mode."""
+        """The context with the oscillations that are still active, given this `mark`; none where nothing is written."""
         oscillations = self.state.oscillations
         if not oscillations.fields:
             return self

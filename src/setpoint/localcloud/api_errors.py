@@ -1,8 +1,9 @@
-"""Error responses: Google's error bodies, one function per reason."""
+"""Error responses: Google's error bodies, one constant or function per reason."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(eq=False)
@@ -26,7 +27,21 @@ class CloudApiError(Exception):
         return {"error": error}
 
 
-# --- Any service -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class FixedApiError:
+    """An error with a fixed message. Calling it makes the exception to raise, a new one each time."""
+
+    status: int
+    reason: str
+    message: str
+    code_name: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self) -> CloudApiError:
+        return CloudApiError(self.status, self.reason, self.message, self.code_name, dict(self.extra))
+
+
+# --- Any service ------------------------------------------------------------------------------------------------------
 
 
 def no_such_method(method: str, path: str) -> CloudApiError:
@@ -36,26 +51,27 @@ def no_such_method(method: str, path: str) -> CloudApiError:
 
 def bad_json(problem: str) -> CloudApiError:
     """For a body that is not a valid JSON object."""
-    return CloudApiError(400, "parseError", f"Invalid JSON payload received. {problem}", "INVALID_ARGUMENT")
+    return _invalid_argument(f"Invalid JSON payload received. {problem}", "parseError")
 
 
 def unknown_name(name: str, at: str) -> CloudApiError:
     """For a field that the resource does not have."""
     where = f" at '{at}'" if at else ""
-    message = f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.'
-    return CloudApiError(400, "invalid", message, "INVALID_ARGUMENT")
+    return _invalid_argument(f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.')
 
 
 def unknown_parameter(name: str) -> CloudApiError:
     """For a query parameter that the method does not have."""
-    message = f'Invalid JSON payload received. Unknown name "{name}": Cannot bind query parameter.'
-    return CloudApiError(400, "invalid", message, "INVALID_ARGUMENT")
+    return _invalid_argument(f'Invalid JSON payload received. Unknown name "{name}": Cannot bind query parameter.')
 
 
 def wrong_value(at: str, type_: str, value: object) -> CloudApiError:
     """For a value of the wrong type, or an enum value that does not exist."""
-    message = f"Invalid value at '{at}' ({type_}), {json.dumps(value)}"
-    return CloudApiError(400, "invalid", message, "INVALID_ARGUMENT")
+    return _invalid_argument(f"Invalid value at '{at}' ({type_}), {json.dumps(value)}")
+
+
+def _invalid_argument(message: str, reason: str = "invalid") -> CloudApiError:
+    return CloudApiError(400, reason, message, "INVALID_ARGUMENT")
 
 
 def missing_parameter(name: str) -> CloudApiError:
@@ -69,7 +85,36 @@ def too_many_requests(retry_after: int) -> CloudApiError:
     return CloudApiError(429, "rateLimitExceeded", message, headers={"Retry-After": str(retry_after)})
 
 
-# --- Cloud SQL -------------------------------------------------------------------------------------------------------
+# --- Cloud SQL --------------------------------------------------------------------------------------------------------
+
+no_instance: Final = FixedApiError(404, "instanceDoesNotExist", "The Cloud SQL instance does not exist.")
+# For a second write while an operation is in progress.
+operation_in_progress: Final = FixedApiError(
+    409, "operationInProgress", "Operation failed because another operation was already in progress."
+)
+# For a write to an instance that is neither running nor busy: one that failed.
+wrong_state: Final = FixedApiError(
+    409, "invalidState", "The instance or operation is not in an appropriate state to handle the request."
+)
+# For databases and users of an instance that is not running.
+not_running: Final = FixedApiError(400, "invalid", "Invalid request: Invalid request since instance is not running.")
+# For a settingsVersion that is not the current one.
+stale_settings: Final = FixedApiError(
+    412, "staleData", "Condition does not match.", extra={"location": "If-Match", "locationType": "header"}
+)
+# For what cannot be done to an instance while it has replicas.
+has_replicas: Final = FixedApiError(
+    400,
+    "errorReplicationMasterInvalidOperation",
+    "The requested operation is not valid for a replication master instance.",
+)
+deletion_protected: Final = FixedApiError(
+    400,
+    "instanceIsDeletionProtected",
+    "The instance is protected. Set deletionProtectionEnabled to false, then delete it.",
+)
+# For a database, user or operation that does not exist.
+not_found: Final = FixedApiError(404, "notFound", "Not Found", "NOT_FOUND")
 
 
 def invalid(problem: str) -> CloudApiError:
@@ -77,54 +122,9 @@ def invalid(problem: str) -> CloudApiError:
     return CloudApiError(400, "invalid", f"Invalid request: {problem}.")
 
 
-def no_instance() -> CloudApiError:
-    """For an instance that does not exist."""
-    return CloudApiError(404, "instanceDoesNotExist", "The Cloud SQL instance does not exist.")
-
-
 def instance_exists(more: str = "") -> CloudApiError:
     """For a name that is taken."""
     return CloudApiError(409, "instanceAlreadyExists", f"The Cloud SQL instance already exists.{more}")
-
-
-def operation_in_progress() -> CloudApiError:
-    """For a second write while an operation is in progress."""
-    message = "Operation failed because another operation was already in progress."
-    return CloudApiError(409, "operationInProgress", message)
-
-
-def wrong_state() -> CloudApiError:
-    """For a write to an instance that is neither running nor busy: one that failed."""
-    message = "The instance or operation is not in an appropriate state to handle the request."
-    return CloudApiError(409, "invalidState", message)
-
-
-def not_running() -> CloudApiError:
-    """For databases and users of an instance that is not running."""
-    return invalid("Invalid request since instance is not running")
-
-
-def stale_settings() -> CloudApiError:
-    """For a settingsVersion that is not the current one."""
-    message = "Condition does not match."
-    return CloudApiError(412, "staleData", message, extra={"location": "If-Match", "locationType": "header"})
-
-
-def has_replicas() -> CloudApiError:
-    """For what cannot be done to an instance while it has replicas."""
-    message = "The requested operation is not valid for a replication master instance."
-    return CloudApiError(400, "errorReplicationMasterInvalidOperation", message)
-
-
-def deletion_protected() -> CloudApiError:
-    """For the deletion of an instance that is protected against it."""
-    message = "The instance is protected. Set deletionProtectionEnabled to false, then delete it."
-    return CloudApiError(400, "instanceIsDeletionProtected", message)
-
-
-def not_found() -> CloudApiError:
-    """For a database, user or operation that does not exist."""
-    return CloudApiError(404, "notFound", "Not Found", "NOT_FOUND")
 
 
 def already_exists(what: str) -> CloudApiError:
@@ -132,7 +132,19 @@ def already_exists(what: str) -> CloudApiError:
     return CloudApiError(409, "alreadyExists", f"{what} already exists.", "ALREADY_EXISTS")
 
 
-# --- Cloud Storage ---------------------------------------------------------------------------------------------------
+# --- Cloud Storage ----------------------------------------------------------------------------------------------------
+
+no_bucket: Final = FixedApiError(404, "notFound", "The specified bucket does not exist.")
+# For a bucket that the same project owns already.
+bucket_is_yours: Final = FixedApiError(
+    409, "conflict", "Your previous request to create the named bucket succeeded and you already own it."
+)
+# For a name that another project owns: all projects share one namespace.
+bucket_is_taken: Final = FixedApiError(
+    409, "conflict", "The requested bucket name is not available: all users of the system share one namespace."
+)
+# For the deletion of a bucket that holds objects, old versions included.
+bucket_not_empty: Final = FixedApiError(409, "conflict", "The bucket you tried to delete is not empty.")
 
 
 def invalid_bucket(problem: str) -> CloudApiError:
@@ -140,31 +152,9 @@ def invalid_bucket(problem: str) -> CloudApiError:
     return CloudApiError(400, "invalid", problem)
 
 
-def no_bucket() -> CloudApiError:
-    """For a bucket that does not exist."""
-    return CloudApiError(404, "notFound", "The specified bucket does not exist.")
-
-
 def no_object(bucket: str, name: str) -> CloudApiError:
     """For an object, or a version of it, that does not exist."""
     return CloudApiError(404, "notFound", f"No such object: {bucket}/{name}")
-
-
-def bucket_is_yours() -> CloudApiError:
-    """For a bucket that the same project owns already."""
-    message = "Your previous request to create the named bucket succeeded and you already own it."
-    return CloudApiError(409, "conflict", message)
-
-
-def bucket_is_taken() -> CloudApiError:
-    """For a name that another project owns: all projects share one namespace."""
-    message = "The requested bucket name is not available: all users of the system share one namespace."
-    return CloudApiError(409, "conflict", message)
-
-
-def bucket_not_empty() -> CloudApiError:
-    """For the deletion of a bucket that holds objects, old versions included."""
-    return CloudApiError(409, "conflict", "The bucket you tried to delete is not empty.")
 
 
 def condition_not_met(parameter: str) -> CloudApiError:

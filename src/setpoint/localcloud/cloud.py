@@ -16,8 +16,9 @@ from setpoint.errors import UserError
 from setpoint.localcloud import api_errors, api_methods, control
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.clock import CloudClock, timestamp
-from setpoint.localcloud.control import RecordedRequest, RequestJournal, edit_bucket, edit_sql
 from setpoint.localcloud.faults import AddLatency, DropConnection, FailRequest, Fault, Faults, FaultTiming
+from setpoint.localcloud.journal import RecordedRequest, RequestJournal
+from setpoint.localcloud.live_edits import edit_bucket, edit_sql
 from setpoint.localcloud.routing import ServiceCall, ServiceResponse
 from setpoint.localcloud.schema import JsonBody
 from setpoint.localcloud.sql.operations import CloudSql, OperationTiming, SqlState, finish_due_operations
@@ -99,7 +100,7 @@ class Cloud:
         self.faults = Faults()
         self.journal = RequestJournal()
         self._file = state_file
-        self._pace = OperationTiming(operation_seconds, name_reserved_seconds)
+        self._timing = OperationTiming(operation_seconds, name_reserved_seconds)
         if latency:
             self.faults.add(AddLatency(latency))
         self._restore(load_state(state_file) if state_file is not None else CloudState())
@@ -157,8 +158,9 @@ class Cloud:
         found = self.sql.state.instances.get(f"{project}/{instance}")
         if found is None:
             raise api_errors.no_instance()
-        place = default_host(engine_of(found.resource["databaseVersion"])) if host is None else host
-        return password_matches(find_user(found, name, place), password)
+        if host is None:
+            host = default_host(engine_of(found.resource["databaseVersion"]))
+        return password_matches(find_user(found, name, host), password)
 
     def reset(self) -> None:
         """Removes every object, fault and recorded request. The clock goes on."""
@@ -173,7 +175,7 @@ class Cloud:
             save_state(self._file, CloudState(self.sql.state, self.storage.state, self.clock.now()))
 
     def _restore(self, state: CloudState) -> None:
-        self.sql = CloudSql(state.sql, self.faults, self._pace)
+        self.sql = CloudSql(state.sql, self.faults, self._timing)
         self.storage = CloudStorage(state.storage, self.faults)
         if state.saved_at is not None:
             # Time never runs backwards over a restart, not even if the clock had been advanced.
@@ -187,22 +189,20 @@ class Cloud:
         fault = self.faults.outcome(request.method, request.path, FaultTiming.AFTER)
         return answer if fault is None else _fault_response(fault)
 
-    def _guarded(self, request: CloudRequest, answer: "control.ControlHandler") -> ServiceResponse:
+    def _guarded(self, request: CloudRequest, handler: "control.ControlHandler") -> ServiceResponse:
         try:
-            return answer(self, self._call(request))
-        except CloudApiError as refusal:
-            return ServiceResponse(refusal.status, refusal.body(), refusal.headers)
+            return handler(self, self._call(request))
+        except CloudApiError as error:
+            return ServiceResponse(error.status, error.body(), error.headers)
 
     def _dispatch(self, call: ServiceCall) -> ServiceResponse:
         wait = self.faults.over_quota(self._project(call), call.now)
         if wait is not None:
             raise api_errors.too_many_requests(wait)
         answer = self._service_answer(call)
-        return (
-            answer
-            if answer.body is None
-            else ServiceResponse(answer.status, self.faults.grown(answer.body), answer.headers)
-        )
+        if answer.body is None:
+            return answer
+        return ServiceResponse(answer.status, self.faults.with_added_fields(answer.body), answer.headers)
 
     def _service_answer(self, call: ServiceCall) -> ServiceResponse:
         if call.path.startswith(f"{_SQL}/"):
@@ -223,7 +223,7 @@ class Cloud:
         is_upload = request.path.startswith("/upload/")
         body: object = None
         if request.body and not is_upload and request.method not in ("GET", "DELETE"):
-            body = self.faults.shrunk(_parsed(request.body))
+            body = self.faults.without_added_fields(_parsed(request.body))
         return ServiceCall(
             method=request.method,
             path=request.path.rstrip("/"),

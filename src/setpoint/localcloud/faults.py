@@ -30,7 +30,7 @@ class FailRequest(Struct, tag="fail", tag_field="fault", forbid_unknown_fields=T
     path: str = ""
     times: int = 1
     retry_after: int | None = None
-    context: FaultTiming = FaultTiming.BEFORE
+    moment: FaultTiming = FaultTiming.BEFORE
 
 
 class DropConnection(Struct, tag="drop", tag_field="fault", forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class DropConnection(Struct, tag="drop", tag_field="fault", forbid_unknown_field
     method: str = ".*"
     path: str = ""
     times: int = 1
-    context: FaultTiming = FaultTiming.BEFORE
+    moment: FaultTiming = FaultTiming.BEFORE
 
 
 class AddLatency(Struct, tag="latency", tag_field="fault", forbid_unknown_fields=True):
@@ -114,10 +114,10 @@ class Faults:
         waits = (one for one in self._active if isinstance(one, AddLatency) and _matches(one, method, path))
         return sum(one.seconds for one in waits)
 
-    def outcome(self, method: str, path: str, context: FaultTiming) -> FailRequest | DropConnection | None:
-        """The fault for this request at this time, if any; it counts down by one."""
+    def outcome(self, method: str, path: str, moment: FaultTiming) -> FailRequest | DropConnection | None:
+        """The fault for this request at this moment, if any; it counts down by one."""
         for one in self._active:
-            if isinstance(one, FailRequest | DropConnection) and one.context is context and _matches(one, method, path):
+            if isinstance(one, FailRequest | DropConnection) and one.moment is moment and _matches(one, method, path):
                 self._use(one)
                 return one
         return None
@@ -140,14 +140,14 @@ class Faults:
                 resource = changed
         return resource
 
-    def grown(self, body: JsonBody) -> JsonBody:
+    def with_added_fields(self, body: JsonBody) -> JsonBody:
         """A response with the members of every AddFields, in each of its resources."""
         for one in self._active:
             if isinstance(one, AddFields):
-                body = _grown(body, one)
+                body = _with_fields(body, one)
         return body
 
-    def shrunk(self, body: object) -> object:
+    def without_added_fields(self, body: object) -> object:
         """A request without the members of any AddFields."""
         for one in self._active:
             if isinstance(one, AddFields) and isinstance(body, dict):
@@ -188,21 +188,21 @@ def _matches(fault: FailRequest | DropConnection | AddLatency, method: str, path
     return re.fullmatch(fault.method, method) is not None and re.search(fault.path, path) is not None
 
 
-def _grown(body: JsonBody, growth: AddFields) -> JsonBody:
+def _with_fields(body: JsonBody, fault: AddFields) -> JsonBody:
     items = body.get("items")
     if isinstance(items, list):
-        body = {**body, "items": [_grown(one, growth) for one in items]}
-    if growth.kind in (None, body.get("kind")):
-        body = merge_patch(body, growth.members)
+        body = {**body, "items": [_with_fields(one, fault) for one in items]}
+    if fault.kind in (None, body.get("kind")):
+        body = merge_patch(body, fault.members)
     return body
 
 
 def _without(body: JsonBody, members: JsonBody) -> JsonBody:
     result: JsonBody = {}
     for name, value in body.items():
-        grown: object | UnsetType = members.get(name, UNSET)
-        if grown is UNSET:
+        added: object | UnsetType = members.get(name, UNSET)
+        if added is UNSET:
             result[name] = value
-        elif isinstance(grown, dict) and isinstance(value, dict) and (rest := _without(value, grown)):
+        elif isinstance(added, dict) and isinstance(value, dict) and (rest := _without(value, added)):
             result[name] = rest
     return result

@@ -162,55 +162,58 @@ class ObjectForecast:
 
 
 class ObjectSession:
-    """One object as `spec`, the spec of a KubernetesObject, declares it. `name` is that of the resource."""
+    """One object as `spec`, the spec of a KubernetesObject, declares it. `name` is that of the resource.
 
-    def __init__(self, site: ClusterSession, name: str, spec: JsonObject, memory: JsonObject = NO_STATE) -> None:
-        self.ref: Final = ResourceRef(GROUP, NAME, site.client.connection.namespace, name)
+    `state` is what `stored_state` of the session before returned.
+    """
+
+    def __init__(self, cluster: ClusterSession, name: str, spec: JsonObject, state: JsonObject = NO_STATE) -> None:
+        self.ref: Final = ResourceRef(GROUP, NAME, cluster.client.connection.namespace, name)
         self.manager: Final = field_manager_of(self.ref)
-        self._kind = _RecordingKind(site.clusters, site.clock)
-        self._store = MemoryStore(site.clock, lambda: str(uuid.uuid4()))
-        self._engine = EngineContext(self._store, site.clock, {(GROUP, NAME): self._kind})
+        self._kind = _RecordingKind(cluster.clusters, cluster.clock)
+        self._store = MemoryStore(cluster.clock, lambda: str(uuid.uuid4()))
+        self._engine = EngineContext(self._store, cluster.clock, {(GROUP, NAME): self._kind})
         self._spec = spec
-        self._memory = memory
+        self._state = state
 
     async def check(self) -> None:
         """ManifestInvalid for a spec that no cluster accepts. No request is sent."""
-        check_manifest(await self._opened(), self._kind)
+        check_manifest(await self._declared_resource(), self._kind)
 
-    async def look(self) -> Json:
+    async def observe(self) -> Json:
         """The live object; None when there is none. The next step, or forecast, of this session starts from it."""
         return await self._kind.read(await self.location())
 
     async def location(self) -> Location:
         """The location of the object."""
-        return (await resolve_intent(await self._opened(), self._engine)).location
+        return (await resolve_intent(await self._declared_resource(), self._engine)).location
 
     async def forecast(self) -> ObjectForecast:
-        """What `keep` would do now; an error that would stop it is raised."""
-        await self._opened()
+        """What `reconcile` would do now; an error that would stop it is raised."""
+        await self._declared_resource()
         plan = await preview(self.ref, self._engine)
         live, foreseen = self._kind.live, self._kind.foreseen
         return ObjectForecast(plan, live, live if foreseen is None else foreseen.after)
 
-    async def keep(self, seconds: float) -> SetpointError | None:
+    async def reconcile(self, seconds: float) -> SetpointError | None:
         """Reconciles the object within so many seconds; the error that stopped it, if any."""
-        await self._opened()
+        await self._declared_resource()
         return await self._run(seconds)
 
-    async def remove(self, seconds: float) -> SetpointError | None:
+    async def delete(self, seconds: float) -> SetpointError | None:
         """Deletes the object; the error that stopped it, if any."""
-        resource = await self._opened()
+        resource = await self._declared_resource()
         location = await self.location()
-        memory = replace(StoredState.of(resource), location=location)
-        resource = await self._store.update_status(resource, memory.into(resource.status, with_cookie=True))
+        state = replace(StoredState.of(resource), location=location)
+        resource = await self._store.update_status(resource, state.into(resource.status, with_cookie=True))
         await self._store.set_finalizers(resource, (FINALIZER,))
         await self._store.delete(self.ref)
         return await self._run(seconds)
 
-    async def memory(self) -> JsonObject:
+    async def stored_state(self) -> JsonObject:
         """The stored state, for the next session."""
         found = await self._store.get(self.ref)
-        return self._memory if found is None else found.status
+        return self._state if found is None else found.status
 
     @property
     def live(self) -> Json:
@@ -222,17 +225,17 @@ class ObjectSession:
         return declared_fields(of, self.manager, left_out)
 
     async def _run(self, seconds: float) -> SetpointError | None:
-        run = StepRunner(self._engine, trigger="its author's word", requested=True)
+        run = StepRunner(self._engine, trigger="an apply", requested=True)
         outcome = (await run.until_done([self.ref], seconds)).get(self.ref)
         if outcome is None:
             return RemoteUnavailable(f"{self.ref}: nothing came of it within {seconds:g} s")
         return outcome.error if isinstance(outcome, Stopped) else None
 
-    async def _opened(self) -> Resource:
+    async def _declared_resource(self) -> Resource:
         found = await self._store.get(self.ref)
         if found is not None:
             return found
         metadata: Json = {"name": self.ref.name, "namespace": self.ref.namespace}
         members: JsonObject = {"kind": NAME, "metadata": metadata, "spec": dict(self._spec)}
         made = await self._store.apply({"apiVersion": f"{GROUP}/{VERSION}", **members})
-        return await self._store.update_status(made, self._memory) if self._memory else made
+        return await self._store.update_status(made, self._state) if self._state else made

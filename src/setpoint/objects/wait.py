@@ -39,18 +39,18 @@ class SatisfiedWait:
 class ObjectWait:
     """A wait for one object of a cluster, by its name."""
 
-    def __init__(self, site: ClusterSession, api_version: str, kind: str, names: tuple[str, str]) -> None:
+    def __init__(self, cluster: ClusterSession, api_version: str, kind: str, names: tuple[str, str]) -> None:
         namespace, name = names
-        self._site = site
-        self._place = ObjectLocation(OWN, api_version, kind, namespace or site.client.connection.namespace, name)
-        self._kind = KubernetesObjectKind(site.clusters, site.clock)
+        self._clock = cluster.clock
+        self._location = ObjectLocation(OWN, api_version, kind, namespace or cluster.client.connection.namespace, name)
+        self._kind = KubernetesObjectKind(cluster.clusters, cluster.clock)
 
-    async def look(self) -> Json:
+    async def observe(self) -> Json:
         """The live object; None when there is none."""
-        found = await self._kind.observe(self._place.location)
+        found = await self._kind.observe(self._location.location)
         return found.whole if isinstance(found, Present) else None
 
-    def met(self, wait_for: WaitFor, live: Json) -> SatisfiedWait | None:
+    def satisfied(self, wait_for: WaitFor, live: Json) -> SatisfiedWait | None:
         """The result, if the wait is satisfied by this live object."""
         if not isinstance(judge_observation(wait_for.wait, ObjectFound(live), MISSING), Satisfied):
             return None
@@ -64,34 +64,34 @@ class ObjectWait:
 
     async def until(self, wait_for: WaitFor) -> SatisfiedWait:
         """The result once the wait is satisfied; WaitTimedOut or WaitFailed say what is missing."""
-        watches = ObjectWatches(self._site.clock)
+        watches = ObjectWatches(self._clock)
         try:
-            return await self._until(wait_for, watches.watch(self._kind, self._place.location))
+            return await self._until(wait_for, watches.watch(self._kind, self._location.location))
         finally:
             await watches.close()
 
     async def _until(self, wait_for: WaitFor, watch: ObjectWatch) -> SatisfiedWait:
-        clock = self._site.clock
+        clock = self._clock
         end = clock.monotonic() + wait_for.timeout_seconds
         uid: str | Missing = MISSING
         while True:
-            live, verdict = await self._judged(wait_for, uid)
-            found = None if live is None else self.met(wait_for, live)
+            live, judged = await self._judged(wait_for, uid)
+            found = None if live is None else self.satisfied(wait_for, live)
             if found is not None:
                 return found
             uid = text_at(live, "metadata", "uid") or uid
             left = end - clock.monotonic()
-            if isinstance(verdict, Unsatisfiable):
-                raise WaitFailed(f"{self._place.title}: {verdict.reason}: {verdict.message}")
+            if isinstance(judged, Unsatisfiable):
+                raise WaitFailed(f"{self._location.title}: {judged.reason}: {judged.message}")
             if left <= 0:
-                missing = verdict.missing if isinstance(verdict, Unsatisfied) else ""
+                missing = judged.missing if isinstance(judged, Unsatisfied) else ""
                 raise WaitTimedOut(f"not within {wait_for.timeout_seconds:g} s: {missing}")
             await watch.wait_for_change(min(left, _ABSENT_S if live is None else _PRESENT_S))
 
     async def _judged(self, wait_for: WaitFor, uid: str | Missing) -> tuple[Json, JudgeResult]:
         try:
-            live = await self.look()
+            live = await self.observe()
         except (OperationRunning, RemoteUnavailable) as error:
             return None, Unsatisfied(str(error))
-        seen = ObjectNotFound(self._place.title) if live is None else ObjectFound(live)
+        seen = ObjectNotFound(self._location.title) if live is None else ObjectFound(live)
         return live, judge_observation(wait_for.wait, seen, uid)

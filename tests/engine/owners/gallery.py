@@ -1,4 +1,4 @@
-"""An owner whose resources are children of another owner: a gallery, and its index."""
+"""An owner with resources that are children of another owner: a gallery, and its index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

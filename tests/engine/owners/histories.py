@@ -1,4 +1,4 @@
-"""What an author, people and a process that may be killed do to a website and its children, in any order."""
+"""What an author, other writers and a process that may be killed do to a website and its children, in any order."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class History:
 
     harness: OwnerHarness
     model: Model = field(default_factory=lambda: Model(dict(BEGINNING)))
-    # Values of people are never the same twice, nor ever what is generated.
+    # Values of other writers are never the same twice, nor ever what is generated.
     number: int = 100
 
     def fresh(self, field_: str) -> Any:
@@ -184,7 +184,7 @@ def declaring(change: dict[str, Any]) -> Deed:
 
 
 def people() -> st.SearchStrategy[Deed]:
-    """A person writes, adds or removes something where people may."""
+    """Another writer sets, adds or removes an entry of an editable field."""
     spots = [(key, (name, "")) for key in SINGLE for name in SINGLE[key]]
     spots += [(key, (name, entry)) for key in BY_ENTRY for name in BY_ENTRY[key] for entry in NAMES]
     return st.builds(writing, st.sampled_from(spots), st.sampled_from(("fresh", "removed", "generated")))

@@ -1,4 +1,4 @@
-"""What should become of a website's children, whichever writer edits them: told without digests, merges or memories.
+"""The expected children of a website, whichever writer edits them: without digests, merges or stored state.
 
 The model sees everything. It knows who wrote each value last, which the engine has to find out.
 """
@@ -10,7 +10,7 @@ from typing import Any, Final
 from setpoint.core.values.paths import Path, Selector
 
 PAGE, GALLERY = "ConfigMap/shop-page", "Gallery/shop"
-# Where people may write, by child; the places within are entries, or the one value.
+# The editable fields, by child; the places within are entries, or the one value.
 SINGLE: Final = {PAGE: ("theme",), GALLERY: ("columns",)}
 BY_ENTRY: Final = {PAGE: (), GALLERY: ("captions", "pictures", "tags")}
 MANAGED: Final = {PAGE: "title", GALLERY: "heading"}
@@ -21,7 +21,7 @@ Values = dict[Spot, Any]
 
 
 def generated(key: str, spec: Mapping[str, Any]) -> Values:
-    """What the owner wants at each spot of a child where people may write."""
+    """What the owner generates in each editable field of a child."""
     if key == PAGE:
         return {("theme", ""): spec["theme"]}
     return {
@@ -67,7 +67,7 @@ class Sheet:
     # what was there before both is all that is on record; or a person wrote what the owner was about to write.
     unsure: Values = field(default_factory=dict)
     announced: Values | None = None
-    # Whether the owner's status tells of it; until then, the owner knows its own by the reference alone.
+    # Whether it is in the owner's status; until then, the owner knows its child by the owner reference alone.
     is_on_record: bool = True
 
     def write(self, spot: Spot, value: Any) -> None:
@@ -156,7 +156,7 @@ class Model:
             self.make(GALLERY)
 
     def edits(self) -> Iterator[tuple[str, str]]:
-        """How each edit is told, and where it is."""
+        """How each edit is reported, and where it is."""
         for key, sheet in self.sheets.items():
             title = key.replace("/", " web/")
             for spot in sheet.persons:

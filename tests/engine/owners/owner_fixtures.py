@@ -40,16 +40,16 @@ class OwnerFixture:
     managed: Place
     # Where a person has the last word.
     theirs: Place
-    # The child that tells whether all is well, and how it tells so.
+    # The child that the readiness depends on, and its status when it is ready.
     teller: str
     well: Mapping[str, Any]
     others: tuple[Document, ...] = ()
     # Made once; empty where there is none.
     once: str = ""
-    # Whether a person's edits are told: where the rest is unmanaged, they are not.
+    # Whether edits are reported: where the rest is unmanaged, they are not.
     tells_edits: bool = True
     label: str = "site"
-    # Where people may edit entries of `theirs`, one of which is generated.
+    # An editable field with entries in `theirs`, one of which is generated.
     entries: Path = _CAPTIONS
 
     def __str__(self) -> str:

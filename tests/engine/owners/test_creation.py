@@ -176,14 +176,14 @@ def test_another_owners_child_is_refused(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         key = harness.fixture.managed.key
-        other = {**owner_reference((await harness.resource()).document), "uid": "another", "name": "somebody"}
+        other = {**owner_reference((await harness.resource()).document), "uid": "another", "name": "other"}
         planted = await harness.plant(key, ownerReferences=[other])
 
         outcome = await harness.step()
 
         assert isinstance(outcome, Stopped)
         assert isinstance(outcome.error, DependencyInvalid)
-        assert "/somebody: delete it there, or give this one another name" in str(outcome.error)
+        assert "/other: delete it there, or give this one another name" in str(outcome.error)
         assert (await harness.conditions())["Ready"]["reason"] == "DependencyInvalid"
         assert (await harness.child(key)).revision == planted.revision
         await harness.remove(key)

@@ -52,7 +52,7 @@ def test_with_garbage_collection_only_those_go_that_have_to_be_gone_before(setti
         first = [ref for ref in harness.fixture.owner.deleted_first(await harness.resource()) if finalizers(harness)]
         # Others may hold it, so that there is something to plan.
         held = await harness.resource()
-        await harness.store.set_finalizers(held, (*held.finalizers, "somebody.test/holds"))
+        await harness.store.set_finalizers(held, (*held.finalizers, "other.test/holds"))
         await harness.store.delete(harness.ref)
         told = await harness.preview()
 
@@ -67,7 +67,7 @@ def test_with_garbage_collection_only_those_go_that_have_to_be_gone_before(setti
 
 @everywhere
 @pytest.mark.parametrize("collects", [True, False])
-def test_what_is_gone_already_holds_nothing(setting: Setting, collects: bool) -> None:
+def test_a_child_that_is_gone_already_holds_nothing(setting: Setting, collects: bool) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         if collects:
             harness.store = Collecting(harness.store)
@@ -85,7 +85,7 @@ def test_what_is_gone_already_holds_nothing(setting: Setting, collects: bool) ->
 
 
 @everywhere
-def test_what_is_anothers_by_now_stays(setting: Setting) -> None:
+def test_a_child_with_another_controller_stays(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         other = {**owner_reference((await harness.resource()).document), "uid": "another"}
@@ -144,7 +144,7 @@ def test_a_child_with_a_finalizer_is_waited_for(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         key = harness.fixture.teller
-        await harness.store.set_finalizers(await harness.child(key), ("somebody.test/holds",))
+        await harness.store.set_finalizers(await harness.child(key), ("other.test/holds",))
         await harness.store.delete(harness.ref)
 
         outcome = await harness.step()

@@ -71,7 +71,7 @@ def test_a_child_on_its_way_out_is_made_again_once_it_is_gone(setting: Setting) 
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         key = harness.fixture.teller
-        old = await harness.store.set_finalizers(await harness.child(key), ("somebody.test/holds",))
+        old = await harness.store.set_finalizers(await harness.child(key), ("other.test/holds",))
         await harness.remove(key)
         await harness.change()
         await harness.settled()
@@ -103,7 +103,7 @@ def test_all_of_them_come_back_at_once(setting: Setting) -> None:
 
 
 @everywhere
-def test_a_managed_field_is_put_back_and_that_is_told(setting: Setting) -> None:
+def test_a_managed_field_is_reverted_and_reported(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         before = (await harness.child(harness.fixture.managed.key)).document
@@ -145,7 +145,7 @@ def test_a_persons_value_stays_through_everything_that_follows(setting: Setting)
 
 
 @everywhere
-def test_labels_are_put_back_and_those_of_others_stay(setting: Setting) -> None:
+def test_labels_are_reverted_and_labels_of_other_writers_stay(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         labelled = {key: one for key, one in (await harness.children()).items() if harness.fixture.label in one.labels}
@@ -162,7 +162,7 @@ def test_labels_are_put_back_and_those_of_others_stay(setting: Setting) -> None:
 
 
 @everywhere
-def test_a_child_without_an_owner_is_adopted_with_what_is_in_it(setting: Setting) -> None:
+def test_a_child_without_an_owner_is_adopted_with_its_contents(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         await harness.write()
@@ -186,7 +186,7 @@ def test_a_child_without_an_owner_is_adopted_with_what_is_in_it(setting: Setting
 
 
 @everywhere
-def test_a_reference_that_was_taken_off_is_put_back(setting: Setting) -> None:
+def test_a_removed_owner_reference_is_set_again(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         await harness.edit(harness.fixture.managed.key, OWNERS, MISSING)
@@ -201,7 +201,7 @@ def test_a_reference_that_was_taken_off_is_put_back(setting: Setting) -> None:
 
 @where_something_is_made_once
 @pytest.mark.parametrize("whose", [[], [{"kind": "X", "name": "x", "uid": "x", "controller": True}]])
-def test_what_is_made_once_is_left_alone_whosever_it_is(setting: Setting, whose: list[Any]) -> None:
+def test_a_create_only_child_is_never_updated_whichever_owner_it_has(setting: Setting, whose: list[Any]) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         planted = await harness.plant(harness.fixture.once, ownerReferences=whose)
@@ -214,7 +214,7 @@ def test_what_is_made_once_is_left_alone_whosever_it_is(setting: Setting, whose:
 
 
 @where_something_is_made_once
-def test_what_is_made_once_is_peoples_from_then_on(setting: Setting) -> None:
+def test_a_create_only_child_belongs_to_its_editors_after_creation(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         await harness.edit(harness.fixture.once, Path(("data",)), {"mine": "eA=="})
@@ -228,7 +228,7 @@ def test_what_is_made_once_is_peoples_from_then_on(setting: Setting) -> None:
 
 
 @where_something_is_made_once
-def test_what_is_made_anew_is_told_when_the_old_one_was_never_reported(setting: Setting) -> None:
+def test_a_child_that_is_created_again_is_reported_only_if_the_old_one_was(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         old = (await harness.child(harness.fixture.once)).document["data"]

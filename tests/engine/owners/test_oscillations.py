@@ -6,8 +6,11 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.context import Settled
 from setpoint.engine.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF
 from setpoint.engine.state import StoredState
+from setpoint.engine.step import hold
+from setpoint.engine.step.hold import HOLD_RULES
 from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere, in_memory, where_edits_are_told
+from tests.engine.test_hold import WINDOW
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +32,7 @@ async def counts(harness: OwnerHarness) -> list[int]:
 
 
 @everywhere
-def test_the_third_put_back_is_noticed_and_the_fourth_waits(setting: Setting) -> None:
+def test_the_third_revert_is_reported_and_the_fourth_is_withheld(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         await meddle(harness, times=2)
@@ -70,7 +73,7 @@ def test_while_it_waits_nothing_is_written(setting: Setting) -> None:
 
 
 @in_memory
-def test_in_a_day_of_meddling_put_backs_become_rare(setting: Setting) -> None:
+def test_in_a_day_of_oscillation_reverts_become_rare(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         put_back, is_ours = 0, True
@@ -87,7 +90,7 @@ def test_in_a_day_of_meddling_put_backs_become_rare(setting: Setting) -> None:
 
 
 @everywhere
-def test_the_other_children_are_put_right_meanwhile(setting: Setting) -> None:
+def test_the_other_children_are_corrected_meanwhile(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         await meddle(harness, times=4)
@@ -104,7 +107,7 @@ def test_the_other_children_are_put_right_meanwhile(setting: Setting) -> None:
 
 
 @where_edits_are_told
-def test_while_it_waits_what_people_removed_is_still_known(setting: Setting) -> None:
+def test_during_the_backoff_removed_entries_are_still_known(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         await harness.edit(harness.fixture.managed.key, harness.fixture.entries, {})
@@ -166,7 +169,7 @@ def test_what_stays_as_it_should_be_is_forgotten(setting: Setting) -> None:
 
 
 @where_edits_are_told
-def test_what_people_may_edit_is_never_contested(setting: Setting) -> None:
+def test_an_editable_field_never_oscillates(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         for number in range(8):
@@ -180,9 +183,7 @@ def test_what_people_may_edit_is_never_contested(setting: Setting) -> None:
 
 @in_memory
 @pytest.mark.parametrize(("before", "in_all"), [(0, 3), (2, 3), (3, 4)])
-def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
-    setting: Setting, before: int, in_all: int
-) -> None:
+def test_killed_after_any_await_no_revert_is_lost_or_counted_twice(setting: Setting, before: int, in_all: int) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         for awaits in range(1, 60):
             await harness.begin()
@@ -203,5 +204,24 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
                 assert awaits > 4
                 return
         pytest.fail("a step never ended")
+
+    setting.play(scenario)
+
+
+@in_memory
+def test_another_rule_that_withholds_drift_applies_to_children(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(harness: OwnerHarness) -> None:
+        await harness.settle()
+        monkeypatch.setattr(hold, "HOLD_RULES", (*HOLD_RULES, WINDOW))
+
+        outcome = await meddle(harness, times=1)
+
+        assert outcome.plan.is_empty
+        assert [str(one.path) for one in outcome.plan.withheld] == [place(harness)]
+        assert outcome.ready.reason == "MaintenanceWindow"
+        assert outcome.requeue_after is not None
+        assert 0 < outcome.requeue_after < 7200
 
     setting.play(scenario)

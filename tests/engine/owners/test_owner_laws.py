@@ -1,4 +1,4 @@
-"""Whatever an author, people and kills do: what a step leaves behind is what the model says."""
+"""Whatever an author, other writers and kills do: the result of a step is what the model says."""
 
 import asyncio
 

@@ -143,7 +143,7 @@ async def _look_after(setting: Setting, place: Place) -> PreviewResult:
 
 
 def _places(child: Child) -> Iterator[Place]:
-    """Every field that a child is made with, and something else for it; what is made once is its people's."""
+    """Every generated field of a child, and another value for it; create-only children are left out."""
     # No server allows a change of the type of a Secret.
     apart = ("apiVersion", "kind", "metadata", *(("type",) if child.key.startswith("Secret/") else ()))
     body = {name: value for name, value in child.object.items() if name not in apart}
@@ -179,7 +179,7 @@ def _another(value: Any) -> Any:
 
 
 def _names(looked: PreviewResult, place: Place) -> bool:
-    """Whether the place is told, or the list that it is in; what can never be written is told as that."""
+    """Whether the field, or the list that it is in, is reported; or that it can never be written."""
     if looked.finding is PreviewFinding.FAILED:
         return "spec.selector cannot change any more" in looked.trouble and "spec.selector" in str(place.path)
     (told,) = looked.fields or ("",)

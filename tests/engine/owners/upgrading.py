@@ -22,7 +22,7 @@ _WRITING: Final = ("apply", "create", "replace", "update_status", "set_finalizer
 
 
 class Witnessed:
-    """A store that puts on record what is written to it, and to whom."""
+    """A store that records every write: its verb and its resource."""
 
     def __init__(self, behind: Store, writes: list[tuple[str, ResourceRef]]) -> None:
         self._behind, self._writes = behind, writes
@@ -47,7 +47,7 @@ class Witnessed:
 
 @dataclass(slots=True)
 class Ground:
-    """The owner of a home, and the implementation that looks after it now."""
+    """An owner, and the implementation that reconciles it now."""
 
     harness: OwnerHarness
     written: list[tuple[str, ResourceRef]] = field(default_factory=list)
@@ -134,7 +134,7 @@ def revised(owner: Owner) -> Owner:
 
 
 class _Otherwise:
-    """An owner whose children are made otherwise."""
+    """An owner that generates its children differently."""
 
     def __init__(self, owner: Owner, change: Callable[[Child], Child | None], revision: int) -> None:
         self._owner, self._change, self.revision = owner, change, revision
@@ -209,7 +209,7 @@ async def what_people_wrote_stays_and_nothing_is_written(harness: OwnerHarness) 
     assert get_at((await harness.child(theirs.key)).document, theirs.path) == theirs.value
 
 
-async def what_drifted_is_put_back_by_either_and_told_beforehand(harness: OwnerHarness) -> None:
+async def drift_is_corrected_by_either_revision_and_previewed(harness: OwnerHarness) -> None:
     owner, managed = harness.fixture.owner, harness.fixture.managed
     await harness.settle()
     await harness.meddle()
@@ -233,7 +233,7 @@ CLAIMS: Final[tuple[Claim, ...]] = (
     an_upgrade_that_finds_no_cookie_writes_nothing,
     an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing,
     what_people_wrote_stays_and_nothing_is_written,
-    what_drifted_is_put_back_by_either_and_told_beforehand,
+    drift_is_corrected_by_either_revision_and_previewed,
     what_is_made_otherwise_now_is_written_when_that_is_declared,
 )
 

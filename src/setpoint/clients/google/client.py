@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, Protocol, assert_never
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ from setpoint.errors import RemoteRefused, RemoteUnavailable, UserError
 AUTH_VARIABLE: Final = "SETPOINT_GCP_AUTH"
 SQL_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"
 STORAGE_ENDPOINT_VARIABLE: Final = "STORAGE_EMULATOR_HOST"
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class GoogleAuth(StrEnum):
@@ -93,8 +95,8 @@ class AnonymousCredentials:
     """No authentication: for local servers."""
 
     async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """No headers."""
-        return {}
+        """No headers, also after a 401."""
+        return _NO_HEADERS
 
 
 def credentials_for(settings: GoogleSettings) -> GoogleCredentials:
@@ -209,7 +211,7 @@ class _OperationErrors(Struct):
 
 
 class SqlOperation(Struct, rename="camel"):
-    """An operation, as far as its result depends on it."""
+    """The fields of an operation that say whether it has ended, and how."""
 
     name: str
     status: str

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import HttpResponse
+from setpoint.clients.http import HttpResponse, error_summary
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.errors import (
     OperationRunning,
@@ -50,7 +50,7 @@ def error_for_response(request: object, method: str, response: HttpResponse, now
     """The error for a response that is not a success. `request` names it in the message: method and path."""
     error = _decode_error(response.body)
     reason = _reason(error)
-    summary = f"{request}: {_summary(response.status, reason, error.message)}"
+    summary = f"{request}: {error_summary(response.status, reason, error.message, longest=_LONGEST_MESSAGE)}"
     is_rate_limited = response.status == 403 and reason in _RATE_LIMIT_REASONS
     if response.status in (408, 429) or response.status >= 500 or is_rate_limited:
         return RemoteUnavailable(summary, retry_after(response, now))
@@ -119,8 +119,3 @@ def _decode_error(body: bytes) -> _Error:
 
 def _reason(error: _Error) -> str:
     return error.errors[0].reason if error.errors else error.status
-
-
-def _summary(status: int, reason: str, message: str) -> str:
-    parts = (str(status), reason, " ".join(message.split())[:_LONGEST_MESSAGE])
-    return ": ".join(part for part in parts if part)

@@ -253,7 +253,7 @@ class KubernetesClient:
         return await budget.limiter.acquire(budget, _caller_of(request), request)
 
     async def _open(self, request: HttpRequest, idle_timeout: float) -> ResponseStream | HttpResponse:
-        """A stream, whose slot is released when it begins: it may go on for ever. An error is read to its end."""
+        """A stream; its slot is released when it begins, since it may never end. An error response is read whole."""
         budget = self._reads
         with await budget.limiter.acquire(budget, _caller_of(request), request) as slot:
             stream = await self.http.open(request, idle_timeout)
@@ -273,7 +273,7 @@ class KubernetesClient:
 
 
 def _yaml_safe(encoded: bytes) -> bytes:
-    """JSON that is the same value as YAML: YAML forbids some characters unescaped, and breaks lines at others."""
+    """JSON that is the same value as YAML: YAML forbids some characters unescaped, and treats some as line breaks."""
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
     return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded.decode()).encode()

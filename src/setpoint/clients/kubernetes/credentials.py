@@ -1,26 +1,27 @@
-"""Credentials for an API server: TLS context, exec plugins, and an identity shared by all requests until it expires."""
+"""Credentials for an API server: an identity (headers, TLS context) that all requests share until it expires."""
 
 import asyncio
 import base64
 import os
-import signal
 import ssl
-import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from math import inf
 from typing import Final, assert_never
 from urllib.parse import quote
 
-import msgspec
-from msgspec import Struct
 from multidict import CIMultiDict
 
 from setpoint.clients.clock import EventLoopClock, MonotonicClock
 from setpoint.clients.http import TlsOptions
+from setpoint.clients.kubernetes.exec_plugin import (
+    ExecEnvironment,
+    LoginResult,
+    PemKeyPair,
+    bearer_header,
+    run_exec_plugin,
+)
 from setpoint.clients.kubernetes.kubeconfig import (
     BasicAuth,
     BearerToken,
@@ -29,221 +30,12 @@ from setpoint.clients.kubernetes.kubeconfig import (
     ClusterConnection,
     ExecPlugin,
     FileText,
-    InteractiveMode,
     NoLogin,
     ServerTrust,
     SkipVerify,
     SystemRoots,
 )
-from setpoint.clients.write_guard import exempt_from_guard
-from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
-
-
-@dataclass(frozen=True, slots=True)
-class PemKeyPair:
-    """A client certificate with its chain, and its key: both in PEM."""
-
-    certificate: str = field(repr=False)
-    key: str = field(repr=False)
-
-
-def tls_context(connection: ClusterConnection, pair: PemKeyPair | None) -> ssl.SSLContext:
-    """The TLS context of a connection with the client certificate `pair`; RemoteRefused when one of them is invalid."""
-    try:
-        context = _context_trusting(connection.trust)
-    except (ssl.SSLError, ValueError) as error:
-        raise RemoteRefused(
-            f"{connection.name}: its certificate authority is no certificate in PEM: write it anew"
-        ) from error
-    # Since 3.13 Python is stricter than RFC 5280; the authorities of many clusters would fail. Go does not check it.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if pair is not None:
-        try:
-            _load_key_pair(context, pair)
-        except (ssl.SSLError, ValueError) as error:
-            raise RemoteRefused(
-                f"{connection.name}: its client certificate and key do not fit together, or are not in PEM, or the key "
-                "has a password: write them anew"
-            ) from error
-    return context
-
-
-def _context_trusting(trust: ServerTrust) -> ssl.SSLContext:
-    match trust:
-        case SystemRoots():
-            return ssl.create_default_context()
-        case CertificateAuthority(pem):
-            # create_default_context would trust the roots of this machine if there were no certificate in it.
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.load_verify_locations(cadata=pem)
-            return context
-        case SkipVerify():
-            context = ssl.create_default_context()
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-            return context
-        case _:
-            assert_never(trust)
-
-
-def _load_key_pair(context: ssl.SSLContext, pair: PemKeyPair) -> None:
-    # OpenSSL reads a certificate and its key from a file only; this one is private, and removed at once.
-    handle, path = tempfile.mkstemp(prefix="setpoint-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f"{pair.certificate}\n{pair.key}\n")
-        # Without a password OpenSSL would ask for one at the terminal.
-        context.load_cert_chain(path, password="")
-    finally:
-        os.unlink(path)
-
-
-EXEC_INFO_VARIABLE: Final = "KUBERNETES_EXEC_INFO"
-# A user at a terminal needs time to find a browser and a password.
-SECONDS, SECONDS_AT_A_TERMINAL = 60.0, 300.0
-# Credentials that expire sooner are not used: the request has to arrive in time.
-_MARGIN: Final = 10.0
-_MAX_STDERR: Final = 500
-
-
-class _Status(Struct, rename="camel"):
-    expiration_timestamp: datetime | None = None
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
-
-
-class _Credential(Struct, rename="camel"):
-    api_version: str = ""
-    status: _Status | None = None
-
-
-_decoder: Final = msgspec.json.Decoder(_Credential)
-
-
-@dataclass(frozen=True, slots=True)
-class LoginResult:
-    """An Authorization header, a client certificate, or both. Valid for `seconds`; without them, until refused."""
-
-    authorization: str | None = field(default=None, repr=False)
-    pair: PemKeyPair | None = field(default=None, repr=False)
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ExecEnvironment:
-    """The environment of an exec plugin: variables, whether there is a terminal, and the time."""
-
-    variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
-    has_terminal: bool = field(default_factory=lambda: sys.stdin is not None and sys.stdin.isatty())
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
-
-
-def bearer_header(text: str, where: object) -> str:
-    """The Authorization header for a token; RemoteRefused when `text` is not one. `where` names its source."""
-    token = text.strip()
-    if not token or not token.isascii() or len(token.split()) > 1:
-        raise RemoteRefused(f"the token of {where} is none: it is empty, or has spaces in it; write it anew")
-    return f"Bearer {token}"
-
-
-async def run_exec_plugin(plugin: ExecPlugin, environment: ExecEnvironment) -> LoginResult:
-    """The credentials that an exec plugin prints; RemoteRefused when it fails, RemoteUnavailable when it does not end.
-
-    Errors contain its stderr, and never its stdout.
-    """
-    if plugin.interactive is InteractiveMode.ALWAYS and not environment.has_terminal:
-        raise RemoteRefused(
-            f"{plugin.command} logs in at a terminal only, and there is none: "
-            "log in with another user of the kubeconfig"
-        )
-    stdout = await _run(plugin, environment)
-    try:
-        found = _decoder.decode(stdout)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RemoteRefused(f"{plugin.command} logs in, and prints no ExecCredential: {error}: update it") from error
-    if found.api_version != plugin.api_version:
-        raise RemoteRefused(
-            f"{plugin.command} prints {found.api_version!r} where the kubeconfig says {plugin.api_version}: "
-            "write the one that the command prints"
-        )
-    return _login_result(plugin, found.status or _Status(), environment.now())
-
-
-def _login_result(plugin: ExecPlugin, status: _Status, now: datetime) -> LoginResult:
-    certificate, key = status.client_certificate_data, status.client_key_data
-    if bool(certificate) != bool(key):
-        raise RemoteRefused(f"{plugin.command} prints a certificate or a key, and not both: update it")
-    if not status.token and not certificate:
-        raise RemoteRefused(f"{plugin.command} prints neither a token nor a certificate: see whether you are logged in")
-    seconds = None
-    if (until := status.expiration_timestamp) is not None:
-        seconds = (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds() - _MARGIN
-    authorization = bearer_header(status.token, plugin.command) if status.token else None
-    return LoginResult(authorization, PemKeyPair(certificate, key) if certificate else None, seconds)
-
-
-async def _run(plugin: ExecPlugin, environment: ExecEnvironment) -> bytes:
-    """The stdout of the command."""
-    interactive = environment.has_terminal and plugin.interactive is not InteractiveMode.NEVER
-    process = await _start(plugin, environment, interactive=interactive)
-    limit = SECONDS_AT_A_TERMINAL if interactive else SECONDS
-    try:
-        async with asyncio.timeout(limit):
-            stdout, stderr = await process.communicate()
-    except TimeoutError as error:
-        raise RemoteUnavailable(
-            f"{plugin.command} logs in, and takes longer than {limit:g} s: run it by hand"
-        ) from error
-    finally:
-        await _kill(process, is_leader=not interactive)
-    if process.returncode:
-        words = " ".join((stderr or b"").decode(errors="replace").split())[:_MAX_STDERR]
-        raise RemoteRefused(
-            f"{plugin.command} cannot log in: it ends with {process.returncode} and says: {words or 'nothing'}"
-        )
-    return stdout
-
-
-async def _start(plugin: ExecPlugin, environment: ExecEnvironment, *, interactive: bool) -> asyncio.subprocess.Process:
-    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    info = _exec_info(plugin, interactive=interactive)
-    variables = {**environment.variables, **dict(plugin.env), EXEC_INFO_VARIABLE: info}
-    try:
-        with exempt_from_guard():
-            return await asyncio.create_subprocess_exec(
-                plugin.command,
-                *plugin.args,
-                env=variables,
-                stdin=None if interactive else nothing,
-                stdout=pipe,
-                # The user at the terminal has to see the prompts.
-                stderr=None if interactive else pipe,
-                start_new_session=not interactive,
-            )
-    except OSError as error:
-        hint = " ".join(plugin.install_hint.split()) or "the kubeconfig does not say how"
-        raise RemoteRefused(
-            f"cannot run {plugin.command}, which logs in: {error.strerror}: install it ({hint})"
-        ) from error
-
-
-async def _kill(process: asyncio.subprocess.Process, *, is_leader: bool) -> None:
-    """Kills the command, if it has not ended by itself."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            if is_leader:
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-        await process.wait()
-
-
-def _exec_info(plugin: ExecPlugin, *, interactive: bool) -> str:
-    cluster = {} if plugin.cluster is None else {"cluster": plugin.cluster}
-    spec = {**cluster, "interactive": interactive}
-    return msgspec.json.encode({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}).decode()
-
+from setpoint.errors import RemoteError, RemoteRefused
 
 # Files are read again: the tokens of pods are replaced.
 FILE_REREAD_SECONDS: Final = 60.0
@@ -398,3 +190,57 @@ def _headers(connection: ClusterConnection, result: LoginResult) -> Mapping[str,
             for value in values:
                 headers.add(f"Impersonate-Extra-{quote(name, safe=_HEADER_CHARACTERS)}", value)
     return headers
+
+
+# --- TLS --------------------------------------------------------------------------------------------------------------
+
+
+def tls_context(connection: ClusterConnection, pair: PemKeyPair | None) -> ssl.SSLContext:
+    """The TLS context of a connection with the client certificate `pair`; RemoteRefused when one of them is invalid."""
+    try:
+        context = _context_trusting(connection.trust)
+    except (ssl.SSLError, ValueError) as error:
+        raise RemoteRefused(
+            f"{connection.name}: its certificate authority is no certificate in PEM: write it anew"
+        ) from error
+    # Since 3.13 Python is stricter than RFC 5280; the authorities of many clusters would fail. Go does not check it.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if pair is not None:
+        try:
+            _load_key_pair(context, pair)
+        except (ssl.SSLError, ValueError) as error:
+            raise RemoteRefused(
+                f"{connection.name}: its client certificate and key do not fit together, or are not in PEM, or the key "
+                "has a password: write them anew"
+            ) from error
+    return context
+
+
+def _context_trusting(trust: ServerTrust) -> ssl.SSLContext:
+    match trust:
+        case SystemRoots():
+            return ssl.create_default_context()
+        case CertificateAuthority(pem):
+            # create_default_context would trust the roots of this machine if there were no certificate in it.
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(cadata=pem)
+            return context
+        case SkipVerify():
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            return context
+        case _:
+            assert_never(trust)
+
+
+def _load_key_pair(context: ssl.SSLContext, pair: PemKeyPair) -> None:
+    # OpenSSL reads a certificate and its key from a file only; this one is private, and removed at once.
+    handle, path = tempfile.mkstemp(prefix="setpoint-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(f"{pair.certificate}\n{pair.key}\n")
+        # Without a password OpenSSL would ask for one at the terminal.
+        context.load_cert_chain(path, password="")
+    finally:
+        os.unlink(path)

@@ -88,7 +88,7 @@ class Discovery:
         raise KindNotServed(f"the cluster serves no {kind} in {where}: apply its CRD, or check the name")
 
     async def all_resources(self) -> tuple[Sequence[ApiResource], frozenset[str]]:
-        """All kinds in all versions, in the cluster's order; and the groups whose own API server did not answer."""
+        """All kinds in all versions, in the order of the cluster; and the groups of API servers that did not answer."""
         served: list[ApiResource] = []
         unavailable: set[str] = set()
         for root in ("/api", "/apis"):

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import HttpResponse
+from setpoint.clients.http import HttpResponse, error_summary
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.errors import (
     AlreadyExists,
@@ -91,7 +91,7 @@ def error_for_status(
     request: object, code: int, status: ApiStatus, headers: Mapping[str, str] | None = None
 ) -> RemoteError:
     """The error for a Status."""
-    summary = f"{request}: {_summary(code, status)}"
+    summary = f"{request}: {error_summary(code, status.reason, status.message, longest=_LONGEST_MESSAGE)}"
     if code == 500 and status.message.startswith(_TYPED_PATCH_ERROR):
         return RemoteInvalid(summary, tuple(_FIELD_ERROR.findall(status.message)))
     if code in (408, 429) or code >= 500:
@@ -130,11 +130,6 @@ def _retry_after(status: ApiStatus, headers: Mapping[str, str]) -> float | None:
     if text.isdecimal():
         return float(text)
     return float(status.details.retry_after_seconds) or None
-
-
-def _summary(code: int, status: ApiStatus) -> str:
-    parts = (str(code), status.reason, " ".join(status.message.split())[:_LONGEST_MESSAGE])
-    return ": ".join(part for part in parts if part)
 
 
 def _missing_permission(message: str) -> str:

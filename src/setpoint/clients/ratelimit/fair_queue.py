@@ -1,20 +1,22 @@
-"""Fairness between callers: round-robin, and at most a share of calls and workers for those whose last step failed."""
+"""Fairness between callers: round-robin, and at most a share of calls and workers for failed callers."""
 
 from collections import OrderedDict, deque
 from collections.abc import Collection, Hashable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
+from setpoint.clients.scoped_value import ScopedValue
+
 T = TypeVar("T")
 
-# So many calls of healthy callers for each call of one whose last step failed, while both wait.
+# So many calls of healthy callers for each call of a failed one, while both wait.
 HEALTHY_PER_FAILED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The resource on whose behalf a call is made, by any key, and whether its last step failed."""
+    """The resource that a call is made for, by any key; a failed caller if its last step failed, else a healthy one."""
 
     key: Hashable
     failed: bool = field(default=False, kw_only=True)
@@ -23,25 +25,13 @@ class Caller:
 current_caller: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 
 
-class on_behalf_of:  # noqa: N801 - a context manager is called like a function
+def on_behalf_of(key: Hashable, *, failed: bool) -> ScopedValue[Caller | None]:
     """Every call made inside, in this task and in those it starts, is a call of `key`."""
-
-    __slots__ = ("_caller", "_token")
-
-    def __init__(self, key: Hashable, *, failed: bool) -> None:
-        self._caller = Caller(key, failed=failed)
-        self._token: Token[Caller | None] | None = None
-
-    def __enter__(self) -> None:
-        self._token = current_caller.set(self._caller)
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        current_caller.reset(self._token)
+    return ScopedValue(current_caller, Caller(key, failed=failed))
 
 
 class ConcurrencyLimit:
-    """At most `size` at once, of which at most three quarters, and at least one, for callers whose last step failed.
+    """At most `size` at once, of which at most three quarters, and at least one, for failed callers.
 
     Calls that fail often fail by timeout: without this share they would take all the room for a long time.
     """
@@ -61,7 +51,7 @@ class ConcurrencyLimit:
 
     @property
     def has_room_for_failed(self) -> bool:
-        """Whether callers whose last step failed use less than their share."""
+        """Whether failed callers use less than their share."""
         return self.failed_in_use < self.max_failed
 
     def has_room(self, *, failed: bool) -> bool:
@@ -145,7 +135,7 @@ class RoundRobin(Generic[T]):
 
 
 class FailedShare:
-    """While healthy callers wait, at most every fourth call goes to a caller whose last step failed."""
+    """While healthy callers wait, at most every fourth call goes to a failed one."""
 
     __slots__ = ("_healthy_in_a_row",)
 
@@ -153,7 +143,7 @@ class FailedShare:
         self._healthy_in_a_row = 0
 
     def is_due(self, *, healthy_wait: bool) -> bool:
-        """Whether the next call goes to a caller whose last step failed, if one waits: so none of them starves."""
+        """Whether the next call goes to a failed caller, if one waits: so none of them starves."""
         return self._healthy_in_a_row >= HEALTHY_PER_FAILED or not healthy_wait
 
     def served(self, *, failed: bool) -> None:
@@ -162,7 +152,7 @@ class FailedShare:
 
 
 class FairQueue(Generic[T]):
-    """The calls that wait for one budget: healthy callers, callers whose last step failed, and their shares."""
+    """The calls that wait for one budget: healthy callers, failed callers, and their shares."""
 
     __slots__ = ("failed", "healthy", "share")
 
@@ -185,7 +175,7 @@ class FairQueue(Generic[T]):
 
     @property
     def is_failed_due(self) -> bool:
-        """Whether a caller whose last step failed waits, and may be next in this queue."""
+        """Whether a failed caller waits, and may be next in this queue."""
         return bool(self.failed) and self.share.is_due(healthy_wait=bool(self.healthy))
 
 

@@ -1,4 +1,4 @@
-"""Token bucket whose rate is found by AIMD: additive increase on success, multiplicative decrease when throttled."""
+"""Token bucket with a rate that AIMD finds: additive increase on success, multiplicative decrease when throttled."""
 
 from dataclasses import dataclass
 from math import inf

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from setpoint.core.conditions import ConditionStatus, find_condition
+from setpoint.core.redaction import is_secret
 from setpoint.core.unstructured import (
     condition_lag,
     conditions_of,
@@ -145,7 +146,7 @@ def _field_missing(path: Path, live: Json) -> str | None:
 def _value_missing(path: Path, wanted: Json, live: Json) -> str | None:
     current = get_at(live, path)
     if not _matches(wanted, current):
-        show = _redacted if group_kind(live) == ("", "Secret") else _shown
+        show = _redacted if is_secret(live) else _shown
         return f"{path} is {show(current)}, wanted {show(wanted)}"
     return _out_of_date(path, live)
 

@@ -108,13 +108,13 @@ def _change(sql: CloudSql, call: ServiceCall, body: JsonBody, base: JsonBody) ->
     version = running_instance(sql, call).resource["databaseVersion"]
     is_fixed = engine_of(version) is DatabaseEngine.POSTGRES
     # In PostgreSQL both are immutable: unspecified, they keep their values.
-    text_form = _charset_and_collation({**live, **wanted} if is_fixed else wanted, version)
+    encoding = _charset_and_collation({**live, **wanted} if is_fixed else wanted, version)
     for field in ("charset", "collation"):
-        if is_fixed and str(text_form[field]).lower() != str(live[field]).lower():
-            change = f"{field} cannot change from {live[field]} to {text_form[field]}"
+        if is_fixed and str(encoding[field]).lower() != str(live[field]).lower():
+            change = f"{field} cannot change from {live[field]} to {encoding[field]}"
             raise api_errors.invalid(f"{change}: it is fixed when the database is created")
     place = {"instance": live["instance"], "name": live["name"], "project": live["project"]}
-    return _write(sql, call, "UPDATE_DATABASE", {**client_fields(DATABASE, wanted), **place, **text_form})
+    return _write(sql, call, "UPDATE_DATABASE", {**client_fields(DATABASE, wanted), **place, **encoding})
 
 
 def _charset_and_collation(body: JsonBody, database_version: str) -> JsonBody:

@@ -51,7 +51,7 @@ from setpoint.localcloud.sql.users import initial_users
 _STATES: Final = {"UPDATE": "MAINTENANCE", "DELETE": "PENDING_DELETE"}
 
 
-# --- Reading ---------------------------------------------------------------------------------------------------------
+# --- Reading ----------------------------------------------------------------------------------------------------------
 
 
 def get_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:
@@ -104,17 +104,16 @@ def instance_key(call: ServiceCall) -> str:
 def replicas_of(sql: CloudSql, key: str) -> list[str]:
     """The names of all replicas of an instance."""
     project, _, _ = key.partition("/")
-    others = sql.state.instances.items()
     return sorted(
         other.resource["name"]
-        for other_key, other in others
+        for other_key, other in sql.state.instances.items()
         if other_key.startswith(f"{project}/")
         and "masterInstanceName" in other.resource
         and primary_key(project, other.resource) == key
     )
 
 
-# --- Creating --------------------------------------------------------------------------------------------------------
+# --- Creating ---------------------------------------------------------------------------------------------------------
 
 
 def insert_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:
@@ -197,7 +196,7 @@ def refuse_taken_name(sql: CloudSql, key: str, now: datetime) -> None:
     if key in sql.state.instances:
         raise api_errors.instance_exists()
     set_free = sql.state.deleted.get(key)
-    if set_free is not None and now.timestamp() < set_free + sql.pace.name_reserved_seconds:
+    if set_free is not None and now.timestamp() < set_free + sql.timing.name_reserved_seconds:
         raise api_errors.instance_exists(" The name of a deleted instance cannot be used again for a time.")
 
 
@@ -228,7 +227,7 @@ def new_resource(project: str, wanted: JsonBody, now: datetime) -> JsonBody:
     return with_member(resource, "settings.settingsVersion", "1")
 
 
-# --- Changing --------------------------------------------------------------------------------------------------------
+# --- Changing ---------------------------------------------------------------------------------------------------------
 
 
 def patch_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:
@@ -285,7 +284,7 @@ def client_config(resource: JsonBody) -> JsonBody:
     return without_member(client_fields(INSTANCE, resource), "settings.settingsVersion")
 
 
-# --- Deleting --------------------------------------------------------------------------------------------------------
+# --- Deleting ---------------------------------------------------------------------------------------------------------
 
 
 def delete_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:

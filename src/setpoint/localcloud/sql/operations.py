@@ -130,7 +130,7 @@ class CloudSql:
 
     state: SqlState
     faults: Faults
-    pace: OperationTiming
+    timing: OperationTiming
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def start_operation(sql: CloudSql, wanted: OperationRequest, now: datetime) -> J
     sql.state.count += 1
     name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{wanted.project}/operations/{sql.state.count}"))
     key = f"{wanted.project}/{wanted.instance}"
-    seconds = 0.0 if wanted.type in _IMMEDIATE else sql.pace.operation_seconds
+    seconds = 0.0 if wanted.type in _IMMEDIATE else sql.timing.operation_seconds
     target_id = wanted.target_id or wanted.instance
     begin = now.timestamp()
     operation = LongRunningOperation(

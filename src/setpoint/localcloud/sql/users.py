@@ -71,8 +71,8 @@ def insert_user(sql: CloudSql, call: ServiceCall) -> JsonBody:
     instance = running_instance(sql, call)
     body = body_for_path(call, validate(USER, call.body))
     engine = engine_of(instance.resource["databaseVersion"])
-    asked = str(body.get("name", ""))
-    name = _stored_name(asked, str(body.get("type", "BUILT_IN")), engine)
+    requested = str(body.get("name", ""))
+    name = _stored_name(requested, str(body.get("type", "BUILT_IN")), engine)
     if not name:
         raise api_errors.invalid("Missing parameter: name")
     host = str(body.get("host", default_host(engine)))
@@ -85,8 +85,8 @@ def insert_user(sql: CloudSql, call: ServiceCall) -> JsonBody:
     if body.get("type", "BUILT_IN") != "BUILT_IN":
         more["type"] = body["type"]
     user = _user(place, name, host, more)
-    if name != asked:
-        user = replace(user, resource={**user.resource, "iamEmail": asked})
+    if name != requested:
+        user = replace(user, resource={**user.resource, "iamEmail": requested})
     return _write(sql, call, "CREATE_USER", _with_password(user, body["password"]) if "password" in body else user)
 
 
@@ -94,7 +94,7 @@ def update_user(sql: CloudSql, call: ServiceCall) -> JsonBody:
     """`PUT …/users?name=&host=`: unspecified fields keep their values; a password policy is replaced as a whole."""
     instance = running_instance(sql, call)
     body = body_for_path(call, validate(USER, call.body))
-    user = find_user(instance, _asked_name(call), _host(instance, call))
+    user = find_user(instance, _name_parameter(call), _host(instance, call))
     for key in ("name", "host"):
         if body.get(key, getattr(user, key)) != getattr(user, key):
             raise api_errors.invalid(f"The {key} of a user cannot change from {getattr(user, key)} to {body[key]}")
@@ -109,7 +109,7 @@ def update_user(sql: CloudSql, call: ServiceCall) -> JsonBody:
 def delete_user(sql: CloudSql, call: ServiceCall) -> JsonBody:
     """`DELETE …/users?name=&host=`."""
     instance = running_instance(sql, call)
-    user = find_user(instance, _asked_name(call), _host(instance, call))
+    user = find_user(instance, _name_parameter(call), _host(instance, call))
     refuse_while_busy(sql.state, f"{call.part('project')}/{call.part('instance')}")
     effect = RemoveUser(user.name, user.host)
     return start_operation(
@@ -163,7 +163,7 @@ def _stored_name(name: str, type_: str, engine: DatabaseEngine) -> str:
     return name.partition("@")[0] if engine is DatabaseEngine.MYSQL and type_ != "BUILT_IN" else name
 
 
-def _asked_name(call: ServiceCall) -> str:
+def _name_parameter(call: ServiceCall) -> str:
     if "name" not in call.query:
         raise api_errors.missing_parameter("name")
     return call.query["name"]

@@ -181,8 +181,10 @@ def with_defaults(wanted: JsonBody, live: JsonBody, now: datetime) -> JsonBody:
 def _access(wanted: JsonBody, live: JsonBody, now: datetime) -> JsonBody:
     # The older name of the same field counts when the newer one is absent.
     older = bool(member(wanted, "bucketPolicyOnly.enabled"))
-    is_silent = "uniformBucketLevelAccess" not in wanted
-    uniform: JsonBody = {"enabled": older if is_silent else bool(member(wanted, "uniformBucketLevelAccess.enabled"))}
+    is_unspecified = "uniformBucketLevelAccess" not in wanted
+    uniform: JsonBody = {
+        "enabled": older if is_unspecified else bool(member(wanted, "uniformBucketLevelAccess.enabled"))
+    }
     if uniform["enabled"]:
         path = "iamConfiguration.uniformBucketLevelAccess.lockedTime"
         uniform["lockedTime"] = member(live, path) or timestamp(now + _UNIFORM_LOCK)
@@ -344,7 +346,7 @@ def check_autoclass(bucket: JsonBody) -> None:
 
 
 def check_preconditions(metageneration: str, query: Mapping[str, str]) -> None:
-    """Refuses a request whose metageneration precondition does not hold."""
+    """Refuses a request with a metageneration precondition that does not hold."""
     wanted, unwanted = query.get("ifMetagenerationMatch"), query.get("ifMetagenerationNotMatch")
     if wanted is not None and wanted != metageneration:
         raise api_errors.condition_not_met("ifMetagenerationMatch")

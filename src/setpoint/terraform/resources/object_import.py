@@ -38,7 +38,7 @@ async def import_object(identifier: str, clusters: ClusterConnections) -> Instan
     cluster = _cluster_values(parts.get("context"))
     state: dict[str, CtyValue] = {**dict.fromkeys(OBJECT_SCHEMA.attributes), "cluster": cluster}
     session = session_for(clusters, {**state, "yaml_body": write_document(tree)}, new_id(), PrivateState())
-    live = await session.look()
+    live = await session.observe()
     if not isinstance(live, Mapping):
         raise DiagnosticsError(error("No such object", f"There is no {parts['kind']} {parts['name']} in that cluster."))
     computed: AttributeValues = {

@@ -76,7 +76,7 @@ class ObjectPlanner:
         session = session_for(self.clusters, self.config, _PLACEHOLDER_ID, PrivateState())
         location = await location_of(self.clusters, self.config, session)
         try:
-            live = await session.look()
+            live = await session.observe()
         except OperationRunning:
             # Its CustomResourceDefinition is being established.
             return self._without_dry_run(tree)

@@ -111,7 +111,7 @@ class ObjectResource(ManagedResource):
         """See ManagedResource."""
         state, private = stored.state, read_private_state(stored.private)
         session = session_for(self._clusters, state, str(state["id"]), private)
-        live = await session.look()
+        live = await session.observe()
         if live is None or not is_managed_under(live, str(state["id"]), private):
             return None
         location = await location_of(self._clusters, state, session)
@@ -159,13 +159,13 @@ class ObjectResource(ManagedResource):
             # The create that follows adopts this very object.
             self._interrupted.add_planned(await location_of(self._clusters, prior.state, session), private.adopts)
             return
-        live = await session.look()
+        live = await session.observe()
         if live is None or not is_managed_under(live, id_, private):
             return
         require_deletable(prior.state)
         timeout = prior.state.get("delete_timeout")
         seconds = parse_duration(timeout) if isinstance(timeout, str) else _DELETION_S
-        failure = await call.until_stopped(session.remove(seconds + _GRACE_S))
+        failure = await call.until_stopped(session.delete(seconds + _GRACE_S))
         if failure is not None:
             raise DiagnosticsError(engine_diagnostic(failure)) from failure
 
@@ -185,7 +185,7 @@ def _validate_duration(timeout: CtyValue) -> None:
 async def _observe_if_served(session: "ObjectSession") -> Json:
     """The live object; None when there is none, or its kind is not served yet: the apply waits for that."""
     try:
-        return await session.look()
+        return await session.observe()
     except OperationRunning:
         return None
 
@@ -245,7 +245,7 @@ class ObjectApply:
 
     async def _apply(self, timeout_s: float) -> SetpointError | Interrupted | None:
         try:
-            return await self.call.until_stopped(self.session.keep(timeout_s))
+            return await self.call.until_stopped(self.session.reconcile(timeout_s))
         except Interrupted as interrupted:
             return interrupted
 
@@ -254,7 +254,7 @@ class ObjectApply:
         return live is not None and fields in (UNKNOWN, projection(self.session, live, self.planned))
 
     async def _state(self, *, is_pending: bool) -> InstanceState:
-        live, status = self.session.live, await self.session.memory()
+        live, status = self.session.live, await self.session.stored_state()
         state = {
             **self.planned,
             "object_ref": object_ref(live),

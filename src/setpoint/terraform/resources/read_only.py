@@ -58,10 +58,10 @@ class WaitResource(ManagedResource):
         """See ManagedResource."""
         state, private = stored.state, read_private_state(stored.private)
         target, wait_for = self._target(state), parse_wait(wait_spec(state.get("wait_for")))
-        live = await target.look()
+        live = await target.observe()
         if live is None:
             return None
-        met = target.met(wait_for, live)
+        met = target.satisfied(wait_for, live)
         if met is not None:
             return _satisfied_state(state, met)
         is_same_wait = private.satisfied_for == target.key(wait_for, live)
@@ -128,7 +128,7 @@ class ObjectDataSource(DataSource):
 
     async def read(self, config: AttributeValues, call: CallContext) -> AttributeValues:
         """See DataSource."""
-        live = await call.until_stopped(target_of(self._clusters, config, config.get("cluster")).look())
+        live = await call.until_stopped(target_of(self._clusters, config, config.get("cluster")).observe())
         if not isinstance(live, Mapping):
             if config.get("optional") is not True:
                 why = f"There is no {config['kind']} {config['name']} in that cluster. Where it may be missing, write "

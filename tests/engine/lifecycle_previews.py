@@ -20,7 +20,7 @@ async def _require_same_plan(harness: StepHarness) -> None:
     if isinstance(outcome, Settled):
         assert outcome.plan == previewed
     else:
-        # An operation goes on: the plan is on record, and in no outcome.
+        # An operation is running: the plan is on record, and in no outcome.
         assert isinstance(outcome, Stopped), outcome
         assert isinstance(outcome.error, OperationRunning), outcome
         assert previewed.writes

@@ -4,17 +4,17 @@ from setpoint.core.schema.policy import UNMANAGED
 from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from tests.engine.claim import claim
-from tests.engine.lifecycle_keeping import UP_TO_DATE
-from tests.engine.other_writer import HOUR, contested, counts, meddle, ready_now, updates
+from tests.engine.lifecycle_reconciling import UP_TO_DATE
+from tests.engine.other_writer import HOUR, counts, meddle, oscillation_message, ready_now, updates
 from tests.engine.step_harness import StepHarness
 
 
-async def quiet_forgets(harness: StepHarness) -> None:
+async def an_oscillation_expires_when_the_field_stays_as_declared(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=3)
     harness.clock.seconds += 6 * HOUR - 2
     await harness.step()
-    late = await contested(harness)
+    late = await oscillation_message(harness)
     harness.clock.seconds += 1
 
     await harness.step()
@@ -25,7 +25,7 @@ async def quiet_forgets(harness: StepHarness) -> None:
     assert updates(harness) == 3
 
 
-async def after_the_quiet_it_is_put_back_at_once(harness: StepHarness) -> None:
+async def after_it_expired_the_field_is_reverted_at_once(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=3)
     harness.clock.seconds += 6 * HOUR
@@ -44,7 +44,7 @@ async def a_writer_that_gives_in_is_not_reverted(harness: StepHarness) -> None:
     await harness.step()
 
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was reverted 3 times" in (await contested(harness) or "")
+    assert "was reverted 3 times" in (await oscillation_message(harness) or "")
     assert updates(harness) == 3
 
 
@@ -59,7 +59,7 @@ async def an_edit_of_the_author_ends_it(harness: StepHarness) -> None:
     assert await harness.ready() == UP_TO_DATE
 
 
-async def leaving_the_field_to_others_ends_it(harness: StepHarness) -> None:
+async def an_unmanaged_field_ends_it(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=4)
 
@@ -88,10 +88,10 @@ async def a_request_has_it_reverted_at_once(harness: StepHarness) -> None:
 
     assert harness.fixture.value == harness.fixture.field.first
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was reverted 4 times" in (await contested(harness) or "")
+    assert "was reverted 4 times" in (await oscillation_message(harness) or "")
 
 
-async def a_request_for_a_look_puts_it_back_at_once(harness: StepHarness) -> None:
+async def a_reconcile_annotation_has_it_reverted_at_once(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=4)
     await harness.apply(annotations={RECONCILE_REQUESTED: "now"})
@@ -102,7 +102,7 @@ async def a_request_for_a_look_puts_it_back_at_once(harness: StepHarness) -> Non
     assert (await harness.resource()).status[RECONCILE_HANDLED] == "now"
 
 
-async def what_is_only_observed_is_not_contested(harness: StepHarness) -> None:
+async def an_observed_object_does_not_oscillate(harness: StepHarness) -> None:
     for word, reason in (("observe", "Observed"), ("paused", "Paused")):
         await harness.settle()
         await meddle(harness, times=4)
@@ -115,13 +115,13 @@ async def what_is_only_observed_is_not_contested(harness: StepHarness) -> None:
 
 
 CLAIMS = (
-    claim(quiet_forgets),
-    claim(after_the_quiet_it_is_put_back_at_once),
+    claim(an_oscillation_expires_when_the_field_stays_as_declared),
+    claim(after_it_expired_the_field_is_reverted_at_once),
     claim(a_writer_that_gives_in_is_not_reverted),
     claim(an_edit_of_the_author_ends_it),
-    claim(leaving_the_field_to_others_ends_it),
+    claim(an_unmanaged_field_ends_it),
     claim(taking_over_their_value_ends_it),
     claim(a_request_has_it_reverted_at_once),
-    claim(a_request_for_a_look_puts_it_back_at_once),
-    claim(what_is_only_observed_is_not_contested),
+    claim(a_reconcile_annotation_has_it_reverted_at_once),
+    claim(an_observed_object_does_not_oscillate),
 )

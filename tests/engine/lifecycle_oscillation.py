@@ -8,22 +8,22 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step.reconcile import preview
 from tests.engine.claim import claim
 from tests.engine.kind_fixture import Part, Trouble
-from tests.engine.lifecycle_keeping import UP_TO_DATE
-from tests.engine.other_writer import HOUR, MINUTE, contested, counts, meddle, ready_now, updates
+from tests.engine.lifecycle_reconciling import UP_TO_DATE
+from tests.engine.other_writer import HOUR, MINUTE, counts, meddle, oscillation_message, ready_now, updates
 from tests.engine.step_harness import StepHarness
 
 # --- Noticed ---------------------------------------------------------------------------------------------------------
 
 
-async def the_third_put_back_is_noticed(harness: StepHarness) -> None:
+async def the_third_revert_is_reported(harness: StepHarness) -> None:
     await harness.settle()
 
     await meddle(harness, times=2)
-    before = await contested(harness)
+    before = await oscillation_message(harness)
     await meddle(harness)
 
     assert before is None
-    assert await contested(harness) is not None
+    assert await oscillation_message(harness) is not None
     assert await ready_now(harness) == UP_TO_DATE
     assert harness.fixture.value == harness.fixture.field.first
     assert updates(harness) == 3
@@ -33,7 +33,7 @@ async def the_condition_names_the_field_how_often_since_when_and_the_other_value
     await harness.settle()
     await meddle(harness, times=3)
 
-    told = await contested(harness)
+    told = await oscillation_message(harness)
 
     path, theirs = harness.fixture.field.path, canonical(harness.fixture.field.drifted).decode()
     assert told is not None
@@ -42,14 +42,14 @@ async def the_condition_names_the_field_how_often_since_when_and_the_other_value
     assert f"put {path} into the annotation cnrm.cloud.google.com/unmanaged" in told
 
 
-async def others_that_set_other_values_count_together(harness: StepHarness) -> None:
+async def writers_that_set_different_values_count_together(harness: StepHarness) -> None:
     field = harness.fixture.field
     await harness.settle()
     for value in (field.drifted, field.then, field.drifted):
         harness.fixture.edit(field.member, value)
         await harness.go_on()
 
-    told = await contested(harness)
+    told = await oscillation_message(harness)
 
     newest, older = canonical(field.drifted).decode(), canonical(field.then).decode()
     assert told is not None
@@ -57,7 +57,7 @@ async def others_that_set_other_values_count_together(harness: StepHarness) -> N
     assert f"sets it to {newest} (before that: {older})" in told
 
 
-async def the_beginning_is_noted_for_people_once(harness: StepHarness) -> None:
+async def the_beginning_of_an_oscillation_is_one_event(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=3)
     await harness.step()
@@ -70,35 +70,35 @@ async def the_beginning_is_noted_for_people_once(harness: StepHarness) -> None:
     assert "was reverted 3 times" in notes[0].message
 
 
-async def a_contest_survives_a_restart(harness: StepHarness) -> None:
+async def an_oscillation_survives_a_restart(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=2)
     await harness.restart()
 
     await meddle(harness)
-    told = await contested(harness)
+    told = await oscillation_message(harness)
     await harness.restart()
     await meddle(harness)
 
     assert told is not None
-    assert await contested(harness) == told
+    assert await oscillation_message(harness) == told
     assert updates(harness) == 3
 
 
-async def a_contest_shows_no_secret(harness: StepHarness) -> None:
+async def an_oscillation_shows_no_secret(harness: StepHarness) -> None:
     await harness.secret({"password": "hunter2"})
     await harness.settle(harness.fixture.with_secret)
     await meddle(harness, times=4)
 
     plan = await preview(harness.fixture.ref, harness.engine)
 
-    assert await contested(harness) is not None
+    assert await oscillation_message(harness) is not None
     kept = canonical((await harness.resource()).document).decode()
     shown = (str(plan.to_data()), str(plan), kept, str(await harness.store.events()))
     assert [text for text in shown if "hunter" in text] == []
 
 
-async def a_rotated_secret_is_no_put_back(harness: StepHarness) -> None:
+async def a_rotated_secret_is_no_revert(harness: StepHarness) -> None:
     await harness.secret({"password": "first"})
     await harness.settle(harness.fixture.with_secret)
     await harness.secret({"password": "second"})
@@ -109,7 +109,7 @@ async def a_rotated_secret_is_no_put_back(harness: StepHarness) -> None:
     assert await counts(harness) == []
 
 
-async def what_the_author_changes_to_and_fro_is_no_contest(harness: StepHarness) -> None:
+async def changes_of_the_author_to_and_fro_are_no_oscillation(harness: StepHarness) -> None:
     field = harness.fixture.field
     await harness.settle()
 
@@ -120,7 +120,7 @@ async def what_the_author_changes_to_and_fro_is_no_contest(harness: StepHarness)
     assert updates(harness) == 8
 
 
-async def an_outage_in_the_middle_of_a_put_back_is_no_second_one(harness: StepHarness) -> None:
+async def an_outage_during_a_revert_counts_no_second_one(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.drift()
     harness.fixture.trouble(Trouble.UNAVAILABLE, ["update"])
@@ -134,7 +134,7 @@ async def an_outage_in_the_middle_of_a_put_back_is_no_second_one(harness: StepHa
     assert await harness.ready() == UP_TO_DATE
 
 
-async def a_refused_put_back_is_not_counted_again_and_again(harness: StepHarness) -> None:
+async def a_refused_revert_is_counted_once(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.drift()
     harness.fixture.trouble(Trouble.REFUSED, ["update"])
@@ -150,7 +150,7 @@ async def a_refused_put_back_is_not_counted_again_and_again(harness: StepHarness
     assert await harness.ready() == UP_TO_DATE
 
 
-async def a_put_back_that_ends_in_an_error_is_not_counted(harness: StepHarness) -> None:
+async def a_revert_that_ends_in_an_error_is_not_counted(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.drift()
     harness.fixture.fail_operation("no room")
@@ -166,7 +166,7 @@ async def a_put_back_that_ends_in_an_error_is_not_counted(harness: StepHarness) 
 # --- Backed off ------------------------------------------------------------------------------------------------------
 
 
-async def a_contested_field_is_left_alone_for_a_while(harness: StepHarness) -> None:
+async def an_oscillating_field_is_withheld_for_its_backoff(harness: StepHarness) -> None:
     await harness.settle()
 
     outcome = await meddle(harness, times=4)
@@ -183,7 +183,7 @@ async def a_contested_field_is_left_alone_for_a_while(harness: StepHarness) -> N
     assert updates(harness) == 3
 
 
-async def waiting_for_its_time_writes_nothing_at_all(harness: StepHarness) -> None:
+async def a_step_during_the_backoff_writes_nothing(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=4)
     before, notes = await harness.resource(), await harness.store.events()
@@ -196,7 +196,7 @@ async def waiting_for_its_time_writes_nothing_at_all(harness: StepHarness) -> No
     assert updates(harness) == 3
 
 
-async def a_put_back_that_held_writes_nothing_more(harness: StepHarness) -> None:
+async def a_revert_that_lasts_writes_nothing_more(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=3)
     before, notes = await harness.resource(), await harness.store.events()
@@ -208,7 +208,7 @@ async def a_put_back_that_held_writes_nothing_more(harness: StepHarness) -> None
     assert await harness.store.events() == notes
 
 
-async def it_is_put_back_when_its_time_has_come(harness: StepHarness) -> None:
+async def it_is_reverted_after_its_backoff(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=4)
     harness.clock.seconds += MINUTE
@@ -219,10 +219,10 @@ async def it_is_put_back_when_its_time_has_come(harness: StepHarness) -> None:
     assert outcome.requeue_after is None
     assert harness.fixture.value == harness.fixture.field.first
     assert await ready_now(harness) == UP_TO_DATE
-    assert "was reverted 4 times" in (await contested(harness) or "")
+    assert "was reverted 4 times" in (await oscillation_message(harness) or "")
 
 
-async def the_next_wait_is_twice_as_long(harness: StepHarness) -> None:
+async def the_next_backoff_is_twice_as_long(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=3)
     harness.clock.seconds += MINUTE
@@ -265,7 +265,7 @@ async def other_fields_are_still_written(harness: StepHarness) -> None:
     assert other.path not in message
 
 
-async def a_plan_shows_what_is_left_alone(harness: StepHarness) -> None:
+async def a_plan_shows_withheld_fields(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=4)
     before = await harness.resource()
@@ -281,7 +281,7 @@ async def a_plan_shows_what_is_left_alone(harness: StepHarness) -> None:
     assert await harness.resource() == before
 
 
-async def no_cookie_hides_what_is_left_alone(harness: StepHarness) -> None:
+async def no_cookie_hides_withheld_fields(harness: StepHarness) -> None:
     await harness.settle()
     await meddle(harness, times=3)
     agreed = StoredState.of(await harness.resource()).cookie
@@ -292,7 +292,7 @@ async def no_cookie_hides_what_is_left_alone(harness: StepHarness) -> None:
     assert [outcome.ready.reason for outcome in outcomes if isinstance(outcome, Settled)] == ["Contested"] * 3
 
 
-async def the_record_says_what_is_left_alone(harness: StepHarness) -> None:
+async def the_record_shows_withheld_fields(harness: StepHarness) -> None:
     await harness.settle()
 
     await meddle(harness, times=4)
@@ -305,25 +305,25 @@ async def the_record_says_what_is_left_alone(harness: StepHarness) -> None:
 
 
 CLAIMS = (
-    claim(the_third_put_back_is_noticed),
+    claim(the_third_revert_is_reported),
     claim(the_condition_names_the_field_how_often_since_when_and_the_other_value),
-    claim(others_that_set_other_values_count_together),
-    claim(the_beginning_is_noted_for_people_once),
-    claim(a_contest_survives_a_restart),
-    claim(a_contest_shows_no_secret, Part.SECRET),
-    claim(a_rotated_secret_is_no_put_back, Part.SECRET),
-    claim(what_the_author_changes_to_and_fro_is_no_contest),
-    claim(an_outage_in_the_middle_of_a_put_back_is_no_second_one),
-    claim(a_refused_put_back_is_not_counted_again_and_again),
-    claim(a_put_back_that_ends_in_an_error_is_not_counted, Part.OPERATIONS),
-    claim(a_contested_field_is_left_alone_for_a_while),
-    claim(waiting_for_its_time_writes_nothing_at_all),
-    claim(a_put_back_that_held_writes_nothing_more),
-    claim(it_is_put_back_when_its_time_has_come),
-    claim(the_next_wait_is_twice_as_long),
+    claim(writers_that_set_different_values_count_together),
+    claim(the_beginning_of_an_oscillation_is_one_event),
+    claim(an_oscillation_survives_a_restart),
+    claim(an_oscillation_shows_no_secret, Part.SECRET),
+    claim(a_rotated_secret_is_no_revert, Part.SECRET),
+    claim(changes_of_the_author_to_and_fro_are_no_oscillation),
+    claim(an_outage_during_a_revert_counts_no_second_one),
+    claim(a_refused_revert_is_counted_once),
+    claim(a_revert_that_ends_in_an_error_is_not_counted, Part.OPERATIONS),
+    claim(an_oscillating_field_is_withheld_for_its_backoff),
+    claim(a_step_during_the_backoff_writes_nothing),
+    claim(a_revert_that_lasts_writes_nothing_more),
+    claim(it_is_reverted_after_its_backoff),
+    claim(the_next_backoff_is_twice_as_long),
     claim(another_writer_every_ten_seconds_for_an_hour_costs_eight_writes),
     claim(other_fields_are_still_written, Part.PRUNING),
-    claim(a_plan_shows_what_is_left_alone),
-    claim(no_cookie_hides_what_is_left_alone, Part.COOKIE),
-    claim(the_record_says_what_is_left_alone),
+    claim(a_plan_shows_withheld_fields),
+    claim(no_cookie_hides_withheld_fields, Part.COOKIE),
+    claim(the_record_shows_withheld_fields),
 )

@@ -1,10 +1,10 @@
-"""Drift on request, past every rule."""
+"""Edits of live objects: drift, without validation."""
 
 import pytest
 
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.cloud import Cloud
-from tests.localcloud.talk import BUCKET, DB, create, done, get, make_bucket, ok
+from tests.localcloud.requests import BUCKET, DB, create, done, get, make_bucket, ok
 
 
 def test_an_edited_instance_shows_the_edit_and_a_new_settings_version(cloud: Cloud) -> None:
@@ -27,7 +27,7 @@ def test_an_edited_output_outlives_the_next_write(cloud: Cloud) -> None:
     assert (live["state"], live["settings"]["tier"]) == ("SUSPENDED", "db-f1-micro")
 
 
-def test_an_edit_that_changes_nothing_moves_nothing(cloud: Cloud) -> None:
+def test_an_edit_that_changes_nothing_moves_no_version(cloud: Cloud) -> None:
     live, bucket = create(cloud), make_bucket(cloud)
     cloud.edit(DB, {"settings": {"tier": "db-custom-1-3840"}})
     cloud.edit(BUCKET, {"storageClass": "STANDARD"})
@@ -48,7 +48,7 @@ def test_buckets_and_databases_can_be_edited_too(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("path", [DB, f"{DB}/databases/orders", BUCKET, "/somewhere/else"])
-def test_what_is_not_there_cannot_be_edited(cloud: Cloud, path: str) -> None:
+def test_a_missing_object_cannot_be_edited(cloud: Cloud, path: str) -> None:
     if "databases" in path:
         create(cloud)
 

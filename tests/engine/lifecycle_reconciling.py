@@ -60,7 +60,7 @@ async def adopts_what_equals_without_a_write(harness: StepHarness) -> None:
     assert resource.finalizers == (FINALIZER,)
 
 
-async def adopts_and_mends_what_differs(harness: StepHarness) -> None:
+async def adopts_and_corrects_what_differs(harness: StepHarness) -> None:
     harness.fixture.plant(harness.fixture.field.drifted)
 
     await harness.settle()
@@ -81,7 +81,7 @@ async def sends_what_the_author_changed(harness: StepHarness) -> None:
     assert (resource.generation, resource.status["observedGeneration"]) == (2, 2)
 
 
-async def puts_back_what_drifted(harness: StepHarness) -> None:
+async def corrects_drift(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.drift()
 
@@ -91,7 +91,7 @@ async def puts_back_what_drifted(harness: StepHarness) -> None:
     assert harness.fixture.writes == ["create", "update"]
 
 
-async def makes_again_what_another_writer_deleted(harness: StepHarness) -> None:
+async def creates_again_what_another_writer_deleted(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.remove()
 
@@ -224,7 +224,7 @@ async def the_spec_is_never_written(harness: StepHarness) -> None:
 # --- Management ------------------------------------------------------------------------------------------------------
 
 
-async def observe_tells_what_differs_and_never_writes(harness: StepHarness) -> None:
+async def observe_reports_what_differs_and_never_writes(harness: StepHarness) -> None:
     harness.fixture.plant(harness.fixture.field.drifted)
     await harness.apply(annotations={MANAGEMENT: "observe"})
 
@@ -239,7 +239,7 @@ async def observe_tells_what_differs_and_never_writes(harness: StepHarness) -> N
     assert (await harness.resource()).revision == revision
 
 
-async def observe_tells_that_it_is_as_declared(harness: StepHarness) -> None:
+async def observe_reports_that_it_is_as_declared(harness: StepHarness) -> None:
     harness.fixture.plant(harness.fixture.field.first)
     await harness.apply(annotations={MANAGEMENT: "observe"})
 
@@ -248,7 +248,7 @@ async def observe_tells_that_it_is_as_declared(harness: StepHarness) -> None:
     assert await harness.ready() == ("True", "Observed", "The live object is as declared; nothing is written")
 
 
-async def observe_tells_that_it_is_not_there(harness: StepHarness) -> None:
+async def observe_reports_that_it_does_not_exist(harness: StepHarness) -> None:
     await harness.apply(harness.fixture.bare, annotations={MANAGEMENT: "observe"})
 
     await harness.step()
@@ -269,7 +269,7 @@ async def paused_does_nothing_at_all(harness: StepHarness) -> None:
     assert (await harness.resource()).revision == revision
 
 
-async def after_a_pause_it_goes_on(harness: StepHarness) -> None:
+async def after_a_pause_it_is_reconciled_again(harness: StepHarness) -> None:
     await harness.settle()
     await harness.apply(harness.fixture.spec(harness.fixture.field.then), annotations={MANAGEMENT: "paused"})
     await harness.step()
@@ -280,7 +280,7 @@ async def after_a_pause_it_goes_on(harness: StepHarness) -> None:
     assert await harness.ready() == UP_TO_DATE
 
 
-async def a_word_that_is_no_management_is_refused(harness: StepHarness) -> None:
+async def an_invalid_management_is_refused(harness: StepHarness) -> None:
     await harness.apply(annotations={MANAGEMENT: "sometimes"})
 
     outcome = await harness.step()
@@ -298,10 +298,10 @@ CLAIMS = (
     claim(a_run_follows_it_to_the_end),
     claim(records_identity_and_finalizer_before_it_creates),
     claim(adopts_what_equals_without_a_write),
-    claim(adopts_and_mends_what_differs),
+    claim(adopts_and_corrects_what_differs),
     claim(sends_what_the_author_changed),
-    claim(puts_back_what_drifted),
-    claim(makes_again_what_another_writer_deleted),
+    claim(corrects_drift),
+    claim(creates_again_what_another_writer_deleted),
     claim(a_field_that_the_api_grew_is_no_drift),
     claim(labels_are_part_of_the_intent, Part.LABELS),
     claim(an_annotation_that_means_nothing_moves_nothing),
@@ -312,10 +312,10 @@ CLAIMS = (
     claim(a_plan_changes_nothing_and_is_what_the_step_does),
     claim(a_plan_knows_what_will_not_be_written),
     claim(the_spec_is_never_written),
-    claim(observe_tells_what_differs_and_never_writes),
-    claim(observe_tells_that_it_is_as_declared),
-    claim(observe_tells_that_it_is_not_there),
+    claim(observe_reports_what_differs_and_never_writes),
+    claim(observe_reports_that_it_is_as_declared),
+    claim(observe_reports_that_it_does_not_exist),
     claim(paused_does_nothing_at_all),
-    claim(after_a_pause_it_goes_on),
-    claim(a_word_that_is_no_management_is_refused),
+    claim(after_a_pause_it_is_reconciled_again),
+    claim(an_invalid_management_is_refused),
 )

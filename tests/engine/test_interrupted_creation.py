@@ -1,4 +1,4 @@
-"""A creation whose step was cut short before it could tell of it: the next one does."""
+"""A creation by a step that ended before it could report it: the next step does."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Crossed(DerivedStoreOperations):
 
 
 def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:
-    """What each step came to, and what was noted of them."""
+    """The outcome of each step, and the events of writes."""
 
     async def play() -> tuple[list[StepOutcome], list[str]]:
         async with harness_for(GadgetFixture()) as harness:
@@ -57,7 +57,7 @@ async def _told(harness: StepHarness) -> list[str]:
     ]
 
 
-def test_it_is_told_as_created_by_the_step_that_finds_it() -> None:
+def test_it_is_reported_as_created_by_the_step_that_finds_it() -> None:
     (first, second), told = _played(2)
 
     assert isinstance(first, Stopped)
@@ -66,7 +66,7 @@ def test_it_is_told_as_created_by_the_step_that_finds_it() -> None:
     assert told == ["created"]
 
 
-def test_it_is_told_once() -> None:
+def test_it_is_reported_once() -> None:
     outcomes, told = _played(4)
 
     assert [bool(one.plan.writes) for one in outcomes if isinstance(one, Settled)] == [True, False, False]

@@ -1,4 +1,4 @@
-"""How the tests talk to the local cloud."""
+"""Requests to the local cloud, and what the tests read from the responses."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -28,51 +28,51 @@ LOGGED: Final[JsonBody] = {"settings": {"backupConfiguration": {"enabled": True,
 
 
 def held_cloud(**options: Any) -> Cloud:
-    """A local cloud whose time stands still until a test moves it."""
+    """A local cloud with a held clock."""
     return Cloud(clock=CloudClock(START), operation_seconds=OPERATION_SECONDS, **options)
 
 
 def ok(answer: ServiceResponse) -> JsonBody:
-    """The body of an answer that says yes."""
+    """The body of a successful response."""
     assert answer.status == 200, answer
     assert answer.body is not None
     return answer.body
 
 
 def refused(answer: ServiceResponse) -> tuple[int, str]:
-    """The status and the reason of an answer that says no."""
+    """The status and the reason of an error response."""
     assert answer.body is not None
     error = answer.body["error"]
     assert error["code"] == answer.status
     return answer.status, error["errors"][0]["reason"]
 
 
-def complaint(answer: ServiceResponse) -> str:
-    """What an answer that says no says."""
+def error_message(answer: ServiceResponse) -> str:
+    """The message of an error response."""
     assert answer.body is not None
     return str(answer.body["error"]["message"])
 
 
 def get(cloud: Cloud, path: str) -> JsonBody:
-    """What is there."""
+    """The body of a GET."""
     return ok(cloud.call("GET", path))
 
 
 def done(cloud: Cloud, method: str, path: str, body: Mapping[str, Any] | None = None) -> JsonBody:
-    """The operation that a request started, when it is over."""
+    """Sends a request, and returns its operation once that is done."""
     operation = ok(cloud.call(method, path, None if body is None else dict(body)))
     cloud.advance(OPERATION_SECONDS)
     return get(cloud, f"{PROJECT}/operations/{operation['name']}")
 
 
 def create(cloud: Cloud, body: JsonBody = MYSQL, change: JsonBody | None = None) -> JsonBody:
-    """A running instance, as GET shows it."""
+    """Creates an instance; the body of its GET once it runs."""
     wanted = merge_patch(body, change or {})
     assert "error" not in done(cloud, "POST", INSTANCES, wanted)
     return get(cloud, f"{INSTANCES}/{wanted['name']}")
 
 
 def make_bucket(cloud: Cloud, body: JsonBody | None = None) -> JsonBody:
-    """A bucket, as GET shows it."""
+    """Creates a bucket; the body of its GET."""
     ok(cloud.call("POST", f"{BUCKETS}?project=acme", {"name": "stuff", **(body or {})}))
     return get(cloud, BUCKET)

@@ -1,4 +1,4 @@
-"""The process dies in the middle of a put-back: none is forgotten, and none is counted twice."""
+"""The process dies in the middle of a revert: none is lost, and none is counted twice."""
 
 from pathlib import Path
 
@@ -14,13 +14,13 @@ from tests.kinds.lifecycle_user import UserStand
 
 pytestmark = pytest.mark.slow
 
-# Put-backs before the one that is interrupted, and put-backs in all once another writer has gone on for a while.
+# Reverts before the one that is interrupted, and reverts in all after another writer continued for a while.
 CASES = ((0, 3), (2, 3), (3, 4))
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 @pytest.mark.parametrize(("before", "in_all"), CASES)
-def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
+def test_killed_after_any_await_no_revert_is_lost_or_counted_twice(
     setting: Setting, before: int, in_all: int, tmp_path: Path
 ) -> None:
     async def is_killed_after(awaits: int) -> bool:
@@ -34,7 +34,7 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
 
             conditions, put_back = await harness.conditions(), harness.fixture.writes.count("update")
             if conditions["Ready"]["reason"] == "NotConverged":
-                # Meddling between a write and the look after it reads as a service that does not follow.
+                # A change of another writer between a write and the observation after it counts as a residual.
                 assert put_back <= in_all
             else:
                 assert [one.count for one in StoredState.of(await harness.resource()).oscillations.fields] == [in_all]
@@ -64,6 +64,6 @@ async def _killed_in_a_put_back(awaits: int, harness: StepHarness) -> bool:
 def _writes(in_all: int, harness: StepHarness) -> tuple[int, ...]:
     """One for each; where the service was still at work on one that is not on record, it refuses another meanwhile.
 
-    A user has no version: one that was put back and changed again looks as if it had never been put back.
+    A user has no version: one that was reverted and changed again looks as if it had never been reverted.
     """
     return (in_all, in_all + 1) if isinstance(harness.fixture, DatabaseStand | UserStand) else (in_all,)

@@ -1,4 +1,4 @@
-"""What people see of a contested field."""
+"""An oscillating field in the views of the command line."""
 
 import asyncio
 import datetime
@@ -44,7 +44,7 @@ def _seen() -> dict[str, str]:
     return asyncio.run(on_a_bench())
 
 
-def test_every_view_says_that_the_field_is_contested() -> None:
+def test_every_view_reports_the_oscillating_field() -> None:
     seen = _seen()
 
     told = "spec.size was reverted 3 times since 2026-01-01T00:00:02Z, and another writer sets it to 9 again and again"

@@ -1,4 +1,4 @@
-"""JSON merge patch, as RFC 7386 has it."""
+"""Merge patch (RFC 7386), and members of JSON bodies."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from setpoint.localcloud.schema import merge_patch, with_member, without_member
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_the_examples_of_the_rfc_hold(target: Any, patch: Any, result: Any) -> None:
+def test_merge_patch_follows_the_examples_of_rfc_7386(target: Any, patch: Any, result: Any) -> None:
     assert merge_patch(target, patch) == result
 
 

@@ -1,4 +1,4 @@
-"""Contested fields in the corners: elements, labels, whole values, and strangers that are faster than we are."""
+"""Oscillating elements, labels and whole values, and other writers that are faster than a step."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -44,7 +44,7 @@ async def _contested(harness: StepHarness) -> str:
     return str((await harness.conditions())["Contested"]["message"])
 
 
-def test_an_element_that_another_writer_takes_out_again_and_again_stays_out_for_a_while() -> None:
+def test_an_element_that_another_writer_keeps_removing_stays_out_for_its_backoff() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "ports": [{"name": "a", "number": 1}, {"name": "b", "number": 2}]})
 
@@ -58,7 +58,7 @@ def test_an_element_that_another_writer_takes_out_again_and_again_stays_out_for_
     _play(scenario)
 
 
-def test_an_element_that_another_writer_puts_in_again_and_again_stays_in_for_a_while() -> None:
+def test_an_element_that_another_writer_keeps_adding_stays_in_for_its_backoff() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         ours, theirs = {"name": "a", "number": 1}, {"name": "b", "number": 2}
         await harness.settle({"size": 1, "ports": [ours]})
@@ -104,7 +104,7 @@ def test_a_writer_that_is_faster_than_an_observation_gets_no_more_writes_either(
     _play(scenario)
 
 
-def test_a_field_that_the_service_does_not_follow_is_not_sent_with_every_change_of_another() -> None:
+def test_an_unconverged_field_is_not_sent_with_every_revert_of_another() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         fixture.rewrite("note", "the service's own")
         await harness.settle({"size": 1, "note": "ours"})
@@ -122,7 +122,7 @@ def test_a_field_that_the_service_does_not_follow_is_not_sent_with_every_change_
     _play(scenario)
 
 
-def test_a_field_that_the_service_does_not_follow_is_sent_once_while_a_contested_one_waits() -> None:
+def test_an_unconverged_field_is_sent_once_while_an_oscillating_one_is_withheld() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "note": "ours"})
         await _meddle(harness, {"size": 9}, times=3)
@@ -142,7 +142,7 @@ def test_a_field_that_the_service_does_not_follow_is_sent_once_while_a_contested
     _play(scenario)
 
 
-def test_a_contested_field_that_moves_in_the_middle_of_a_step_waits_as_well() -> None:
+def test_an_oscillating_field_that_changes_during_a_step_is_withheld_as_well() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         await harness.settle()
         await _meddle(harness, {"mode": "theirs"}, times=3)
@@ -151,7 +151,7 @@ def test_a_contested_field_that_moves_in_the_middle_of_a_step_waits_as_well() ->
         async def meddle() -> None:
             fixture.edit("mode", "theirs")
 
-        # The look, the write.
+        # The observation, the write.
         interruption = Interruption(2, meddle)
         outcome = await interrupted(harness, interruption, [Side.SERVICE]).step()
 
@@ -162,7 +162,7 @@ def test_a_contested_field_that_moves_in_the_middle_of_a_step_waits_as_well() ->
     _play(scenario)
 
 
-def test_a_request_for_a_look_is_answered_when_the_field_is_back() -> None:
+def test_a_reconcile_request_is_handled_when_the_field_is_reverted() -> None:
     async def is_killed_after(awaits: int) -> bool:
         async with harness_for(GadgetFixture()) as harness:
             await harness.settle()
@@ -216,7 +216,7 @@ class FreeStand(GadgetFixture):
         self.kind = FreeKind(self.service, live_type=FreeGadget, tree_type=FreeTree)
 
 
-def test_inside_a_value_that_is_one_unit_the_unit_is_left_alone() -> None:
+def test_inside_an_atomic_value_the_whole_value_is_withheld() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "free": {"a": {"x": 1, "y": 1}}})
         await _meddle(harness, {"free": {"a": {"x": 9, "y": 1}}}, times=3)

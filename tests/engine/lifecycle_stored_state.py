@@ -1,4 +1,4 @@
-"""What a step remembers and tells: the cookie, the outputs, the condition, the record of what it did."""
+"""What a step stores and reports: the cookie, the outputs, the condition, the record of what it did."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def _decides(harness: StepHarness) -> Decision:
     return plan.decision
 
 
-async def tells_apart_who_moved(harness: StepHarness) -> None:
+async def distinguishes_intent_changes_from_drift(harness: StepHarness) -> None:
     await harness.settle()
     resting = await _decides(harness)
     harness.fixture.drift()
@@ -72,7 +72,7 @@ async def the_cookie_is_read_wherever_it_was_written(harness: StepHarness) -> No
     assert harness.fixture.writes == ["create"]
 
 
-async def a_foreign_cookie_means_a_close_look_and_no_write(harness: StepHarness) -> None:
+async def a_foreign_cookie_means_a_full_comparison_and_no_write(harness: StepHarness) -> None:
     harness.cookies = CookieLocation.ANNOTATION
     resource = await harness.settle()
     await harness.store.annotate(resource, {COOKIE_ANNOTATION: "c/x=/y="})
@@ -83,7 +83,7 @@ async def a_foreign_cookie_means_a_close_look_and_no_write(harness: StepHarness)
     assert harness.fixture.writes == ["create"]
 
 
-async def a_raised_revision_of_the_kind_means_one_close_look_and_no_write(harness: StepHarness) -> None:
+async def a_raised_revision_of_the_kind_means_one_full_comparison_and_no_write(harness: StepHarness) -> None:
     await harness.settle()
     await harness.restart()
     harness.fixture.kind.revision = 2
@@ -144,7 +144,7 @@ async def outputs_are_in_the_status(harness: StepHarness) -> None:
     assert status["observedGeneration"] == 1
 
 
-async def an_output_that_moves_is_told_and_is_no_drift(harness: StepHarness) -> None:
+async def an_output_that_changes_is_reported_and_is_no_drift(harness: StepHarness) -> None:
     await harness.settle()
     moved = harness.fixture.move_output()
 
@@ -200,7 +200,7 @@ async def _expect_record_of_drift(harness: StepHarness) -> None:
     ]
 
 
-async def what_was_written_is_noted_for_people(harness: StepHarness) -> None:
+async def a_write_is_an_event(harness: StepHarness) -> None:
     await harness.settle()
     harness.fixture.drift()
 
@@ -213,20 +213,20 @@ async def what_was_written_is_noted_for_people(harness: StepHarness) -> None:
 
 
 CLAIMS = (
-    claim(tells_apart_who_moved, Part.COOKIE),
+    claim(distinguishes_intent_changes_from_drift, Part.COOKIE),
     claim(the_cookie_is_in_the_status, Part.COOKIE),
     claim(the_cookie_is_in_the_annotation_when_that_is_its_place, Part.COOKIE),
     claim(the_cookie_is_read_wherever_it_was_written, Part.COOKIE),
-    claim(a_foreign_cookie_means_a_close_look_and_no_write, Part.COOKIE),
-    claim(a_raised_revision_of_the_kind_means_one_close_look_and_no_write, Part.COOKIE),
+    claim(a_foreign_cookie_means_a_full_comparison_and_no_write, Part.COOKIE),
+    claim(a_raised_revision_of_the_kind_means_one_full_comparison_and_no_write, Part.COOKIE),
     claim(a_kind_that_gives_up_its_cookie_compares_from_then_on, Part.COOKIE),
     claim(drift_without_effect_means_one_full_comparison, Part.COOKIE),
     claim(no_cookie_is_kept_after_a_failure, Part.COOKIE),
     claim(without_a_cookie_it_compares_every_time, Part.STATELESS),
     claim(outputs_are_in_the_status),
-    claim(an_output_that_moves_is_told_and_is_no_drift, Part.MOVING_OUTPUT),
+    claim(an_output_that_changes_is_reported_and_is_no_drift, Part.MOVING_OUTPUT),
     claim(a_condition_that_does_not_flip_keeps_its_time),
     claim(a_step_that_does_something_leaves_a_record),
     claim(a_write_that_takes_its_time_leaves_the_same_record, Part.OPERATIONS),
-    claim(what_was_written_is_noted_for_people),
+    claim(a_write_is_an_event),
 )
