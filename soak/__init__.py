@@ -1,1 +1,1 @@
-"""A long, rough run of the real `setpoint run` against a local cloud: `make soak`."""
+"""A long run of the real `setpoint run` under faults, edits, drift and kills, against a local cloud: `make soak`."""

@@ -1,4 +1,4 @@
-"""Those who do not leave things alone: the author, a stranger, and the weather."""
+"""The actors of a soak: the author, another writer, and the fault injector."""
 
 import asyncio
 import random
@@ -22,31 +22,31 @@ from soak.cloud import SoakCloud
 from soak.process import Process
 from soak.subjects import Subject
 
-_AT_ONCE: Final = 50
+_BATCH_SIZE: Final = 50
 
 
 @dataclass(slots=True)
 class Author:
-    """Declares, edits and deletes. What was acknowledged is in `declared`; everything else is wished for again."""
+    """Declares, edits and deletes. Acknowledged manifests are in `declared`; any other request is repeated."""
 
     process: Process
     cloud: SoakCloud
     draw: random.Random
     declared: dict[Subject, dict[str, Any]] = field(default_factory=dict)
     edits: int = 0
-    has_enough: bool = False
+    is_stopping: bool = False
 
     async def declare_all(self, subjects: tuple[Subject, ...]) -> None:
         """Everything, at the start."""
-        for start in range(0, len(subjects), _AT_ONCE):
-            some = {subject: subject.manifest(self.draw) for subject in subjects[start : start + _AT_ONCE]}
-            await self._say(partial(_apply, tuple(some.values())))
+        for start in range(0, len(subjects), _BATCH_SIZE):
+            some = {subject: subject.manifest(self.draw) for subject in subjects[start : start + _BATCH_SIZE]}
+            await self._send(partial(_apply, tuple(some.values())))
             self.cloud.wanted |= {subject.object for subject in some}
             self.declared |= some
 
     async def edit(self, subjects: tuple[Subject, ...], pause: float) -> None:
-        """One edit after the other, until `has_enough`: what was begun is acknowledged before it ends."""
-        while not self.has_enough:
+        """One edit after the other, until `is_stopping`: what was begun is acknowledged before it ends."""
+        while not self.is_stopping:
             subject = self.draw.choice(subjects)
             if subject in self.declared and self.draw.random() < 0.1:
                 await self._delete(subject)
@@ -55,17 +55,17 @@ class Author:
             self.edits += 1
             await asyncio.sleep(pause)
 
-    async def ask_for_looks(self) -> None:
-        """A look at everything that is declared."""
+    async def request_reconciles(self) -> None:
+        """Requests a reconcile of everything that is declared."""
         names = [_name(subject) for subject in self.declared]
-        for start in range(0, len(names), _AT_ONCE):
-            await self._say(partial(_look, tuple(names[start : start + _AT_ONCE])))
+        for start in range(0, len(names), _BATCH_SIZE):
+            await self._send(partial(_reconcile, tuple(names[start : start + _BATCH_SIZE])))
 
     async def _apply(self, subject: Subject) -> None:
         manifest = subject.manifest(self.draw)
         is_new = subject not in self.declared
         try:
-            await self._say(partial(_apply, (manifest,)))
+            await self._send(partial(_apply, (manifest,)))
         except NotReady:
             # It is still being deleted, as it was asked to be.
             assert is_new, subject
@@ -75,10 +75,10 @@ class Author:
 
     async def _delete(self, subject: Subject) -> None:
         self.cloud.wanted.discard(subject.object)
-        await self._say(partial(_delete, _name(subject)))
+        await self._send(partial(_delete, _name(subject)))
         del self.declared[subject]
 
-    async def _say(self, order: Callable[[AdminClient], Awaitable[None]]) -> None:
+    async def _send(self, order: Callable[[AdminClient], Awaitable[None]]) -> None:
         """Until it is acknowledged: every order can be given twice."""
         while True:
             daemon = await self.process.reached()
@@ -99,7 +99,7 @@ async def _delete(name: ResourceName, daemon: AdminClient) -> None:
     await daemon.delete([name])
 
 
-async def _look(names: tuple[ResourceName, ...], daemon: AdminClient) -> None:
+async def _reconcile(names: tuple[ResourceName, ...], daemon: AdminClient) -> None:
     await daemon.reconcile(names)
 
 
@@ -108,26 +108,26 @@ def _name(subject: Subject) -> ResourceName:
 
 
 @dataclass(slots=True)
-class Stranger:
-    """The other writer: changes live objects; never the same value twice in one place, which would be a contest."""
+class OtherWriter:
+    """Another writer: changes live objects; never the same value twice in one field, which would be an oscillation."""
 
     cloud: SoakCloud
     draw: random.Random
     changes: int = 0
 
-    async def meddle_for_ever(self, subjects: tuple[Subject, ...], pause: float) -> None:
+    async def write_until_cancelled(self, subjects: tuple[Subject, ...], pause: float) -> None:
         """One change after the other."""
         buckets = [subject for subject in subjects if subject.kind == "StorageBucket"]
         while True:
-            self._meddle(self.draw.choice(buckets))
+            self._write(self.draw.choice(buckets))
             await asyncio.sleep(pause)
 
-    def _meddle(self, subject: Subject) -> None:
+    def _write(self, subject: Subject) -> None:
         if subject.name not in self.cloud.storage.state.buckets:
             return
         self.changes += 1
         if self.draw.random() < 0.03:
-            self.cloud.take_away(subject.name)
+            self.cloud.delete_as_other_writer(subject.name)
             return
         value = f"m{self.changes}"
         self.cloud.edit(subject.path, self.draw.choice([{"labels": {"meddled": value}}, _website(value)]))
@@ -138,14 +138,14 @@ def _website(value: str) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Weather:
+class FaultInjector:
     """Faults that come and go."""
 
     cloud: SoakCloud
     draw: random.Random
     faults: int = 0
 
-    async def change_for_ever(self) -> None:
+    async def inject_until_cancelled(self) -> None:
         """Another fault every now and then; sometimes none for a while."""
         while True:
             if self.draw.random() < 0.2:
@@ -156,7 +156,7 @@ class Weather:
             await asyncio.sleep(0.2 + self.draw.random())
 
     def clear(self) -> None:
-        """From here on the sky is blue."""
+        """Ends all faults."""
         self.cloud.faults.clear()
 
     def _fault(self) -> Fault:

@@ -1,4 +1,4 @@
-"""The local cloud of a soak: it counts what really happens to objects, and knows who did it."""
+"""The local cloud of a soak: it counts what happens to objects, and which writer did it."""
 
 import re
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Effects:
 
     created: dict[str, int] = field(default_factory=dict)
     deleted: dict[str, int] = field(default_factory=dict)
-    taken_away: dict[str, int] = field(default_factory=dict)
+    deleted_by_other_writer: dict[str, int] = field(default_factory=dict)
     # Calls that must not have been made, in words.
     wrong: list[str] = field(default_factory=list)
 
@@ -32,7 +32,7 @@ class SoakCloud(LocalCloud):
     def __init__(self) -> None:
         super().__init__(operation_seconds=OPERATION_SECONDS)
         self.effects = Effects()
-        # Objects that their author still wants: only the other writer may delete them.
+        # Objects that are declared: only the other writer may delete them.
         self.wanted: set[str] = set()
         self._known: set[str] = set()
 
@@ -49,19 +49,21 @@ class SoakCloud(LocalCloud):
     def handle(self, request: CloudRequest) -> ServiceResponse | None:
         """See Cloud.handle."""
         answer = super().handle(request)
-        # Whatever is asked: who learns from the answer that something is gone may want it again right away.
+        # After every request: a client that learns from the answer that an object is gone may create it again at once.
         self.count()
         status = None if answer is None else answer.status
         if request.method == "POST" and status == 409 and "operationInProgress" not in str(answer and answer.body):
             self.effects.wrong.append(f"POST {request.path} for something that is there already")
         return answer
 
-    def take_away(self, bucket: str) -> None:
-        """A stranger deletes a bucket."""
+    def delete_as_other_writer(self, bucket: str) -> None:
+        """The other writer deletes a bucket."""
         self.count()
         del self.storage.state.buckets[bucket]
         self._known.discard(f"b/{bucket}")
-        self.effects.taken_away[f"b/{bucket}"] = self.effects.taken_away.get(f"b/{bucket}", 0) + 1
+        self.effects.deleted_by_other_writer[f"b/{bucket}"] = (
+            self.effects.deleted_by_other_writer.get(f"b/{bucket}", 0) + 1
+        )
 
     def count(self) -> None:
         """Takes note of what came and went since the last time: a deletion may take effect after its answer."""

@@ -12,7 +12,7 @@ from typing import Final
 from setpoint.clients.admin_api import AdminClient, connect_admin
 from setpoint.errors import RemoteUnavailable
 
-_PATIENCE: Final = 60.0
+_TIMEOUT_SECONDS: Final = 60.0
 
 
 class Process:
@@ -49,7 +49,7 @@ class Process:
     async def reached(self) -> AdminClient:
         """A connection to it, as soon as it takes orders."""
         assert self._process is not None
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             while True:
                 with suppress(RemoteUnavailable, OSError):
                     daemon = await connect_admin(self.store) if self.store.exists() else None

@@ -90,7 +90,7 @@ _TIER: Final = {"tier": "db-custom-1-3840"}
 
 
 def differences(subject: Subject, manifest: dict[str, Any], cloud: SoakCloud) -> list[str]:
-    """Where the object is not as the manifest says; compared without any code of the product."""
+    """The fields in which the object differs from the manifest; compared without any code of the product."""
     answer = cloud.call("GET", subject.path)
     if answer.status != 200:
         return [f"{subject.object}: GET answers {answer.status}"]

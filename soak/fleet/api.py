@@ -49,7 +49,7 @@ class Api:
         return await self._ask("PATCH", path, patch, _MERGE)
 
     async def watch(self, path: str, since: str) -> AsyncIterator[Tree]:
-        """Every change after a resource version, for as long as the API server goes on."""
+        """Every change after a resource version, until the API server ends the watch."""
         assert self._session is not None
         url = f"{self._access.url}{path}?watch=true&resourceVersion={since}"
         async with self._session.get(url) as answer:

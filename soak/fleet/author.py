@@ -1,4 +1,4 @@
-"""Who edits without a pause, and knows when each edit was carried out."""
+"""The author: edits without a pause, and records when each edit was executed."""
 
 import asyncio
 import random
@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
 
 from soak.fleet.api import Api
-from soak.fleet.cloud import DoorCloud
+from soak.fleet.cloud import MultiEndpointCloud
 from soak.fleet.subjects import Subject
 
-_GLANCE = 0.02
-_PATIENCE = 180.0
+_POLL_SECONDS = 0.02
+_TIMEOUT_SECONDS = 180.0
 
 
 @dataclass(slots=True)
@@ -26,8 +26,8 @@ class Edit:
     time: str = field(default_factory=lambda: time.strftime("%H:%M:%S", time.gmtime()))
 
     @property
-    def told(self) -> str:
-        """In words."""
+    def text(self) -> str:
+        """As a text."""
         seconds = self.done_at - self.at
         return f"{self.subject.kind} {self.subject.name} edition {self.edition}, at {self.time} for {seconds:.1f} s"
 
@@ -37,11 +37,11 @@ class Author:
     """Edits a resource again only when the cloud has the edit before: none may be lost, and none is made needless."""
 
     api: Api
-    cloud: DoorCloud
+    cloud: MultiEndpointCloud
     namespace: str
     draw: random.Random
     edits: list[Edit] = field(default_factory=list)
-    has_enough: bool = False
+    is_stopping: bool = False
     _busy: set[Subject] = field(default_factory=set)
     _editions: dict[Subject, int] = field(default_factory=dict)
 
@@ -50,21 +50,21 @@ class Author:
         for subject in subjects:
             await self.api.create(subject.resources(self.namespace), subject.manifest(0))
             self._editions[subject] = 0
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             while not all(self._is_in_cloud(subject) for subject in subjects):
-                await asyncio.sleep(_GLANCE)
+                await asyncio.sleep(_POLL_SECONDS)
 
     def edit(self, subject: Subject) -> Awaitable[Edit]:
-        """One edit, when it was carried out; AssertionError when that does not come."""
+        """One edit, once it was executed; AssertionError when it is not in time."""
         # Before anything is awaited: no other actor edits it from here on.
         self._busy.add(subject)
         self._editions[subject] += 1
         return self._edit(subject, self._editions[subject])
 
-    async def edit_until_enough(self, subjects: tuple[Subject, ...], pause: float) -> None:
-        """One after the other, without waiting for any to be carried out; at the end for all of them."""
+    async def edit_until_stopped(self, subjects: tuple[Subject, ...], pause: float) -> None:
+        """One edit after the other, without waiting for any to be executed; at the end for all of them."""
         editing: list[asyncio.Future[Edit]] = []
-        while not self.has_enough:
+        while not self.is_stopping:
             idle = self._idle(subjects)
             if idle:
                 editing.append(asyncio.ensure_future(self.edit(self.draw.choice(idle))))
@@ -72,7 +72,7 @@ class Author:
         await asyncio.gather(*editing)
 
     async def edit_idle(self, subjects: Iterable[Subject]) -> list[Edit]:
-        """One edit of each, of those that none is under way for already."""
+        """One edit of each subject without an edit under way."""
         return list(await asyncio.gather(*map(self.edit, self._idle(subjects))))
 
     async def _edit(self, subject: Subject, edition: int) -> Edit:
@@ -81,8 +81,8 @@ class Author:
         edit = Edit(subject, edition, time.monotonic())
         self.edits.append(edit)
         while not self._is_in_cloud(subject):
-            assert time.monotonic() < edit.at + _PATIENCE, f"{edit} was not carried out in {_PATIENCE:.0f} s"
-            await asyncio.sleep(_GLANCE)
+            assert time.monotonic() < edit.at + _TIMEOUT_SECONDS, f"{edit} was not executed in {_TIMEOUT_SECONDS:.0f} s"
+            await asyncio.sleep(_POLL_SECONDS)
         edit.done_at = time.monotonic()
         self._busy.discard(subject)
         return edit
@@ -95,6 +95,6 @@ class Author:
         return self._editions[subject]
 
     def _is_in_cloud(self, subject: Subject) -> bool:
-        """Whether the object says what was written last. Without a look at the journal of the cloud, which counts."""
+        """Whether the object has the last edition. Reads past the journal of the cloud, which counts requests."""
         live = self.cloud.stored(subject.path)
         return live is not None and subject.mark_in(live) == subject.mark(self._editions[subject])

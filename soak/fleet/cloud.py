@@ -1,4 +1,4 @@
-"""A local cloud that knows who writes: each process comes in by a door of its own."""
+"""A local cloud that knows its writers: each process has an endpoint of its own."""
 
 import time
 from contextvars import ContextVar
@@ -17,7 +17,7 @@ _writer: Final = ContextVar("_writer", default="")
 
 
 class Written(NamedTuple):
-    """A request that asked for a change: whose it was, what it said, and when it came. No status: it was cut off."""
+    """A write request: the writer, the body, and when it arrived. Without a status the connection was cut."""
 
     writer: str
     method: str
@@ -27,32 +27,32 @@ class Written(NamedTuple):
     at: float
 
 
-class DoorCloud(LocalCloud):
+class MultiEndpointCloud(LocalCloud):
     """The local cloud with doors."""
 
     def __init__(self, operation_seconds: float = 0.3) -> None:
         super().__init__(operation_seconds=operation_seconds)
         # Everything since the start, in the order in which it was done.
         self.written: list[Written] = []
-        self._doors: list[web.ServerRunner] = []
+        self._endpoints: list[web.ServerRunner] = []
 
-    async def open_door(self, writer: str) -> str:
+    async def open_endpoint(self, writer: str) -> str:
         """An address; its clients count as `writer`."""
 
         async def respond(incoming: web.BaseRequest) -> web.Response:
             _writer.set(writer)
             return await self._respond(incoming)
 
-        door = web.ServerRunner(web.Server(respond), shutdown_timeout=0.1)
-        await door.setup()
-        await web.TCPSite(door, "127.0.0.1", 0).start()
-        self._doors.append(door)
-        return f"http://127.0.0.1:{door.addresses[0][1]}"
+        endpoint = web.ServerRunner(web.Server(respond), shutdown_timeout=0.1)
+        await endpoint.setup()
+        await web.TCPSite(endpoint, "127.0.0.1", 0).start()
+        self._endpoints.append(endpoint)
+        return f"http://127.0.0.1:{endpoint.addresses[0][1]}"
 
     async def stop(self) -> None:
         """See LocalCloud."""
-        for door in self._doors:
-            await door.cleanup()
+        for endpoint in self._endpoints:
+            await endpoint.cleanup()
         await super().stop()
 
     def handle(self, request: CloudRequest) -> ServiceResponse | None:

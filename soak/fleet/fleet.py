@@ -1,4 +1,4 @@
-"""The processes, and what is done to them."""
+"""The processes of a soak: started, killed and stopped."""
 
 import asyncio
 import time
@@ -13,8 +13,8 @@ from soak.fleet.leases import SHARD, LeaseWatch
 from soak.fleet.process import RunProcess
 from soak.fleet.subjects import Subject
 
-_PATIENCE: Final = 120.0
-_GLANCE: Final = 0.05
+_TIMEOUT_SECONDS: Final = 120.0
+_POLL_SECONDS: Final = 0.05
 
 
 class Held(NamedTuple):
@@ -37,7 +37,7 @@ class Loss(NamedTuple):
 
 @dataclass(slots=True)
 class Fleet:
-    """Every one of them is there most of the time."""
+    """All processes; each runs most of the time."""
 
     processes: list[RunProcess]
     shards: int
@@ -55,7 +55,7 @@ class Fleet:
         await self.until_all_held()
 
     async def kill(self, number: int) -> Loss:
-        """kill -9 to those who hold most, at once; they are started again, and edits are made in their shards."""
+        """kill -9 to the processes with most shards; they are started again, and edits are made in their shards."""
         lost = self._busiest()[:number]
         for one in lost:
             one.process.kill()
@@ -79,14 +79,14 @@ class Fleet:
         self.codes += await asyncio.gather(*(asyncio.to_thread(one.stop) for one in self.processes))
 
     async def until_all_run(self) -> None:
-        """Each of them says that it does."""
+        """Returns when each process has logged that it runs."""
         await asyncio.gather(*(asyncio.to_thread(one.until_said, "running") for one in self.processes))
 
     async def until_all_held(self) -> None:
-        """Every shard has a holder that lives; TimeoutError when that does not come."""
-        async with asyncio.timeout(_PATIENCE):
+        """Returns when every shard has a running holder; TimeoutError when that takes too long."""
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             while not self._are_all_held():
-                await asyncio.sleep(_GLANCE)
+                await asyncio.sleep(_POLL_SECONDS)
 
     async def _lost(self, lost: Sequence[Held], at: float, *, killed: bool) -> Loss:
         shards = frozenset(shard for one in lost for shard in one.shards)
@@ -102,7 +102,7 @@ class Fleet:
         return f"{SHARD}{shard_of(ref, self.shards)}"
 
     def _busiest(self) -> list[Held]:
-        """Who holds shards, those with most of them first."""
+        """The processes that hold shards, those with most of them first."""
         shards: dict[str, list[str]] = {}
         for lease, holder in self.leases.holders().items():
             shards.setdefault(holder, []).append(lease)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from setpoint.app import definitions
 from setpoint.core.values.json_types import JsonObject
-from soak.fleet.story import Place, Tell
+from soak.fleet.scenario import Place, Print
 from tests.cluster.access import Access
 from tests.cluster.assets import Missing, find
 from tests.cluster.polling import until
@@ -20,9 +20,9 @@ _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @contextmanager
-def own_cluster(folder: Path, tell: Tell) -> Iterator[Place]:
+def own_cluster(folder: Path, report: Print) -> Iterator[Place]:
     """A namespace there; it ends with the block. SystemExit when there are no programs for it."""
-    assets = find(os.environ, Progress(tell))
+    assets = find(os.environ, Progress(report))
     if isinstance(assets, Missing):
         raise SystemExit(f"no API server: {assets.reason}")
     server = folder / "cluster"

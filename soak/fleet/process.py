@@ -1,4 +1,4 @@
-"""The process under test: the real `setpoint run` over a cluster, whose log tells how it fared."""
+"""The process under test: the real `setpoint run` over a cluster, observed through its log and metrics."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def surroundings(kubeconfig: Path, namespace: str, cloud: str, home: Path) -> di
 
 @dataclass(slots=True)
 class RunProcess:
-    """`setpoint run`, one life after another; each has a log of its own in `folder`."""
+    """`setpoint run`, started again after each end; each run has a log of its own in `folder`."""
 
     name: str
     folder: Path
@@ -48,7 +48,7 @@ class RunProcess:
 
     @property
     def child(self) -> Child:
-        """Its present life, or the last."""
+        """The current run, or the last."""
         return self.lives[-1]
 
     def begin(self) -> None:
@@ -73,14 +73,14 @@ class RunProcess:
         """kill -9."""
         self.child.kill()
 
-    # --- What it says ------------------------------------------------------------------------------------------------
+    # --- Log and metrics ---------------------------------------------------------------------------------------------
 
     def said(self, event: str) -> list[dict[str, Any]]:
         """The lines of its log about `event`, oldest first."""
         return [line for line in self.lines() if line.get("event") == event]
 
     def until_said(self, event: str, times: int = 1) -> None:
-        """Returns when its log says so, so many times; AssertionError with the log when it ends before that."""
+        """Returns when its log has `event` so many times; AssertionError with the log when it ends before that."""
 
         def has_said() -> bool:
             assert self.child.pid is not None, f"{self.name} ended with {self.child.code}\n{self.child.tail()}"
@@ -89,7 +89,7 @@ class RunProcess:
         until(has_said)
 
     def lines(self) -> list[dict[str, Any]]:
-        """The log of its present life; a line that is cut off is left out."""
+        """The log of the current run; an incomplete last line is left out."""
         found: list[dict[str, Any]] = []
         for line in self.child.log.read_text(encoding="utf-8").splitlines():
             with suppress(json.JSONDecodeError):
@@ -105,7 +105,7 @@ class RunProcess:
         return page.decode()
 
     def bugs(self) -> list[str]:
-        """What shows a bug of ours: in the logs of all its lives, and, while it lives, in its metrics."""
+        """Signs of a bug: in the logs of all runs, and, while it runs, in its metrics."""
         texts = {life.log.name: life.log.read_text(encoding="utf-8") for life in self.lives}
         found = [f"{name}: {word}" for name, text in texts.items() for word in _BUGS if word in text]
         if self.child.pid is not None:

@@ -1,9 +1,9 @@
-"""What is declared: buckets, instances and databases, whose every edit can be told from the one before."""
+"""What is declared: buckets, instances and databases. Every edit is distinct from the one before."""
 
 from dataclasses import dataclass
 from typing import Any, Final
 
-from soak.fleet.cloud import DoorCloud, Written
+from soak.fleet.cloud import MultiEndpointCloud, Written
 
 PROJECT: Final = "fleet"
 # Where the databases are: it is not declared.
@@ -67,7 +67,7 @@ class Subject:
                 return {"instanceRef": {"external": INSTANCE}, "charset": _CHARSETS[edition % len(_CHARSETS)]}
 
     def mark(self, edition: int) -> object:
-        """What tells an edition from those around it, in a write."""
+        """The value that distinguishes an edition from its neighbours, in a write."""
         match self.kind:
             case "StorageBucket":
                 return edition + 1
@@ -77,7 +77,7 @@ class Subject:
                 return _CHARSETS[edition % len(_CHARSETS)]
 
     def mark_in(self, body: dict[str, Any]) -> object:
-        """The same in what was sent to the cloud, or is there; None when it says nothing of it."""
+        """The mark in a request to the cloud, or in a live object; None when it has none."""
         match self.kind:
             case "StorageBucket":
                 rules = (body.get("lifecycle") or {}).get("rule") or [{}]
@@ -100,7 +100,7 @@ def subjects(count: int) -> tuple[Subject, ...]:
     return tuple(Subject(kinds[number % 10], f"fleet-{number}") for number in range(count))
 
 
-def make_instance(cloud: DoorCloud) -> None:
+def make_instance(cloud: MultiEndpointCloud) -> None:
     """The instance that databases are in."""
     settings = {"tier": "db-custom-1-3840"}
     body = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "europe-west1", "settings": settings}

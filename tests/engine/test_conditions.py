@@ -178,3 +178,11 @@ def test_a_wait_of_the_version_before_continues_and_is_reported_anew() -> None:
     assert new.into({}, with_cookie=True) == {
         "setpoint": {"wait": {**known, "reason": "Waiting", "text": "for an address"}}
     }
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_failure"),
+    [("NotConverged", True), ("UpdateFailed", True), ("RolloutFailed", True), ("Waiting", False), ("Deploying", False)],
+)
+def test_a_reason_of_an_owner_that_ends_in_failed_is_a_failure(reason: str, *, is_failure: bool) -> None:
+    assert ReadyCondition("False", reason, "").is_failure is is_failure

@@ -1,6 +1,7 @@
 """A creation by a step that ended before it could report it: the next step does."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,9 +9,11 @@ from setpoint.core.plan import Action
 from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.ports import DerivedStoreOperations, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import StoredState
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
 from tests.engine.gadget_fixture import GadgetFixture
+from tests.engine.interruptions import Interruption, Killed, after_any_await, die, interrupted
 from tests.engine.step_harness import StepHarness, harness_for
 
 
@@ -35,7 +38,7 @@ class Crossed(DerivedStoreOperations):
         return await self.behind.update(resource, update)
 
 
-def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:
+def _run_steps(steps: int) -> tuple[list[StepOutcome], list[str]]:
     """The outcome of each step, and the events of writes."""
 
     async def play() -> tuple[list[StepOutcome], list[str]]:
@@ -44,12 +47,12 @@ def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:
             assert isinstance(harness.fixture, GadgetFixture)
             engine = replace(harness.engine, store=Crossed(harness.store, harness.fixture))
             outcomes = [await step(harness.fixture.ref, engine) for _ in range(steps)]
-            return outcomes, await _told(harness)
+            return outcomes, await _write_events(harness)
 
     return asyncio.run(play())
 
 
-async def _told(harness: StepHarness) -> list[str]:
+async def _write_events(harness: StepHarness) -> list[str]:
     return [
         note.message
         for note in await harness.store.events(harness.fixture.ref)
@@ -58,16 +61,36 @@ async def _told(harness: StepHarness) -> list[str]:
 
 
 def test_it_is_reported_as_created_by_the_step_that_finds_it() -> None:
-    (first, second), told = _played(2)
+    (first, second), events = _run_steps(2)
 
     assert isinstance(first, Stopped)
     assert isinstance(second, Settled)
     assert [write.action for write in second.plan.writes] == [Action.CREATE]
-    assert told == ["created"]
+    assert events == ["created"]
 
 
 def test_it_is_reported_once() -> None:
-    outcomes, told = _played(4)
+    outcomes, events = _run_steps(4)
 
     assert [bool(one.plan.writes) for one in outcomes if isinstance(one, Settled)] == [True, False, False]
-    assert told == ["created"]
+    assert events == ["created"]
+
+
+def test_killed_after_any_await_a_creation_is_one_event_and_reported_until_it_is_on_record() -> None:
+    async def killed_after(awaits: int) -> bool:
+        async with harness_for(GadgetFixture()) as harness:
+            await harness.apply()
+            interruption = Interruption(awaits, die)
+            with suppress(Killed):
+                await interrupted(harness, interruption).step()
+            is_recorded = StoredState.of(await harness.resource()).step is not None
+            await harness.restart()
+
+            outcome = await harness.go_on()
+
+            assert isinstance(outcome, Settled)
+            assert [write.action for write in outcome.plan.writes] == ([] if is_recorded else [Action.CREATE])
+            assert len(await _write_events(harness)) == 1
+            return interruption.has_happened
+
+    after_any_await(killed_after, least=4)

@@ -25,7 +25,7 @@ from tests.engine.runner_harness import (
     play,
     settled,
 )
-from tests.runtime.virtual_time import VirtualClock, outside
+from tests.runtime.virtual_time import VirtualClock, threaded
 
 
 def _at(seconds: int) -> str:
@@ -253,7 +253,7 @@ def test_outputs_and_waits_survive_storage() -> None:
 
 def test_outputs_and_the_time_that_is_left_survive_a_restart(tmp_path: Path) -> None:
     async def opened(harness: RunnerHarness) -> None:
-        harness.store = outside(await open_sqlite(tmp_path / "state.db", VirtualClock(), lambda: "uid"))
+        harness.store = threaded(await open_sqlite(tmp_path / "state.db", VirtualClock(), lambda: "uid"))
 
     async def scenario(harness: RunnerHarness) -> None:
         await opened(harness)

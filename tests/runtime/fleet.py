@@ -1,6 +1,6 @@
-"""Many processes over one store and one cloud, in virtual time: they come, go, are killed, stopped and cut off.
+"""Several replicas over one store and one cloud, in virtual time: started, stopped, killed, paused and disconnected.
 
-Whatever is written is checked against the leases in the store at that very moment: `violations` stays empty.
+Every write is checked against the leases in the store when it arrives: `violations` has to stay empty.
 """
 
 import asyncio
@@ -20,40 +20,40 @@ from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import Service, gadget_ref
-from tests.runtime.pausing import pausing_loop, run_pausing, start_process
-from tests.runtime.rig import LONG, Tally
+from tests.runtime.manager_harness import LONG, RecordingMetrics
+from tests.runtime.pausable_loop import pausable_loop, run_pausable, start_process
+from tests.runtime.simulated_network import NetworkFault, NetworkLink, RemoteGadgetKind, remote_store
 from tests.runtime.virtual_time import VirtualClock
-from tests.runtime.wire import Trouble, Wire, WiredKind, wired
 
-# What a store or a cloud takes to answer, there and back, at most.
+# The longest time to answer of the store and the cloud, there and back.
 SLOWEST = 0.1
-LEASE, A_LITTLE = 15.0, 2.0
+LEASE, MARGIN = 15.0, 2.0
 
 
 @dataclass(slots=True)
 class Process:
-    """One of them."""
+    """One replica."""
 
     name: str
-    wire: Wire
-    kind: WiredKind
+    link: NetworkLink
+    kind: RemoteGadgetKind
     manager: Manager
     replica: ControllerReplica
     task: "asyncio.Task[None]"
-    tally: Tally
+    metrics: RecordingMetrics
     is_killed: bool = False
     is_leaving: bool = False
 
     @property
     def is_live(self) -> bool:
-        """Whether it runs, and takes part."""
-        is_running = not (self.is_killed or self.is_leaving or pausing_loop().is_paused(self.name))
-        return is_running and self.wire.outage is None
+        """Whether it runs and can reach the store."""
+        is_running = not (self.is_killed or self.is_leaving or pausable_loop().is_paused(self.name))
+        return is_running and self.link.outage is None
 
 
 @dataclass(slots=True)
 class Written:
-    """A write that arrived: when, whose, and what it did to whom."""
+    """A write that arrived: when, from which process, and what it did to which gadget."""
 
     at: float
     process: str
@@ -63,7 +63,7 @@ class Written:
 
 @dataclass
 class Fleet:
-    """All of them, and both sides of their world."""
+    """The replicas, their store and their service."""
 
     shards: int = 4
     seed: int = 0
@@ -82,44 +82,44 @@ class Fleet:
         self.store = MemoryStore(self.clock, lambda: f"uid-{next(numbers)}")
         self.random = random.Random(self.seed)
 
-    # --- What happens to processes --------------------------------------------------------------------------------
+    # --- Processes ------------------------------------------------------------------------------------------------
 
     def start(self, name: str, shards: int | None = None) -> Process:
         """A new process."""
-        wire = Wire(name, lambda: self.random.uniform(0.001, SLOWEST / 2))
-        store, kind = self.store_for(wire), WiredKind(self.service, wire=wire, witness=self._cloud)
+        link = NetworkLink(name, lambda: self.random.uniform(0.001, SLOWEST / 2))
+        store, kind = self.store_for(link), RemoteGadgetKind(self.service, link=link, on_write=self._on_cloud_write)
         replica = ControllerReplica(store, self.clock, name, shards or self.shards, self.random.random)
-        tally = Tally()
-        engine = EngineContext(store, self.clock, {(kind.group, kind.name): kind}, metrics=tally)
-        manager = Manager(engine, tally, self.grace, workers=4, replica=replica)
+        metrics = RecordingMetrics()
+        engine = EngineContext(store, self.clock, {(kind.group, kind.name): kind}, metrics=metrics)
+        manager = Manager(engine, metrics, self.grace, workers=4, replica=replica)
         task = start_process(name, manager.run())
-        self.processes[name] = Process(name, wire, kind, manager, replica, task, tally)
+        self.processes[name] = Process(name, link, kind, manager, replica, task, metrics)
         return self.processes[name]
 
-    def store_for(self, wire: Wire) -> Store:
-        """The store, as the process at the other end of `wire` sees it."""
-        return wired(self.store, wire, self._witness)
+    def store_for(self, link: NetworkLink) -> Store:
+        """The store, as the process at the other end of `link` sees it."""
+        return remote_store(self.store, link, self._on_write)
 
     def kill(self, name: str) -> None:
-        """kill -9: it does nothing any more. What it has sent is on its way."""
+        """kill -9: it does nothing any more. Requests that it has sent still arrive."""
         self.processes[name].is_killed = True
-        pausing_loop().pause(name)
+        pausable_loop().pause(name)
 
     def pause(self, name: str) -> None:
         """SIGSTOP."""
-        pausing_loop().pause(name)
+        pausable_loop().pause(name)
 
     def resume(self, name: str) -> None:
         """SIGCONT."""
-        pausing_loop().resume(name)
+        pausable_loop().resume(name)
 
-    def cut_off(self, name: str, how: Trouble) -> None:
+    def disconnect(self, name: str, how: NetworkFault) -> None:
         """The store cannot be reached."""
-        self.processes[name].wire.outage = how
+        self.processes[name].link.outage = how
 
-    def mend(self, name: str) -> None:
+    def reconnect(self, name: str) -> None:
         """The store can be reached again."""
-        self.processes[name].wire.outage = None
+        self.processes[name].link.outage = None
 
     def begin_to_stop(self, name: str) -> None:
         """SIGTERM."""
@@ -133,45 +133,45 @@ class Fleet:
         self.processes[name].task.result()
 
     async def end(self) -> None:
-        """Nobody runs any more."""
+        """Ends every process."""
         for name, process in self.processes.items():
-            pausing_loop().resume(name)
+            pausable_loop().resume(name)
             process.task.cancel()
         await asyncio.gather(*(one.task for one in self.processes.values()), return_exceptions=True)
 
-    # --- What authors do ------------------------------------------------------------------------------------------
+    # --- Authors --------------------------------------------------------------------------------------------------
 
     async def edit(self, name: str, **more: Any) -> None:
-        """The author wants another size, which no gadget ever had before."""
+        """The author sets another size, which no gadget ever had before."""
         size = 1 + sum(map(len, self.edits.values()))
         self.edits.setdefault(name, []).append(size)
         await self.store.apply(gadget(name, {"size": size, **more}))
 
-    # --- What there is to see -------------------------------------------------------------------------------------
+    # --- Observations ----------------------------------------------------------------------------------------------
 
     @property
     def live(self) -> list[Process]:
-        """Those that run and can reach the store."""
+        """The processes that run and can reach the store."""
         return [one for one in self.processes.values() if one.is_live]
 
     def holders(self, shard: int) -> list[str]:
-        """All that would begin a step in it now, those that do not run included."""
+        """Every process that would start a step in it now, paused and killed ones included."""
         return [name for name, one in self.processes.items() if shard in one.replica.held_shards]
 
     @property
-    def is_shared_out(self) -> bool:
+    def is_every_shard_held(self) -> bool:
         """Whether every shard has its holder, and that one runs."""
         live = {one.name for one in self.live}
         return all(set(self.holders(shard)) & live for shard in range(self.shards))
 
     @property
-    def is_done_once(self) -> bool:
-        """Whether the last edit of everything was carried out, and none twice; one may overtake the one before it."""
+    def has_executed_every_edit_once(self) -> bool:
+        """Whether the last edit of each was executed, and none twice; an edit may be skipped for the next one."""
         wanted = {name: [size for size in edits if size in self.sizes[name]] for name, edits in self.edits.items()}
         return self.sizes == wanted and all(self.sizes[name][-1] == edits[-1] for name, edits in self.edits.items())
 
     def holder_of(self, name: str) -> str:
-        """Who looks after a gadget."""
+        """The process that reconciles a gadget."""
         (holder,) = self.holders(shard_of(gadget_ref(name), self.shards))
         return holder
 
@@ -188,33 +188,33 @@ class Fleet:
 
         return await self.until(all_ready)
 
-    async def shared_out(self) -> float:
+    async def until_every_shard_is_held(self) -> float:
         """Waits until every shard has its holder; the seconds that it took."""
 
-        async def is_shared_out() -> bool:
-            return self.is_shared_out
+        async def is_every_shard_held() -> bool:
+            return self.is_every_shard_held
 
-        return await self.until(is_shared_out)
+        return await self.until(is_every_shard_held)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> float:
         began = self.clock.monotonic()
         while not await holds():
-            assert self.clock.monotonic() - began < LONG, "that never happened"
+            assert self.clock.monotonic() - began < LONG, "the condition never held"
             await self.clock.sleep(0.1)
         return self.clock.monotonic() - began
 
-    # --- Witnesses ------------------------------------------------------------------------------------------------
+    # --- Checks ---------------------------------------------------------------------------------------------------
 
-    def _cloud(self, process: str, verb: str, ref: ResourceRef) -> None:
-        self._witness(process, verb, ref)
+    def _on_cloud_write(self, process: str, verb: str, ref: ResourceRef) -> None:
+        self._on_write(process, verb, ref)
         self.writes.append(Written(self.clock.monotonic(), process, verb, ref.name))
         if verb != "delete":
             size = self.service.objects[ref.name]["size"]
             assert isinstance(size, int)
             self.sizes.setdefault(ref.name, []).append(size)
 
-    def _witness(self, process: str, verb: str, ref: ResourceRef) -> None:
-        """Whoever writes has to hold the lease of the shard, and that of the layout which says what a shard is."""
+    def _on_write(self, process: str, verb: str, ref: ResourceRef) -> None:
+        """A write needs the lease of its shard, and that of the layout, which fixes the number of shards."""
         number = self.processes[process].replica.shard_count
         shard, layout = (
             self.store._leases.get(f"setpoint-{name}") for name in (f"shard-{shard_of(ref, number)}", "layout")
@@ -222,11 +222,11 @@ class Fleet:
         holder, common = (lease.holder if lease else None for lease in (shard, layout))
         if (holder, common) != (process, f"{number}-shards-v1"):
             at = self.clock.monotonic()
-            self.violations.append(f"{at:.3f}: {process} did {verb} {ref}, whose shard {holder} holds ({common})")
+            self.violations.append(f"{at:.3f}: {process} did {verb} {ref}: its shard is held by {holder} ({common})")
 
 
 def play(scenario: Callable[[Fleet], Awaitable[None]], kind: Callable[..., Fleet] = Fleet, **settings: Any) -> Fleet:
-    """Plays `scenario` in virtual time. Nobody ever writes what is another's."""
+    """Plays `scenario` in virtual time. No process ever writes a shard that it does not hold."""
 
     async def main() -> Fleet:
         fleet = kind(**settings)
@@ -241,11 +241,11 @@ def play(scenario: Callable[[Fleet], Awaitable[None]], kind: Callable[..., Fleet
         assert violations == []
         return fleet
 
-    return run_pausing(main())
+    return run_pausable(main())
 
 
 async def _watch(fleet: Fleet) -> None:
-    """Nobody holds what another holds, at any moment."""
+    """No two processes hold a shard at any moment."""
     while True:
         for shard in range(fleet.shards):
             holders = fleet.holders(shard)

@@ -6,7 +6,7 @@ from setpoint.errors import OperationRunning, RemoteUnavailable, SetpointError
 from setpoint.runtime.workqueue.queue import QueueItem
 from setpoint.runtime.workqueue.scheduling import Priority
 
-ALLOWED = {
+LONGEST_WAIT = {
     Priority.EDIT: 0.0,
     Priority.DEPENDENCY: 1.0,
     Priority.DRIFT: 5.0,
@@ -16,14 +16,14 @@ ALLOWED = {
 
 
 @dataclass(frozen=True)
-class Wish:
-    """Why a key is to be looked at, and since when."""
+class PendingAdd:
+    """Why a key is to be reconciled, and since when."""
 
     priority: Priority
     trigger: str
     since: float
 
-    def and_also(self, other: "Wish") -> "Wish":
+    def merged_with(self, other: "PendingAdd") -> "PendingAdd":
         best = other if other.priority < self.priority else self
         return replace(best, since=min(self.since, other.since))
 
@@ -32,26 +32,26 @@ Rank = tuple[float, Priority, int]
 
 
 class ModelQueue:
-    """What a WorkQueue does, without waiting: `getters` are those who wait, `handed_out` what they got."""
+    """A WorkQueue without waiting: `getters` is the number of waiting workers, `handed_out` what they got."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.getters = 0
         self.handed_out: list[QueueItem[str]] = []
-        self.waiting: dict[str, tuple[Rank, Wish]] = {}
-        self.processing: dict[str, Wish | None] = {}
-        self.looks: dict[str, tuple[int, Wish]] = {}
+        self.waiting: dict[str, tuple[Rank, PendingAdd]] = {}
+        self.processing: dict[str, PendingAdd | None] = {}
+        self.delayed: dict[str, tuple[int, PendingAdd]] = {}
         self.failures: dict[str, int] = {}
         self.polls: dict[str, int] = {}
         self._number = 0
 
     def add(self, key: str, priority: Priority, trigger: str) -> None:
-        self.bring_due()
-        self._arrive(key, Wish(priority, trigger, self.now), self.now)
+        self.add_due()
+        self._add(key, PendingAdd(priority, trigger, self.now), self.now)
 
     def schedule(self, key: str, seconds: float, priority: Priority, trigger: str) -> None:
-        self.bring_due()
-        self.looks[key] = (self._next_number(), Wish(priority, trigger, self.now + seconds))
+        self.add_due()
+        self.delayed[key] = (self._next_number(), PendingAdd(priority, trigger, self.now + seconds))
 
     def retry(self, key: str, error: SetpointError, priority: Priority, trigger: str) -> float:
         """With a jitter of zero: half of what a delay may be."""
@@ -71,10 +71,10 @@ class ModelQueue:
         return seconds
 
     def forget(self, key: str) -> None:
-        self.bring_due()
+        self.add_due()
         self.failures.pop(key, None)
         self.polls.pop(key, None)
-        self.looks.pop(key, None)
+        self.delayed.pop(key, None)
 
     def discard(self, key: str) -> None:
         self.forget(key)
@@ -83,56 +83,56 @@ class ModelQueue:
             self.processing[key] = None
 
     def done(self, key: str) -> None:
-        self.bring_due()
+        self.add_due()
         again = self.processing.pop(key)
-        if key in self.looks and self.looks[key][1].since <= self.now:
-            look = self.looks.pop(key)[1]
-            again = look if again is None else again.and_also(look)
+        if key in self.delayed and self.delayed[key][1].since <= self.now:
+            due = self.delayed.pop(key)[1]
+            again = due if again is None else again.merged_with(due)
         if again is not None:
-            self._arrive(key, again, self.now)
+            self._add(key, again, self.now)
 
     def shut_down(self) -> None:
         self.waiting.clear()
-        self.looks.clear()
+        self.delayed.clear()
         self.failures.clear()
         self.polls.clear()
         self.processing = dict.fromkeys(self.processing)
 
     def pass_time(self, seconds: float) -> None:
-        """Those who wait get what comes due on the way at the moment it does."""
+        """Waiting workers get each delayed add at the moment when it is due."""
         end = self.now + seconds
-        moments = {look.since for _, look in self.looks.values() if self.now < look.since < end}
-        for context in (*sorted(moments), end):
+        moments = {due.since for _, due in self.delayed.values() if self.now < due.since < end}
+        for moment in (*sorted(moments), end):
             self.hand_out()
-            self.now = context
+            self.now = moment
         self.hand_out()
 
     def hand_out(self) -> None:
-        """Whoever waits gets what has the first rank."""
-        self.bring_due()
+        """Hands the keys of the first ranks to waiting workers."""
+        self.add_due()
         while self.getters and self.waiting:
             key = min(self.waiting, key=lambda key: self.waiting[key][0])
-            wish = self.waiting.pop(key)[1]
+            pending = self.waiting.pop(key)[1]
             self.processing[key] = None
             self.getters -= 1
-            self.handed_out.append(QueueItem(key, wish.priority, wish.trigger, self.now - wish.since))
+            self.handed_out.append(QueueItem(key, pending.priority, pending.trigger, self.now - pending.since))
 
-    def bring_due(self) -> None:
-        due = [key for key, (_, look) in self.looks.items() if look.since <= self.now and key not in self.processing]
-        for key in sorted(due, key=lambda key: (self.looks[key][1].since, self.looks[key][0])):
-            look = self.looks.pop(key)[1]
-            self._arrive(key, look, look.since)
+    def add_due(self) -> None:
+        keys = [key for key, (_, add) in self.delayed.items() if add.since <= self.now and key not in self.processing]
+        for key in sorted(keys, key=lambda key: (self.delayed[key][1].since, self.delayed[key][0])):
+            due = self.delayed.pop(key)[1]
+            self._add(key, due, due.since)
 
-    def _arrive(self, key: str, wish: Wish, at: float) -> None:
-        rank = (at + ALLOWED[wish.priority], wish.priority, self._next_number())
+    def _add(self, key: str, pending: PendingAdd, at: float) -> None:
+        rank = (at + LONGEST_WAIT[pending.priority], pending.priority, self._next_number())
         if key in self.processing:
             before = self.processing[key]
-            self.processing[key] = wish if before is None else before.and_also(wish)
+            self.processing[key] = pending if before is None else before.merged_with(pending)
         elif key in self.waiting:
             old_rank, before = self.waiting[key]
-            self.waiting[key] = (min(rank, old_rank), before.and_also(wish))
+            self.waiting[key] = (min(rank, old_rank), before.merged_with(pending))
         else:
-            self.waiting[key] = (rank, wish)
+            self.waiting[key] = (rank, pending)
 
     def _next_number(self) -> int:
         self._number += 1

@@ -7,9 +7,9 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 
 from setpoint.errors import OperationRunning, RemoteUnavailable, SetpointError, WriteConflict
-from setpoint.runtime.metrics.catalogue import QueueSnapshot
 from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority
+from setpoint.runtime.workqueue.statistics import QueueSnapshot
 from tests.runtime.queue_model import ModelQueue
 from tests.runtime.virtual_time import VirtualClock
 
@@ -56,7 +56,7 @@ class Get:
 
 @dataclass(frozen=True)
 class GiveUp:
-    """One of those who wait does so no longer: the first, the second and so on, as far as there are any."""
+    """One of the waiting workers is cancelled: the first, the second and so on, as far as there are any."""
 
     who: int
 
@@ -70,7 +70,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Settle:
-    """Everybody acts who can; without one, the next operation comes before those who were woken have acted."""
+    """Every ready task runs; without it, the next operation comes before woken workers have acted."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,13 @@ Operation: TypeAlias = Add | Schedule | Retry | Forget | Discard | Get | GiveUp 
 _keys = st.sampled_from(KEYS)
 _priorities = st.sampled_from(Priority)
 _triggers = st.sampled_from(("x", "y", "z"))
-# Sums of these are exact, whoever adds them up in whichever order, and often equal: among themselves, and to deadlines.
+# Sums of these are exact in any order, and often equal: among themselves, and to deadlines.
 _seconds = st.sampled_from((0.0, 0.25, 1.0, 4.0, 5.0, 25.0, 29.0, 30.0, 55.0, 60.0))
 _places = st.integers(0, 3)
 _errors: st.SearchStrategy[SetpointError] = (
     st.builds(RemoteUnavailable, st.just("down"), st.none() | _seconds)
     | st.builds(OperationRunning, st.just("at work"), st.none() | _seconds)
-    | st.builds(WriteConflict, st.just("somebody was faster"))
+    | st.builds(WriteConflict, st.just("another write came first"))
 )
 
 operations: st.SearchStrategy[Operation] = (
@@ -145,14 +145,14 @@ class Run:
         self._getters = [getter for getter in self._getters if not getter.done()]
 
     async def drain(self) -> None:
-        """Goes on until nothing is queued, in work or to come."""
-        while self.model.waiting or self.model.processing or self.model.looks:
+        """Continues until no key is queued, delayed or in processing."""
+        while self.model.waiting or self.model.processing or self.model.delayed:
             for operation in (Get(), Pass(3600.0), Done(0)):
                 await self.perform(operation)
         await self.settle()
 
     async def end(self) -> None:
-        """Nobody waits any more."""
+        """Cancels every waiting worker."""
         for getter in self._getters:
             getter.cancel()
         await asyncio.gather(*self._getters, return_exceptions=True)
@@ -188,7 +188,7 @@ class Run:
             self.handed_out.append(found)
 
     async def _give_up(self, who: int) -> None:
-        """Whoever was woken, and has not acted yet, can still give up."""
+        """A worker that was woken, and has not acted yet, can still be cancelled."""
         for getter in [getter for getter in self._getters if not getter.done()][who : who + 1]:
             getter.cancel()
             self._getters.remove(getter)
@@ -202,5 +202,5 @@ def figures(snapshot: QueueSnapshot) -> tuple[list[int], int, int]:
 
 def model_figures(model: ModelQueue) -> tuple[list[int], int, int]:
     """The same of the model."""
-    waiting = [wish.priority for _, wish in model.waiting.values()]
-    return [waiting.count(priority) for priority in Priority], len(model.looks), len(model.processing)
+    waiting = [pending.priority for _, pending in model.waiting.values()]
+    return [waiting.count(priority) for priority in Priority], len(model.delayed), len(model.processing)

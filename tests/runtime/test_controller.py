@@ -1,4 +1,4 @@
-"""From news to steps, and from outcomes to the next look: on virtual time."""
+"""From events to steps, and from outcomes to the next step: on virtual time."""
 
 import asyncio
 import itertools
@@ -10,69 +10,69 @@ from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from setpoint.errors import LeaseLost, RemoteUnavailable
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.kind_fixture import EVERY_VERB, Trouble
-from tests.runtime.rig import Rig, new_rig, play, running
+from tests.runtime.manager_harness import ManagerHarness, new_harness, play, running
 from tests.runtime.virtual_time import run
 
 
-def test_what_is_declared_is_made_and_rests() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.apply("a")
-        await rig.settled("a")
-        steps = len(rig.tally.steps)
-        await rig.clock.sleep(200)
+def test_a_declared_object_is_created_once_and_then_idle() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.apply("a")
+        await harness.settled("a")
+        steps = len(harness.metrics.steps)
+        await harness.clock.sleep(200)
 
-        assert rig.service.objects["a"]["size"] == 1
-        # Its own status is no news to it.
-        assert len(rig.tally.steps) == steps == 1
-
-    play(scenario)
-
-
-def test_an_edit_is_carried_out_at_once_and_that_is_measured() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.apply("a")
-        await rig.settled("a")
-        await rig.apply("a", {"size": 2})
-        await rig.settled("a")
-
-        assert rig.service.objects["a"]["size"] == 2
-        assert rig.writes("a") == ["create", "update"]
-        assert rig.tally.convergences == [0.0, 0.0]
+        assert harness.service.objects["a"]["size"] == 1
+        # Its own status does not trigger it.
+        assert len(harness.metrics.steps) == steps == 1
 
     play(scenario)
 
 
-def test_what_is_deleted_goes_and_is_forgotten() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.apply("a")
-        await rig.settled("a")
-        await rig.store.delete(gadget_ref("a"))
+def test_an_edit_is_executed_at_once_and_its_convergence_measured() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.apply("a")
+        await harness.settled("a")
+        await harness.apply("a", {"size": 2})
+        await harness.settled("a")
+
+        assert harness.service.objects["a"]["size"] == 2
+        assert harness.writes("a") == ["create", "update"]
+        assert harness.metrics.convergences == [0.0, 0.0]
+
+    play(scenario)
+
+
+def test_a_deleted_resource_is_removed_and_never_reconciled_again() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.apply("a")
+        await harness.settled("a")
+        await harness.store.delete(gadget_ref("a"))
 
         async def is_gone() -> bool:
-            return await rig.store.get(gadget_ref("a")) is None
+            return await harness.store.get(gadget_ref("a")) is None
 
-        await rig.until(is_gone)
-        looks = len(rig.kind.looks)
-        await rig.clock.sleep(10_000)
+        await harness.until(is_gone)
+        observations = len(harness.kind.observed)
+        await harness.clock.sleep(10_000)
 
-        assert rig.service.objects == {}
-        assert len(rig.kind.looks) == looks
-        assert len(rig.manager.index) == 0
+        assert harness.service.objects == {}
+        assert len(harness.kind.observed) == observations
+        assert len(harness.manager.index) == 0
 
     play(scenario)
 
 
-def test_a_resource_is_looked_at_again_between_half_the_mean_and_one_and_a_half() -> None:
-    async def scenario(rig: Rig) -> None:
+def test_resyncs_are_between_half_the_mean_interval_and_one_and_a_half() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
         names = [f"n{number}" for number in range(40)]
         for name in names:
-            await rig.apply(name)
-        await rig.settled(*names)
-        await rig.clock.sleep(9_000)
+            await harness.apply(name)
+        await harness.settled(*names)
+        await harness.clock.sleep(9_000)
 
         for name in names:
-            looks = rig.looks_at(name)[2:]
-            gaps = {round(after - before, 3) for before, after in itertools.pairwise(looks)}
+            observations = harness.observations_of(name)[2:]
+            gaps = {round(after - before, 3) for before, after in itertools.pairwise(observations)}
             assert gaps == {round(jittered_resync(gadget_ref(name), 600.0), 3)}
             assert 300 <= gaps.pop() < 900
         assert len({jittered_resync(gadget_ref(name), 600.0) for name in names}) == 40
@@ -80,33 +80,33 @@ def test_a_resource_is_looked_at_again_between_half_the_mean_and_one_and_a_half(
     play(scenario)
 
 
-def test_the_author_says_how_often() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.apply("often", annotations={RESYNC_INTERVAL: "10"})
-        await rig.apply("never", annotations={RESYNC_INTERVAL: "0"})
-        await rig.settled("often", "never")
-        never = len(rig.looks_at("never"))
-        await rig.clock.sleep(1_000)
+def test_the_author_sets_the_resync_interval() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.apply("often", annotations={RESYNC_INTERVAL: "10"})
+        await harness.apply("never", annotations={RESYNC_INTERVAL: "0"})
+        await harness.settled("often", "never")
+        never = len(harness.observations_of("never"))
+        await harness.clock.sleep(1_000)
 
-        assert 66 <= len(rig.looks_at("often")) <= 202
-        assert len(rig.looks_at("never")) == never
+        assert 66 <= len(harness.observations_of("often")) <= 202
+        assert len(harness.observations_of("never")) == never
 
     play(scenario)
 
 
-def test_what_is_never_to_be_looked_at_again_is_not_even_at_the_start() -> None:
+def test_a_settled_resource_without_a_resync_is_not_reconciled_at_the_start() -> None:
     async def main() -> None:
-        first = new_rig()
+        first = new_harness()
         async with running(first):
             await first.apply("never", annotations={RESYNC_INTERVAL: "0"})
             await first.apply("usual")
             await first.settled("never", "usual")
-        second = new_rig(first.store)
+        second = new_harness(first.store)
         second.service.objects = first.service.objects
         async with running(second):
             await second.clock.sleep(100)
 
-            assert (len(second.looks_at("never")), len(second.looks_at("usual"))) == (0, 1)
+            assert (len(second.observations_of("never")), len(second.observations_of("usual"))) == (0, 1)
             await second.apply("never", {"size": 3}, annotations={RESYNC_INTERVAL: "0"})
             await second.settled("never")
             assert second.service.objects["never"]["size"] == 3
@@ -114,227 +114,227 @@ def test_what_is_never_to_be_looked_at_again_is_not_even_at_the_start() -> None:
     run(main())
 
 
-def test_drift_is_found_by_the_next_regular_look_and_its_age_is_measured() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.apply("a")
-        began = await rig.settled("a")
-        await rig.clock.sleep(1)
-        rig.service.objects["a"]["size"] = 9
+def test_drift_is_found_by_the_next_resync_and_its_age_measured() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.apply("a")
+        began = await harness.settled("a")
+        await harness.clock.sleep(1)
+        harness.service.objects["a"]["size"] = 9
 
-        async def is_put_back() -> bool:
-            return rig.service.objects["a"]["size"] == 1
+        async def is_corrected() -> bool:
+            return harness.service.objects["a"]["size"] == 1
 
-        at = await rig.until(is_put_back)
+        at = await harness.until(is_corrected)
 
         assert 300 <= at - began < 900
-        assert [300 <= age < 900 for age in rig.tally.drifts] == [True]
+        assert [300 <= age < 900 for age in harness.metrics.drifts] == [True]
 
     play(scenario)
 
 
-def test_a_look_can_be_asked_for_and_is_echoed() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.apply("a")
-        await rig.settled("a")
-        rig.service.objects["a"]["size"] = 9
-        await rig.apply("a", annotations={RECONCILE_REQUESTED: "2026-01-01T12:00:00Z"})
+def test_a_requested_reconcile_is_acknowledged_in_the_status() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.apply("a")
+        await harness.settled("a")
+        harness.service.objects["a"]["size"] = 9
+        await harness.apply("a", annotations={RECONCILE_REQUESTED: "2026-01-01T12:00:00Z"})
 
         async def is_handled() -> bool:
-            return (await rig.status("a")).get(RECONCILE_HANDLED) == "2026-01-01T12:00:00Z"
+            return (await harness.status("a")).get(RECONCILE_HANDLED) == "2026-01-01T12:00:00Z"
 
-        at = await rig.until(is_handled)
+        at = await harness.until(is_handled)
 
-        assert rig.service.objects["a"]["size"] == 1
+        assert harness.service.objects["a"]["size"] == 1
         assert at < 10
 
     play(scenario)
 
 
-def test_dependants_go_as_soon_as_what_they_wait_for_is_ready() -> None:
-    async def scenario(rig: Rig) -> None:
+def test_dependants_are_reconciled_as_soon_as_their_dependency_is_ready() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
         async def slow_parent(name: str) -> None:
-            await rig.clock.sleep(7 if name == "parent" else 0)
+            await harness.clock.sleep(7 if name == "parent" else 0)
 
-        rig.kind.before = slow_parent
-        await rig.apply("child", {"size": 1, "parentRef": "parent"})
-        await rig.clock.sleep(1)
-        assert (await rig.status("child"))["conditions"][0]["reason"] == "DependencyNotFound"
-        await rig.apply("parent")
+        harness.kind.before = slow_parent
+        await harness.apply("child", {"size": 1, "parentRef": "parent"})
+        await harness.clock.sleep(1)
+        assert (await harness.status("child"))["conditions"][0]["reason"] == "DependencyNotFound"
+        await harness.apply("parent")
 
-        at = await rig.settled("child")
+        at = await harness.settled("child")
 
-        # Two looks of seven seconds at the parent, and not one for the child's sake.
+        # Two observations of the parent, seven seconds each, and none of the child before them.
         assert 15 <= at < 16
-        assert rig.looks_at("child")[0] >= 15
+        assert harness.observations_of("child")[0] >= 15
 
     play(scenario)
 
 
-def test_a_rotated_secret_calls_those_that_use_it() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.secret("first")
-        await rig.apply("a", {"size": 1, "passwordRef": "s"})
-        await rig.settled("a")
-        await rig.secret("second")
+def test_a_rotated_secret_triggers_its_dependants() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.secret("first")
+        await harness.apply("a", {"size": 1, "passwordRef": "s"})
+        await harness.settled("a")
+        await harness.secret("second")
 
         async def has_the_new_one() -> bool:
-            return rig.service.passwords == {"a": "second"}
+            return harness.service.passwords == {"a": "second"}
 
-        assert await rig.until(has_the_new_one) < 5
+        assert await harness.until(has_the_new_one) < 5
 
     play(scenario)
 
 
-def test_an_operation_is_asked_about_until_it_is_over() -> None:
-    async def scenario(rig: Rig) -> None:
-        rig.service.slow = True
-        await rig.apply("a")
-        await rig.clock.sleep(100)
-        polls = len(rig.tally.steps) - 1
-        rig.service.finish()
+def test_a_running_operation_is_polled_until_it_ends() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        harness.service.slow = True
+        await harness.apply("a")
+        await harness.clock.sleep(100)
+        polls = len(harness.metrics.steps) - 1
+        harness.service.finish()
 
-        at = await rig.settled("a")
+        at = await harness.settled("a")
 
         assert 8 <= polls <= 20
         assert at <= 116
-        assert rig.writes("a") == ["create"]
+        assert harness.writes("a") == ["create"]
 
     play(scenario)
 
 
-def test_an_outage_is_met_with_patience_and_an_edit_without() -> None:
-    async def scenario(rig: Rig) -> None:
-        rig.service.faults.append(Fault(Trouble.CUT, EVERY_VERB, 10**6))
-        await rig.apply("a")
-        await rig.clock.sleep(3_600)
-        looks = len(rig.looks_at("a"))
-        rig.service.faults.clear()
-        await rig.apply("a", {"size": 2})
-        at = await rig.settled("a")
+def test_an_outage_backs_off_and_an_edit_resets_the_backoff() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        harness.service.faults.append(Fault(Trouble.CUT, EVERY_VERB, 10**6))
+        await harness.apply("a")
+        await harness.clock.sleep(3_600)
+        observations = len(harness.observations_of("a"))
+        harness.service.faults.clear()
+        await harness.apply("a", {"size": 2})
+        at = await harness.settled("a")
 
         # 250 ms, doubled up to two minutes, with jitter.
-        assert 30 <= looks <= 80
+        assert 30 <= observations <= 80
         assert at < 3_601
 
     play(scenario)
 
 
-def test_a_service_that_asks_for_time_gets_it() -> None:
-    async def scenario(rig: Rig) -> None:
+def test_retry_after_of_a_service_is_honoured() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
         asked = RemoteUnavailable("GET: 429", after=77.0)
 
         async def refuse_once(name: str) -> None:
-            if len(rig.looks_at(name)) == 1:
+            if len(harness.observations_of(name)) == 1:
                 raise asked
 
-        rig.kind.before = refuse_once
-        await rig.apply("a")
-        await rig.settled("a")
+        harness.kind.before = refuse_once
+        await harness.apply("a")
+        await harness.settled("a")
 
-        first, second = rig.looks_at("a")[:2]
+        first, second = harness.observations_of("a")[:2]
         assert second - first >= 77.0
 
     play(scenario)
 
 
-def test_what_keeps_failing_does_not_keep_the_rest_waiting() -> None:
-    async def scenario(rig: Rig) -> None:
+def test_failing_resources_leave_workers_for_the_rest() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
         async def take_a_minute(name: str) -> None:
             if name.startswith("bad"):
-                await rig.clock.sleep(60)
+                await harness.clock.sleep(60)
                 raise RemoteUnavailable(f"GET {name}: no answer within 60 s")
-            await rig.clock.sleep(1)
+            await harness.clock.sleep(1)
 
-        rig.kind.before = take_a_minute
+        harness.kind.before = take_a_minute
         for number in range(600):
-            await rig.apply(f"bad-{number}")
-        await rig.clock.sleep(4_000)
-        began = rig.clock.monotonic()
+            await harness.apply(f"bad-{number}")
+        await harness.clock.sleep(4_000)
+        began = harness.clock.monotonic()
         for number in range(50):
-            await rig.apply(f"good-{number}")
-        at = await rig.settled(*(f"good-{number}" for number in range(50)))
+            await harness.apply(f"good-{number}")
+        at = await harness.settled(*(f"good-{number}" for number in range(50)))
 
-        # Two looks of a second each, with the hands that are left for them.
+        # Two observations of a second each, by the workers that are left for them.
         assert at - began < 120
 
     play(scenario)
 
 
-def test_an_edit_brings_what_was_put_aside_to_the_front() -> None:
-    async def scenario(rig: Rig) -> None:
+def test_an_edit_unparks_a_failing_resource() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
         broken = {f"bad-{number}" for number in range(100)}
 
         async def takes_long(name: str) -> None:
             if name in broken:
-                await rig.clock.sleep(60)
+                await harness.clock.sleep(60)
                 raise RemoteUnavailable(f"GET {name}: no answer within 60 s")
 
-        rig.kind.before = takes_long
+        harness.kind.before = takes_long
         for name in sorted(broken):
-            await rig.apply(name)
-        await rig.clock.sleep(5_000)
+            await harness.apply(name)
+        await harness.clock.sleep(5_000)
         broken.discard("bad-7")
-        began = rig.clock.monotonic()
-        await rig.apply("bad-7", {"size": 2})
+        began = harness.clock.monotonic()
+        await harness.apply("bad-7", {"size": 2})
 
-        assert await rig.settled("bad-7") - began < 1
+        assert await harness.settled("bad-7") - began < 1
 
     play(scenario)
 
 
-def test_a_process_that_lost_its_lease_stops() -> None:
+def test_a_single_process_that_lost_its_lease_stops() -> None:
     async def main() -> None:
-        rig = new_rig()
+        harness = new_harness()
         lost = LeaseLost("another process has the lease")
 
         async def refuse(*_: object, **__: object) -> None:
             raise lost
 
-        rig.store.update = refuse  # type: ignore[method-assign] # as if another process had it by now
-        await rig.apply("a")
+        harness.store.update = refuse  # type: ignore[method-assign] # as if another process had it by now
+        await harness.apply("a")
         with pytest.raises(LeaseLost, match="another process has the lease"):
-            await rig.manager.run()
+            await harness.manager.run()
 
     run(main())
 
 
-def test_a_bug_in_one_step_is_retried_and_leaves_the_others_alone() -> None:
-    async def scenario(rig: Rig) -> None:
+def test_a_bug_in_one_step_is_retried_and_does_not_affect_other_resources() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
         broken = {"odd"}
 
         async def trip(name: str) -> None:
             if name in broken:
                 raise ZeroDivisionError
 
-        rig.kind.before = trip
-        await rig.apply("odd")
-        await rig.apply("even")
-        await rig.settled("even")
-        await rig.clock.sleep(60)
-        assert len(rig.looks_at("odd")) > 3
+        harness.kind.before = trip
+        await harness.apply("odd")
+        await harness.apply("even")
+        await harness.settled("even")
+        await harness.clock.sleep(60)
+        assert len(harness.observations_of("odd")) > 3
         broken.clear()
 
-        await rig.settled("odd")
+        await harness.settled("odd")
 
     play(scenario)
 
 
-def test_no_resource_is_stepped_twice_at_once() -> None:
-    async def scenario(rig: Rig) -> None:
+def test_no_two_steps_of_a_resource_run_at_once() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
         inside: set[str] = set()
 
         async def alone(name: str) -> None:
             assert name not in inside
             inside.add(name)
-            await rig.clock.sleep(2)
+            await harness.clock.sleep(2)
             inside.discard(name)
 
-        rig.kind.before = alone
+        harness.kind.before = alone
         for size in range(20):
-            await rig.apply("a", {"size": size})
+            await harness.apply("a", {"size": size})
             await asyncio.sleep(0.5)
-        await rig.settled("a")
+        await harness.settled("a")
 
-        assert rig.service.objects["a"]["size"] == 19
+        assert harness.service.objects["a"]["size"] == 19
 
     play(scenario)

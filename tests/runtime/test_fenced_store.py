@@ -19,8 +19,8 @@ from tests.stores.samples import REF, instance
 # Updates of one part are updates.
 PARTS = ("annotate", "set_finalizers", "update_status")
 WRITES = (*PARTS, "apply", "create", "delete", "record_event", "replace", "update", "write_children")
-OTHERS = ("acquire", "close", "get", "get_many", "leases", "list", "events", "pages", "release", "watch")
-NOTE = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
+UNFENCED = ("acquire", "close", "get", "get_many", "leases", "list", "events", "pages", "release", "watch")
+EVENT = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
 
 
 class Refusing:
@@ -42,7 +42,7 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
         "apply": (instance(),),
         "create": (instance("another"),),
         "delete": (REF,),
-        "record_event": (NOTE,),
+        "record_event": (EVENT,),
         "replace": (resource, instance(spec={"settings": {"tier": "large"}})),
         "set_finalizers": (resource, ("x.dev/f",)),
         "update": (resource, ResourceUpdate(status={"size": 1})),
@@ -59,28 +59,28 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
     }[name]
 
 
-def test_every_method_of_a_store_is_one_or_the_other() -> None:
+def test_every_store_method_is_classified() -> None:
     methods = [name for name, _ in inspect.getmembers(Store, inspect.isfunction) if not name.startswith("_")]
 
-    assert sorted(WRITES + OTHERS) == methods
+    assert sorted(WRITES + UNFENCED) == methods
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_without_a_permit_does_not_reach_the_store(name: str) -> None:
+def test_a_refused_write_does_not_reach_the_store(name: str) -> None:
     verb = "update" if name in PARTS else name
 
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
-        before, notes = await store.list(), await store.events()
+        before, events = await store.list(), await store.events()
         with fenced_by(Refusing()), pytest.raises(LeaseLost, match=rf"^{verb} SQLInstance.* refused"):
             await getattr(fenced, name)(*arguments_of(name, resource))
 
-        assert (await store.list(), await store.events()) == (before, notes)
+        assert (await store.list(), await store.events()) == (before, events)
 
     play(scenario)
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_with_a_permit_or_outside_of_a_step_is_the_store_s(name: str) -> None:
+def test_a_permitted_or_unfenced_write_reaches_the_store(name: str) -> None:
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
         await getattr(fenced, name)(*arguments_of(name, resource))
         other = MemoryStore(VirtualClock(), lambda: "uid")
@@ -94,14 +94,14 @@ def test_a_write_with_a_permit_or_outside_of_a_step_is_the_store_s(name: str) ->
     play(scenario)
 
 
-def test_collects_as_the_store_does() -> None:
+def test_collects_is_that_of_the_store_behind() -> None:
     store = MemoryStore(VirtualClock(), lambda: "uid")
 
     assert FencedStore(store).collects is store.collects
 
 
-@pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("pages", "watch")])
-def test_everything_else_needs_no_permit(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in UNFENCED if name not in ("pages", "watch")])
+def test_reads_and_leases_need_no_permit(name: str) -> None:
     async def scenario(_store: MemoryStore, fenced: Store, resource: Resource) -> None:
         with fenced_by(Refusing()):
             await getattr(fenced, name)(*arguments_of(name, resource))
@@ -109,7 +109,7 @@ def test_everything_else_needs_no_permit(name: str) -> None:
     play(scenario)
 
 
-def test_what_is_read_piece_by_piece_is_the_store_s() -> None:
+def test_pages_and_watches_need_no_permit() -> None:
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
         since = (await store.list()).revision
         await store.update_status(resource, {"size": 1})
@@ -123,7 +123,7 @@ def test_what_is_read_piece_by_piece_is_the_store_s() -> None:
     play(scenario)
 
 
-def test_a_write_that_takes_longer_than_its_permit_is_given_up() -> None:
+def test_a_write_is_cancelled_when_its_permit_expires() -> None:
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
         async def never(*_: object, **__: object) -> None:
             await asyncio.sleep(10**6)

@@ -1,4 +1,4 @@
-"""How a line of the log looks."""
+"""The formats of a log line."""
 
 import io
 import json
@@ -18,7 +18,7 @@ OURS = logging.getLogger("setpoint.test")
 
 
 class Terminal(io.StringIO):
-    """A stream that somebody looks at."""
+    """A stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -50,10 +50,10 @@ def _logged(form: LogFormat, stream: io.StringIO, **fields: object) -> str:
     return stream.getvalue()
 
 
-# --- For machines -----------------------------------------------------------------------------------------------------
+# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_line_for_machines_has_time_level_event_logger_and_the_fields() -> None:
+def test_a_json_line_has_time_level_event_logger_and_fields() -> None:
     line = json_line(_record(ref="Gadget default/g", seconds=1.5, paths=["spec.a"]))
 
     assert line == (
@@ -62,7 +62,7 @@ def test_a_line_for_machines_has_time_level_event_logger_and_the_fields() -> Non
     )
 
 
-def test_an_exception_is_told_with_its_type_and_its_traceback_as_one_text() -> None:
+def test_an_exception_is_logged_with_its_type_and_its_traceback_as_one_text() -> None:
     stream = io.StringIO()
     configure(LogFormat.JSON, logging.INFO, stream)
     try:
@@ -71,16 +71,16 @@ def test_an_exception_is_told_with_its_type_and_its_traceback_as_one_text() -> N
         OURS.exception("step broke")
 
     (line,) = stream.getvalue().splitlines()
-    told = json.loads(line)
-    assert told["exception"] == "ValueError"
-    assert told["traceback"].startswith("Traceback (most recent call last):\n")
-    assert told["traceback"].endswith("ValueError: first\nsecond")
+    logged = json.loads(line)
+    assert logged["exception"] == "ValueError"
+    assert logged["traceback"].startswith("Traceback (most recent call last):\n")
+    assert logged["traceback"].endswith("ValueError: first\nsecond")
 
 
-def test_a_field_with_a_name_of_ours_is_kept_beside_it() -> None:
-    told = json.loads(json_line(_record(event="other", level="high")))
+def test_a_field_with_a_reserved_name_gets_an_underscore() -> None:
+    logged = json.loads(json_line(_record(event="other", level="high")))
 
-    assert (told["level"], told["level_"], told["event_"]) == ("warning", "high", "other")
+    assert (logged["level"], logged["level_"], logged["event_"]) == ("warning", "high", "other")
 
 
 @dataclass
@@ -102,7 +102,7 @@ CYCLE.append(CYCLE)
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "logged"),
     [
         (Opaque("x"), "Opaque(name='x')"),
         (Broken(), "<Broken>"),
@@ -116,11 +116,11 @@ CYCLE.append(CYCLE)
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_without_a_json_form_is_shown_as_python_shows_it(value: object, told: object) -> None:
+def test_a_value_without_a_json_form_is_logged_as_its_repr(value: object, logged: object) -> None:
     line = json_line(_record(value=value, other=1))
 
     assert "\n" not in line
-    assert (json.loads(line)["value"], json.loads(line)["other"]) == (told, 1)
+    assert (json.loads(line)["value"], json.loads(line)["other"]) == (logged, 1)
 
 
 ANYTHING = st.recursive(
@@ -138,7 +138,7 @@ ANYTHING = st.recursive(
 
 @pytest.mark.laws
 @given(event=st.text(st.characters()), value=ANYTHING)
-def test_whatever_is_logged_is_one_object_on_one_line(event: str, value: Any) -> None:
+def test_every_record_is_one_json_object_on_one_line(event: str, value: Any) -> None:
     record = _record(event, value=value)
 
     line = json_line(record)
@@ -149,23 +149,23 @@ def test_whatever_is_logged_is_one_object_on_one_line(event: str, value: Any) ->
     assert people.isprintable()
 
 
-# --- For people -------------------------------------------------------------------------------------------------------
+# --- Human ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_line_for_people_has_the_time_of_day_level_event_and_fields() -> None:
+def test_a_human_line_has_the_time_of_day_level_event_and_fields() -> None:
     line = human_line(_record(ref="Gadget default/g", seconds=1.5, why='no "x"', empty="")).plain
 
     there = time.strftime("%H:%M:%S", time.localtime(1_767_323_045))
     assert line == f'{there}.067 WARNING step failed ref="Gadget default/g" seconds=1.5 why="no \\"x\\"" empty=""'
 
 
-def test_no_value_breaks_the_line_or_speaks_to_the_terminal() -> None:
+def test_no_value_breaks_the_line_or_controls_the_terminal() -> None:
     line = human_line(_record("a\nb", value="x\x1b[31m\ny\u202e")).plain
 
     assert line.endswith(r'a\nb value="x\x1b[31m\ny\u202e"')
 
 
-def test_people_see_what_went_wrong_below_the_line() -> None:
+def test_a_traceback_is_below_the_human_line() -> None:
     stream = io.StringIO()
     configure(LogFormat.HUMAN, logging.INFO, stream)
     try:
@@ -186,7 +186,7 @@ def test_a_terminal_gets_colour_and_a_long_line_is_not_cut() -> None:
     assert "x" * 500 in shown
 
 
-# --- Who gets what ----------------------------------------------------------------------------------------------------
+# --- Configuration ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -198,27 +198,27 @@ def test_a_terminal_gets_colour_and_a_long_line_is_not_cut() -> None:
         (LogFormat.HUMAN, io.StringIO, False),
     ],
 )
-def test_a_terminal_gets_lines_for_people_unless_somebody_says_otherwise(
+def test_auto_is_human_on_a_terminal_and_json_elsewhere(
     form: LogFormat, stream: type[io.StringIO], is_json: bool
 ) -> None:
     assert _logged(form, stream()).startswith("{") is is_json
 
 
-def test_a_stream_that_nobody_looks_at_gets_no_colour() -> None:
+def test_a_stream_without_a_terminal_gets_no_colour() -> None:
     assert "\x1b" not in _logged(LogFormat.HUMAN, io.StringIO(), ref="x")
 
 
-@pytest.mark.parametrize(("level", "heard"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
-def test_our_own_events_are_heard_from_the_level_on(level: str, heard: int) -> None:
+@pytest.mark.parametrize(("level", "count"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
+def test_our_events_are_logged_from_the_level_on(level: str, count: int) -> None:
     stream = io.StringIO()
     configure(LogFormat.JSON, LEVELS[level], stream)
     for number in LEVELS.values():
         OURS.log(number, "something")
 
-    assert len(stream.getvalue().splitlines()) == heard
+    assert len(stream.getvalue().splitlines()) == count
 
 
-def test_libraries_are_heard_only_when_something_is_wrong() -> None:
+def test_libraries_are_logged_from_warnings_on() -> None:
     stream = io.StringIO()
     configure(LogFormat.JSON, logging.DEBUG, stream)
     library = logging.getLogger("some.library")
@@ -229,7 +229,7 @@ def test_libraries_are_heard_only_when_something_is_wrong() -> None:
     assert (json.loads(line)["event"], json.loads(line)["logger"]) == ("it is late", "some.library")
 
 
-def test_a_second_time_replaces_the_first() -> None:
+def test_a_second_configuration_replaces_the_first() -> None:
     first, second = io.StringIO(), io.StringIO()
     configure(LogFormat.JSON, logging.INFO, first)
     configure(LogFormat.HUMAN, logging.INFO, second)

@@ -7,91 +7,91 @@ import pytest
 from setpoint.engine.references import is_ready
 from setpoint.runtime.manager import Phase
 from tests.engine.gadgets import gadget_ref
-from tests.runtime.rig import Rig, new_rig, running
+from tests.runtime.manager_harness import ManagerHarness, new_harness, running
 from tests.runtime.virtual_time import run
 
 
-async def _started(rig: Rig) -> asyncio.Task[None]:
-    task = asyncio.create_task(rig.manager.run())
-    while not rig.manager.is_ready:
+async def _started(harness: ManagerHarness) -> asyncio.Task[None]:
+    task = asyncio.create_task(harness.manager.run())
+    while not harness.manager.is_ready:
         await asyncio.sleep(0)
     return task
 
 
-def test_is_ready_once_everything_has_been_heard_of() -> None:
+def test_the_manager_is_ready_once_the_index_has_every_resource() -> None:
     async def main() -> None:
-        rig = new_rig()
+        harness = new_harness()
         for number in range(1_200):
-            await rig.apply(f"n{number}")
-        phases = [rig.manager.phase]
+            await harness.apply(f"n{number}")
+        phases = [harness.manager.phase]
 
-        task = await _started(rig)
-        heard = len(rig.manager.index)
-        rig.manager.stop()
+        task = await _started(harness)
+        indexed = len(harness.manager.index)
+        harness.manager.stop()
         await task
 
-        phases.append(rig.manager.phase)
+        phases.append(harness.manager.phase)
 
-        assert heard == 1_200
+        assert indexed == 1_200
         assert phases == [Phase.STARTING, Phase.ENDED]
 
     run(main())
 
 
-def test_what_is_in_work_is_finished_and_nothing_new_is_begun() -> None:
+def test_a_shutdown_finishes_running_steps_and_starts_no_others() -> None:
     async def main() -> None:
-        rig = new_rig()
+        harness = new_harness()
 
         async def take_ten_seconds(_name: str) -> None:
-            await rig.clock.sleep(10)
+            await harness.clock.sleep(10)
 
-        rig.kind.before = take_ten_seconds
-        task = await _started(rig)
+        harness.kind.before = take_ten_seconds
+        task = await _started(harness)
         for number in range(30):
-            await rig.apply(f"n{number:02}")
-        await rig.clock.sleep(1)
-        rig.manager.stop()
-        await rig.clock.sleep(0.01)
-        assert rig.manager.phase is Phase.DRAINING
+            await harness.apply(f"n{number:02}")
+        await harness.clock.sleep(1)
+        harness.manager.stop()
+        await harness.clock.sleep(0.01)
+        assert harness.manager.phase is Phase.DRAINING
         await task
 
-        resources = (await rig.store.list()).resources
-        # As many as there are hands; each took two looks.
+        resources = (await harness.store.list()).resources
+        # As many as there are workers; each took two observations.
         assert [one.ref.name for one in resources if is_ready(one)] == [f"n{number:02}" for number in range(10)]
-        assert sorted(rig.service.objects) == [f"n{number:02}" for number in range(10)]
-        assert rig.clock.monotonic() == pytest.approx(20, abs=1)
+        assert sorted(harness.service.objects) == [f"n{number:02}" for number in range(10)]
+        assert harness.clock.monotonic() == pytest.approx(20, abs=1)
 
     run(main())
 
 
-def test_a_step_that_does_not_end_is_cut_after_the_time_of_grace() -> None:
+def test_a_step_that_does_not_end_is_cancelled_after_the_grace_period() -> None:
     async def main() -> None:
-        rig = new_rig(grace=25.0)
+        harness = new_harness(grace=25.0)
 
         async def take_for_ever(_name: str) -> None:
-            await rig.clock.sleep(10**6)
+            await harness.clock.sleep(10**6)
 
-        rig.kind.before = take_for_ever
-        task = await _started(rig)
-        await rig.apply("a")
-        await rig.clock.sleep(1)
-        rig.manager.stop()
+        harness.kind.before = take_for_ever
+        task = await _started(harness)
+        await harness.apply("a")
+        await harness.clock.sleep(1)
+        harness.manager.stop()
         await task
 
-        assert rig.clock.monotonic() == 26.0
-        assert rig.service.objects == {}
+        assert harness.clock.monotonic() == 26.0
+        assert harness.service.objects == {}
 
     run(main())
 
 
-def test_the_next_process_goes_on_where_the_last_was_cut() -> None:
+def test_the_next_process_continues_an_interrupted_operation() -> None:
     async def main() -> None:
-        first = new_rig(grace=1.0)
+        first = new_harness(grace=1.0)
         first.service.slow = True
         async with running(first):
             await first.apply("a")
             await first.clock.sleep(5)
-        second = new_rig(first.store)
+        second = new_harness(first.store)
         second.service.objects, second.service.jobs = first.service.objects, first.service.jobs
         async with running(second):
             second.service.finish()
@@ -103,51 +103,51 @@ def test_the_next_process_goes_on_where_the_last_was_cut() -> None:
     run(main())
 
 
-def test_at_the_start_everything_is_looked_at_after_what_people_do_meanwhile() -> None:
+def test_an_edit_goes_before_the_reconciles_of_the_start_up() -> None:
     async def main() -> None:
-        rig = new_rig()
+        harness = new_harness()
 
         async def take_a_second(_name: str) -> None:
-            await rig.clock.sleep(1)
+            await harness.clock.sleep(1)
 
-        rig.kind.before = take_a_second
+        harness.kind.before = take_a_second
         for number in range(200):
-            await rig.apply(f"old-{number}")
-        task = await _started(rig)
-        await rig.clock.sleep(2)
-        began = rig.clock.monotonic()
-        await rig.apply("edited")
-        at = await rig.settled("edited")
-        rig.manager.stop()
+            await harness.apply(f"old-{number}")
+        task = await _started(harness)
+        await harness.clock.sleep(2)
+        began = harness.clock.monotonic()
+        await harness.apply("edited")
+        at = await harness.settled("edited")
+        harness.manager.stop()
         await task
 
-        # Its two looks, after at most one step of those in work.
+        # Its two observations, after at most one of the running steps.
         assert at - began < 5
 
     run(main())
 
 
-def test_what_is_stopped_before_it_is_ready_ends_all_the_same() -> None:
+def test_a_manager_that_is_stopped_before_it_is_ready_ends() -> None:
     async def main() -> None:
-        rig = new_rig()
-        rig.manager.stop()
-        await rig.manager.run()
+        harness = new_harness()
+        harness.manager.stop()
+        await harness.manager.run()
 
-        assert rig.manager.phase is Phase.ENDED
+        assert harness.manager.phase is Phase.ENDED
 
     run(main())
 
 
-def test_what_nobody_handles_is_left_alone() -> None:
+def test_resources_without_a_controller_are_not_reconciled() -> None:
     async def main() -> None:
-        rig = new_rig()
-        async with running(rig):
-            await rig.secret("x")
-            await rig.store.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
-            await rig.clock.sleep(1_000)
+        harness = new_harness()
+        async with running(harness):
+            await harness.secret("x")
+            await harness.store.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+            await harness.clock.sleep(1_000)
 
-            assert rig.tally.steps == []
-            assert len(rig.manager.index) == 2
-            assert rig.manager.index.get(gadget_ref("c")) is None
+            assert harness.metrics.steps == []
+            assert len(harness.manager.index) == 2
+            assert harness.manager.index.get(gadget_ref("c")) is None
 
     run(main())

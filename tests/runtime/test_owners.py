@@ -1,4 +1,4 @@
-"""A process with owners: who is called when a child or a source changes, and how a family comes to rest."""
+"""A manager with owners: which steps a change of a child or a source triggers, and that an owner settles."""
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,19 +24,19 @@ from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.owners.gallery import GalleryOwner
 from tests.engine.owners.owner_fixtures import secret, website
 from tests.engine.owners.website import WebsiteOwner
-from tests.runtime.rig import Tally, at_work
-from tests.runtime.virtual_time import VirtualClock, outside, run
+from tests.runtime.manager_harness import RecordingMetrics, running_manager
+from tests.runtime.virtual_time import VirtualClock, run, threaded
 
 WEBSITE = ResourceRef("web.test", "Website", "web", "shop")
 GALLERY = ResourceRef("web.test", "Gallery", "web", "shop")
 PAGE, INDEX = (ResourceRef("", "ConfigMap", "web", name) for name in ("shop-page", "shop-index"))
 TLS, SOURCE = (ResourceRef("", "Secret", "web", name) for name in ("shop-tls", "cert"))
-# Longer than a child's news takes, and shorter than any look that is due anyhow.
+# Longer than the event of a child takes, and shorter than any resync.
 A_MOMENT = 5.0
 
 
 @dataclass(slots=True)
-class Steps(Tally):
+class StepKinds(RecordingMetrics):
     """The kinds of all steps."""
 
     kinds: list[str] = field(default_factory=list)
@@ -46,16 +46,16 @@ class Steps(Tally):
 
 
 @dataclass(slots=True)
-class Rig:
-    """The process, and the store that it shares with people."""
+class ManagerHarness:
+    """A manager of owners, and the store that other writers change."""
 
     store: Store
     clock: VirtualClock
-    steps: Steps
+    steps: StepKinds
     manager: Manager
 
     async def edit(self, ref: ResourceRef, path: Path, value: Any) -> None:
-        """Somebody sets a field, or removes it for MISSING."""
+        """Another writer sets a field, or removes it for MISSING."""
         live = await self.get(ref)
         made: Any = remove_at(live.document, path) if value is MISSING else set_at(live.document, path, value)
         await self.store.replace(live, made)
@@ -65,15 +65,15 @@ class Rig:
         assert found is not None, ref
         return found
 
-    async def rest(self) -> None:
-        """Waits until the family is ready, and a moment more."""
+    async def until_settled(self) -> None:
+        """Waits until the owner is ready, and a moment more."""
         while not ((found := await self.store.get(WEBSITE)) and is_ready(found)):
-            assert self.clock.monotonic() < 3600, "it never came to rest"
+            assert self.clock.monotonic() < 3600, "the owner was not ready in time"
             await self.clock.sleep(0.1)
         await self.clock.sleep(A_MOMENT)
 
-    async def called(self, deed: Awaitable[Any]) -> list[str]:
-        """The kinds of the steps that follow from `deed` in a moment."""
+    async def kinds_triggered_by(self, deed: Awaitable[Any]) -> list[str]:
+        """The kinds of the steps that follow from `deed` within a moment."""
         self.steps.kinds.clear()
         await deed
         await self.clock.sleep(A_MOMENT)
@@ -81,82 +81,82 @@ class Rig:
 
 
 @asynccontextmanager
-async def running(file: File | None = None) -> AsyncIterator[Rig]:
+async def running(file: File | None = None) -> AsyncIterator[ManagerHarness]:
     """A process with websites and galleries, in virtual time."""
-    clock, steps, numbers = VirtualClock(), Steps(), itertools.count(1)
+    clock, steps, numbers = VirtualClock(), StepKinds(), itertools.count(1)
     store: Store
     if file is None:
         store = MemoryStore(clock, lambda: f"uid-{next(numbers)}")
     else:
-        store = outside(await open_sqlite(file, clock, lambda: f"uid-{next(numbers)}"))
+        store = threaded(await open_sqlite(file, clock, lambda: f"uid-{next(numbers)}"))
     owners = (WebsiteOwner(), GalleryOwner())
     engine = EngineContext(store, clock, {}, metrics=steps, owners={(one.group, one.name): one for one in owners})
-    rig = Rig(store, clock, steps, Manager(engine, steps, 25.0, workers=10))
-    async with at_work(rig.manager):
-        yield rig
+    harness = ManagerHarness(store, clock, steps, Manager(engine, steps, 25.0, workers=10))
+    async with running_manager(harness.manager):
+        yield harness
     await store.close()
 
 
-def play(scenario: Callable[[Rig], Awaitable[None]], file: File | None = None) -> None:
-    """Plays `scenario` once the family is at rest."""
+def play(scenario: Callable[[ManagerHarness], Awaitable[None]], file: File | None = None) -> None:
+    """Plays `scenario` once the owner and its children are settled."""
 
     async def main() -> None:
-        async with running(file) as rig:
-            await rig.store.apply(secret("cert", key="b25l"))
-            await rig.store.apply(website(certificate="cert", pictures=[{"name": "p", "file": "1"}]))
-            await rig.rest()
-            await scenario(rig)
+        async with running(file) as harness:
+            await harness.store.apply(secret("cert", key="b25l"))
+            await harness.store.apply(website(certificate="cert", pictures=[{"name": "p", "file": "1"}]))
+            await harness.until_settled()
+            await scenario(harness)
 
     run(main())
 
 
-# --- The whole family -------------------------------------------------------------------------------------------------
+# --- Owner and children -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_on_sqlite", [False, True])
-def test_a_family_comes_to_rest_and_then_nothing_is_written(is_on_sqlite: bool, tmp_path: File) -> None:
-    async def scenario(rig: Rig) -> None:
-        assert (await rig.get(INDEX)).document["data"] == {"pictures": "p"}
-        revision, notes = (await rig.store.list()).revision, await rig.store.events()
+def test_an_owner_and_its_children_settle_and_nothing_more_is_written(is_on_sqlite: bool, tmp_path: File) -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        assert (await harness.get(INDEX)).document["data"] == {"pictures": "p"}
+        revision, notes = (await harness.store.list()).revision, await harness.store.events()
 
-        await rig.clock.sleep(24 * 3600)
+        await harness.clock.sleep(24 * 3600)
 
-        assert (await rig.store.list()).revision == revision
-        assert await rig.store.events() == notes
+        assert (await harness.store.list()).revision == revision
+        assert await harness.store.events() == notes
 
     play(scenario, tmp_path / "state.db" if is_on_sqlite else None)
 
 
-def test_an_edit_of_the_author_reaches_the_children_of_children() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.store.apply(website(certificate="cert", pictures=[{"name": "q", "file": "1"}]))
-        await rig.rest()
+def test_an_edit_of_the_owner_reaches_grandchildren() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.store.apply(website(certificate="cert", pictures=[{"name": "q", "file": "1"}]))
+        await harness.until_settled()
 
-        assert (await rig.get(INDEX)).document["data"] == {"pictures": "q"}
-
-    play(scenario)
-
-
-def test_a_family_goes_with_its_head() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.store.delete(WEBSITE)
-        await rig.clock.sleep(A_MOMENT)
-
-        assert [one.ref for one in (await rig.store.list()).resources] == [SOURCE]
-        assert set(rig.manager.index) == {SOURCE}
+        assert (await harness.get(INDEX)).document["data"] == {"pictures": "q"}
 
     play(scenario)
 
 
-def test_a_process_that_begins_with_a_family_at_rest_writes_nothing(tmp_path: File) -> None:
-    async def nothing(rig: Rig) -> None:
-        revisions.append((await rig.store.list()).revision)
+def test_the_children_are_deleted_with_their_owner() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.store.delete(WEBSITE)
+        await harness.clock.sleep(A_MOMENT)
+
+        assert [one.ref for one in (await harness.store.list()).resources] == [SOURCE]
+        assert set(harness.manager.index) == {SOURCE}
+
+    play(scenario)
+
+
+def test_a_process_that_starts_with_a_settled_owner_writes_nothing(tmp_path: File) -> None:
+    async def nothing(harness: ManagerHarness) -> None:
+        revisions.append((await harness.store.list()).revision)
 
     async def again() -> None:
-        async with running(tmp_path / "state.db") as rig:
-            await rig.clock.sleep(3600)
-            await nothing(rig)
-            assert (await rig.called(rig.store.delete(PAGE))) == ["Website"]
+        async with running(tmp_path / "state.db") as harness:
+            await harness.clock.sleep(3600)
+            await nothing(harness)
+            assert (await harness.kinds_triggered_by(harness.store.delete(PAGE))) == ["Website"]
 
     revisions: list[str] = []
     play(nothing, tmp_path / "state.db")
@@ -165,7 +165,7 @@ def test_a_process_that_begins_with_a_family_at_rest_writes_nothing(tmp_path: Fi
     assert revisions[0] == revisions[1]
 
 
-# --- Who is called ----------------------------------------------------------------------------------------------------
+# --- Changes that trigger steps ---------------------------------------------------------------------------------------
 
 CAPTIONS, OWNERS, LABELS = (
     Path(("spec", "captions")),
@@ -180,36 +180,36 @@ def owner_of(ref: ResourceRef) -> str:
 
 
 @CHILDREN
-def test_a_child_that_is_deleted_is_made_again(ref: ResourceRef) -> None:
-    async def scenario(rig: Rig) -> None:
-        before = await rig.get(ref)
+def test_a_deleted_child_is_created_again(ref: ResourceRef) -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        before = await harness.get(ref)
 
-        called = await rig.called(rig.store.delete(ref))
+        triggered = await harness.kinds_triggered_by(harness.store.delete(ref))
 
-        assert owner_of(ref) in called
-        assert (await rig.get(ref)).uid != before.uid
-
-    play(scenario)
-
-
-@CHILDREN
-def test_a_label_that_is_taken_off_is_put_back(ref: ResourceRef) -> None:
-    async def scenario(rig: Rig) -> None:
-        called = await rig.called(rig.edit(ref, LABELS, {"mine": "1"}))
-
-        assert owner_of(ref) in called
-        assert (await rig.get(ref)).labels["site"] == "shop"
+        assert owner_of(ref) in triggered
+        assert (await harness.get(ref)).uid != before.uid
 
     play(scenario)
 
 
 @CHILDREN
-def test_a_reference_that_is_taken_off_is_put_back(ref: ResourceRef) -> None:
-    async def scenario(rig: Rig) -> None:
-        called = await rig.called(rig.edit(ref, OWNERS, MISSING))
+def test_a_removed_label_of_a_child_is_restored(ref: ResourceRef) -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        triggered = await harness.kinds_triggered_by(harness.edit(ref, LABELS, {"mine": "1"}))
 
-        assert owner_of(ref) in called
-        assert (await rig.get(ref)).controller is not None
+        assert owner_of(ref) in triggered
+        assert (await harness.get(ref)).labels["site"] == "shop"
+
+    play(scenario)
+
+
+@CHILDREN
+def test_a_removed_owner_reference_is_restored(ref: ResourceRef) -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        triggered = await harness.kinds_triggered_by(harness.edit(ref, OWNERS, MISSING))
+
+        assert owner_of(ref) in triggered
+        assert (await harness.get(ref)).controller is not None
 
     play(scenario)
 
@@ -224,113 +224,115 @@ def test_a_reference_that_is_taken_off_is_put_back(ref: ResourceRef) -> None:
     ],
     ids=str,
 )
-def test_contents_that_somebody_changes_are_put_back(ref: ResourceRef, path: Path) -> None:
-    async def scenario(rig: Rig) -> None:
-        before = await rig.get(ref)
+def test_drift_of_the_contents_of_a_child_is_corrected(ref: ResourceRef, path: Path) -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        before = await harness.get(ref)
 
-        called = await rig.called(rig.edit(ref, path, "bWluZQ=="))
+        triggered = await harness.kinds_triggered_by(harness.edit(ref, path, "bWluZQ=="))
 
-        assert owner_of(ref) in called
+        assert owner_of(ref) in triggered
         for name in ("spec", "data"):
-            assert (await rig.get(ref)).document.get(name) == before.document.get(name)
+            assert (await harness.get(ref)).document.get(name) == before.document.get(name)
 
     play(scenario)
 
 
-def test_a_person_who_edits_a_child_has_it_told_by_the_owner_and_followed_by_the_childs_own_step() -> None:
-    async def scenario(rig: Rig) -> None:
-        called = await rig.called(rig.edit(GALLERY, Path(("spec", "pictures")), [{"name": "mine", "file": "1"}]))
+def test_an_edit_of_a_child_is_in_the_status_of_its_owner_and_reconciles_the_child() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        triggered = await harness.kinds_triggered_by(
+            harness.edit(GALLERY, Path(("spec", "pictures")), [{"name": "mine", "file": "1"}])
+        )
 
-        assert called == ["Gallery", "Website"]
-        assert (await rig.get(INDEX)).document["data"] == {"pictures": "mine"}
-        conditions: Any = (await rig.get(WEBSITE)).status["conditions"]
+        assert triggered == ["Gallery", "Website"]
+        assert (await harness.get(INDEX)).document["data"] == {"pictures": "mine"}
+        conditions: Any = (await harness.get(WEBSITE)).status["conditions"]
         (edited,) = [one for one in conditions if one["type"] == "Edited"]
         assert edited["status"] == "True"
 
     play(scenario)
 
 
-def test_a_source_that_is_rotated_reaches_its_copies() -> None:
-    async def scenario(rig: Rig) -> None:
-        assert await rig.called(rig.store.apply(secret("cert", key="dHdv"))) == ["Website"]
+def test_a_rotated_source_reaches_its_copies() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        assert await harness.kinds_triggered_by(harness.store.apply(secret("cert", key="dHdv"))) == ["Website"]
 
-        assert (await rig.get(TLS)).document["data"] == {"key": "dHdv"}
+        assert (await harness.get(TLS)).document["data"] == {"key": "dHdv"}
 
     play(scenario)
 
 
-def test_a_source_that_goes_and_comes_is_told_and_heals() -> None:
-    async def reason(rig: Rig) -> str:
-        conditions: Any = (await rig.get(WEBSITE)).status["conditions"]
+def test_an_absent_source_is_in_the_status_until_it_is_back() -> None:
+    async def reason(harness: ManagerHarness) -> str:
+        conditions: Any = (await harness.get(WEBSITE)).status["conditions"]
         return str(next(one["reason"] for one in conditions if one["type"] == "Ready"))
 
-    async def scenario(rig: Rig) -> None:
-        assert "Website" in await rig.called(rig.store.delete(SOURCE))
-        assert await reason(rig) == "DependencyNotFound"
+    async def scenario(harness: ManagerHarness) -> None:
+        assert "Website" in await harness.kinds_triggered_by(harness.store.delete(SOURCE))
+        assert await reason(harness) == "DependencyNotFound"
 
-        await rig.called(rig.store.apply(secret("cert", key="dHdv")))
+        await harness.kinds_triggered_by(harness.store.apply(secret("cert", key="dHdv")))
 
-        assert await reason(rig) == "UpToDate"
-        assert (await rig.get(TLS)).document["data"] == {"key": "dHdv"}
+        assert await reason(harness) == "UpToDate"
+        assert (await harness.get(TLS)).document["data"] == {"key": "dHdv"}
 
     play(scenario)
 
 
-# --- Who is not -------------------------------------------------------------------------------------------------------
+# --- Changes that do not ----------------------------------------------------------------------------------------------
 
 
-def stranger(name: str) -> dict[str, Any]:
+def unrelated(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "web"}, "data": {"a": "b"}}
 
 
-def test_what_is_nobodys_business_calls_nobody_and_is_not_kept_in_mind() -> None:
-    async def scenario(rig: Rig) -> None:
-        before = set(rig.manager.index)
-        ref = ResourceRef("", "ConfigMap", "web", "stranger")
+def test_an_unrelated_object_triggers_nothing_and_is_not_indexed() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        before = set(harness.manager.index)
+        ref = ResourceRef("", "ConfigMap", "web", "unrelated")
 
-        assert await rig.called(rig.store.apply(stranger("stranger"))) == []
-        assert await rig.called(rig.edit(ref, Path(("data", "a")), "c")) == []
-        assert set(rig.manager.index) == before
-        assert await rig.called(rig.store.delete(ref)) == []
+        assert await harness.kinds_triggered_by(harness.store.apply(unrelated("unrelated"))) == []
+        assert await harness.kinds_triggered_by(harness.edit(ref, Path(("data", "a")), "c")) == []
+        assert set(harness.manager.index) == before
+        assert await harness.kinds_triggered_by(harness.store.delete(ref)) == []
 
     play(scenario)
 
 
-def test_a_child_of_an_owner_that_nobody_looks_after_is_nobodys_business() -> None:
-    async def scenario(rig: Rig) -> None:
+def test_a_child_of_an_owner_without_a_controller_triggers_nothing() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
-        document = stranger("pod")
+        document = unrelated("pod")
         document["metadata"]["ownerReferences"] = [owner]
 
-        assert await rig.called(rig.store.create(document)) == []
+        assert await harness.kinds_triggered_by(harness.store.create(document)) == []
 
-        assert ResourceRef("", "ConfigMap", "web", "pod") not in rig.manager.index
+        assert ResourceRef("", "ConfigMap", "web", "pod") not in harness.manager.index
 
     play(scenario)
 
 
-def test_what_a_child_remembers_does_not_concern_its_owner() -> None:
-    async def scenario(rig: Rig) -> None:
-        gallery = await rig.get(GALLERY)
+def test_the_stored_state_of_a_child_does_not_trigger_its_owner() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        gallery = await harness.get(GALLERY)
         status: Any = {**gallery.status, "setpoint": {"step": {"at": "now"}}, "lastModifiedCookie": "x/y"}
 
-        assert await rig.called(rig.store.update_status(gallery, status)) == []
+        assert await harness.kinds_triggered_by(harness.store.update_status(gallery, status)) == []
 
     play(scenario)
 
 
-def test_how_a_child_stands_does() -> None:
-    async def scenario(rig: Rig) -> None:
-        gallery = await rig.get(GALLERY)
+def test_the_conditions_of_a_child_trigger_its_owner() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        gallery = await harness.get(GALLERY)
 
-        assert "Website" in await rig.called(rig.store.update_status(gallery, {}))
+        assert "Website" in await harness.kinds_triggered_by(harness.store.update_status(gallery, {}))
 
     play(scenario)
 
 
 @pytest.mark.parametrize("owner_changed", [True, False])
-def test_a_child_that_changes_hands_concerns_its_owners_though_nothing_else_is_new(owner_changed: bool) -> None:
-    head = index_entry(Resource(stranger("child")), {})
-    news = ResourceEvent(PAGE, head, head, owners=frozenset({WEBSITE}), owner_changed=owner_changed)
+def test_a_change_of_the_owner_reference_alone_triggers_the_owners(owner_changed: bool) -> None:
+    entry = index_entry(Resource(unrelated("child")), {})
+    event = ResourceEvent(PAGE, entry, entry, owners=frozenset({WEBSITE}), owner_changed=owner_changed)
 
-    assert affects_owners(news) is owner_changed
+    assert affects_owners(event) is owner_changed

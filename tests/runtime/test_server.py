@@ -1,4 +1,4 @@
-"""What a process says over HTTP, on the loopback device."""
+"""The HTTP server of a process, on the loopback device."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ from setpoint.runtime.server import HttpServer, ListenAddress, parse_listen_addr
 
 @dataclass
 class Process:
-    """The health of a process, as the test says it is."""
+    """The health of a process, as set by the test."""
 
     phase: Phase = Phase.RUNNING
     is_ready: bool = True
@@ -53,11 +53,11 @@ def _ask(path: str, process: Process | None = None, method: str = "GET", **heade
 
 
 @pytest.mark.parametrize("phase", list(Phase))
-def test_a_process_is_alive_while_everything_goes_on_that_should(phase: Phase) -> None:
+def test_a_process_without_failed_tasks_is_healthy(phase: Phase) -> None:
     assert _ask("/healthz", Process(phase, is_ready=False)) == (200, "text/plain; charset=utf-8", "ok\n")
 
 
-def test_a_process_of_which_a_part_is_dead_says_which() -> None:
+def test_healthz_names_failed_tasks() -> None:
     status, _, text = _ask("/healthz", Process(failed_tasks=("informer", "StorageBucket")))
 
     assert (status, text) == (503, "not running any more: informer, StorageBucket\n")
@@ -68,14 +68,14 @@ def test_a_process_is_ready_when_its_manager_is() -> None:
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.DRAINING, Phase.ENDED])
-def test_a_process_that_is_not_ready_says_how_far_it_is(phase: Phase) -> None:
+def test_readyz_names_the_phase_of_a_process_that_is_not_ready(phase: Phase) -> None:
     assert _ask("/readyz", Process(phase, is_ready=False))[::2] == (503, f"{phase.value}\n")
 
 
 # --- Metrics ----------------------------------------------------------------------------------------------------------
 
 
-def test_metrics_come_as_plain_text_to_whoever_does_not_ask_for_more() -> None:
+def test_metrics_are_plain_text_by_default() -> None:
     status, content_type, text = _ask("/metrics")
 
     assert (status, content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
@@ -83,7 +83,7 @@ def test_metrics_come_as_plain_text_to_whoever_does_not_ask_for_more() -> None:
     assert not text.endswith("# EOF\n")
 
 
-def test_metrics_come_as_openmetrics_to_prometheus() -> None:
+def test_metrics_are_openmetrics_for_prometheus() -> None:
     accept = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 
     status, content_type, text = _ask("/metrics", Accept=accept)
@@ -97,12 +97,12 @@ def test_metrics_come_as_openmetrics_to_prometheus() -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
-def test_every_page_has_a_head(path: str) -> None:
+def test_every_page_answers_head(path: str) -> None:
     assert _ask(path, method="HEAD")[::2] == (200, "")
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nothing", 404), ("POST", "/metrics", 405)])
-def test_what_is_not_there_or_cannot_be_done_is_said_so(method: str, path: str, status: int) -> None:
+def test_unknown_paths_and_methods_get_their_status_code(method: str, path: str, status: int) -> None:
     assert _ask(path, method=method)[0] == status
 
 
@@ -118,7 +118,7 @@ def test_a_caller_may_add_routes() -> None:
     assert asyncio.run(main()) == "hello"
 
 
-# --- Where it listens -------------------------------------------------------------------------------------------------
+# --- Addresses --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_an_address_is_a_host_if_any_and_a_port(text: str, address: ListenAddres
 
 
 @pytest.mark.parametrize("text", ["", "8080", "localhost", ":", ":http", ":65536", ":-1", ":٣", "::1:8080", "[::1:80"])
-def test_what_is_no_address_is_refused_with_what_to_write(text: str) -> None:
+def test_an_invalid_address_is_rejected_with_a_hint(text: str) -> None:
     with pytest.raises(UserError) as refused:
         parse_listen_address(text)
 
@@ -147,7 +147,7 @@ def test_what_is_no_address_is_refused_with_what_to_write(text: str) -> None:
     )
 
 
-def test_without_a_host_it_listens_everywhere_on_one_free_port() -> None:
+def test_without_a_host_it_listens_on_every_address() -> None:
     async def main() -> tuple[int, int]:
         async with serving(host="") as server, ClientSession() as client:
             port = int(server.address.rpartition(":")[2])
@@ -206,7 +206,7 @@ async def _ask_at(path: Path) -> int:
         return (await client.get("http://localhost/healthz")).status
 
 
-def test_a_socket_is_for_this_user_alone_and_is_taken_away_at_the_end(tmp_path: Path) -> None:
+def test_a_unix_socket_is_private_and_removed_on_close(tmp_path: Path) -> None:
     path = tmp_path / "control"
 
     async def main() -> tuple[int, int, str]:
@@ -220,7 +220,7 @@ def test_a_socket_is_for_this_user_alone_and_is_taken_away_at_the_end(tmp_path: 
     assert not path.exists()
 
 
-def test_a_socket_that_a_killed_process_left_behind_is_taken_over(tmp_path: Path) -> None:
+def test_a_stale_unix_socket_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "control"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
@@ -235,7 +235,7 @@ def test_a_socket_that_a_killed_process_left_behind_is_taken_over(tmp_path: Path
     assert asyncio.run(main()) == 200
 
 
-def test_a_socket_that_answers_is_not_taken_from_its_process(tmp_path: Path) -> None:
+def test_a_unix_socket_in_use_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "control"
 
     async def main() -> int:
@@ -250,7 +250,7 @@ def test_a_socket_that_answers_is_not_taken_from_its_process(tmp_path: Path) -> 
     assert asyncio.run(main()) == 200
 
 
-def test_a_file_that_is_no_socket_stays(tmp_path: Path) -> None:
+def test_a_file_that_is_no_socket_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "control"
     path.write_text("mine", encoding="utf-8")
 

@@ -1,9 +1,7 @@
-"""What the page of metrics says."""
+"""The metrics page."""
 
 import asyncio
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -16,54 +14,24 @@ from setpoint.clients.ratelimit.circuit_breaker import Throttled
 from setpoint.clients.ratelimit.fair_queue import Caller
 from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
-from setpoint.core.unstructured import GroupKind
-from setpoint.core.values.json_types import Json
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.metrics import BUGS, STEP_COUNTS, TERMINAL_ERRORS
-from setpoint.engine.ports import Store
-from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteUnavailable
-from setpoint.runtime.controller import Controller
-from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.catalogue import CATALOGUE
+from setpoint.runtime.metrics.exposition import LINES_PER_SLICE
 from setpoint.runtime.metrics.telemetry import Telemetry
-from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
 from tests.clients.manual_time import ManualClock
-from tests.engine.clock import FakeClock
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GROUP, GadgetKind, Service, gadget_ref
-from tests.runtime.listed_rig import ListedKind
+from tests.runtime.list_resync_harness import ListedKind
+from tests.runtime.monitored_manager import manager_view, resource
 from tests.runtime.virtual_time import VirtualClock, run
 
 OPEN_METRICS = "application/openmetrics-text;version=1.0.0"
-
-
-@dataclass
-class Shown:
-    """What a manager shows, without one that runs."""
-
-    engine: EngineContext
-    index: ResourceIndex = field(default_factory=lambda: ResourceIndex({}))
-    controllers: Mapping[GroupKind, Controller] = field(default_factory=dict)
-    replica: ControllerReplica | None = None
-
-
-def _store() -> Store:
-    return MemoryStore(FakeClock(), lambda: "uid")
-
-
-def _shown(*kinds: GadgetKind) -> Shown:
-    engine = EngineContext(_store(), FakeClock(), {(kind.group, kind.name): kind for kind in kinds})
-    shown = Shown(engine, ResourceIndex(engine.kinds))
-    shown.controllers = {
-        key: Controller(kind, engine, shown.index, workers=10, metrics=Telemetry(), stop=lambda error: None)
-        for key, kind in engine.kinds.items()
-    }
-    return shown
 
 
 async def _read(telemetry: Telemetry) -> list[Family]:
@@ -76,11 +44,11 @@ def _page(telemetry: Telemetry) -> list[Family]:
 
 
 def _samples(families: list[Family], name: str) -> dict[tuple[str, ...], float]:
-    """The values under that name, by those of their labels, which stand in alphabetical order."""
+    """The values under that name, by the values of their labels, in alphabetical order of the labels."""
     return {tuple(one.labels.values()): one.value for family in families for one in family.samples if one.name == name}
 
 
-def _told(telemetry: Telemetry, name: str) -> dict[tuple[str, ...], float]:
+def _read_samples(telemetry: Telemetry, name: str) -> dict[tuple[str, ...], float]:
     return _samples(_page(telemetry), name)
 
 
@@ -101,16 +69,16 @@ def _told(telemetry: Telemetry, name: str) -> dict[tuple[str, ...], float]:
         ("bug", "error"),
     ],
 )
-def test_a_step_counts_as_what_controller_runtime_would_call_it(outcome: str, result: str) -> None:
+def test_the_result_of_a_step_has_the_name_of_controller_runtime(outcome: str, result: str) -> None:
     telemetry = Telemetry()
     telemetry.step_finished("Gadget", outcome, "", 0.1)
 
-    counted = _told(telemetry, "controller_runtime_reconcile_total")
+    counted = _read_samples(telemetry, "controller_runtime_reconcile_total")
 
     assert {labels: value for labels, value in counted.items() if value} == {("Gadget", result): 1.0}
 
 
-def test_failures_are_told_apart_by_who_can_mend_them() -> None:
+def test_errors_for_the_author_and_bugs_are_counted_separately() -> None:
     telemetry = Telemetry()
     for outcome in ("on_edit", "on_edit", "bug", "back_off", "on_change", "settled"):
         telemetry.step_finished("Gadget", outcome, "", 0.1)
@@ -124,7 +92,7 @@ def test_failures_are_told_apart_by_who_can_mend_them() -> None:
     assert _samples(page, "controller_runtime_reconcile_panics_total") == {("Gadget",): 1.0}
 
 
-def test_a_look_is_a_hit_when_both_digests_matched_and_a_miss_otherwise() -> None:
+def test_a_step_in_sync_is_a_cookie_hit_and_any_other_a_miss() -> None:
     telemetry = Telemetry()
     for decision in ("in sync", "in sync", "in sync", "drifted", "create", ""):
         telemetry.step_finished("Gadget", "settled", decision, 0.1)
@@ -144,13 +112,13 @@ def test_a_look_is_a_hit_when_both_digests_matched_and_a_miss_otherwise() -> Non
 
 def test_a_kind_without_cookies_has_neither_hits_nor_misses() -> None:
     telemetry = Telemetry()
-    telemetry.watch(_shown(GadgetKind(Service()), GadgetKind(Service(), Reconciliation.STATELESS, name="Plain")))
+    telemetry.watch(manager_view(GadgetKind(Service()), GadgetKind(Service(), Reconciliation.STATELESS, name="Plain")))
     telemetry.step_finished("Plain", "settled", "first look", 0.1)
 
-    assert _told(telemetry, "setpoint_cookie_checks_total") == {("Gadget", "hit"): 0.0, ("Gadget", "miss"): 0.0}
+    assert _read_samples(telemetry, "setpoint_cookie_checks_total") == {("Gadget", "hit"): 0.0, ("Gadget", "miss"): 0.0}
 
 
-def test_a_duration_is_in_every_bucket_that_is_not_too_small_for_it() -> None:
+def test_a_duration_counts_in_every_bucket_that_holds_it() -> None:
     telemetry = Telemetry()
     for seconds in (0.004, 0.005, 0.3, 61.0):
         telemetry.step_finished("Gadget", "settled", "", seconds)
@@ -163,7 +131,7 @@ def test_a_duration_is_in_every_bucket_that_is_not_too_small_for_it() -> None:
     assert _samples(page, "controller_runtime_reconcile_time_seconds_sum") == {("Gadget",): 61.309}
 
 
-def test_drift_and_convergence_have_buckets_of_their_own() -> None:
+def test_drift_and_convergence_have_their_own_buckets() -> None:
     telemetry = Telemetry()
     telemetry.converged("Gadget", 11.0)
     telemetry.drifted("Gadget", 700.0)
@@ -176,9 +144,9 @@ def test_drift_and_convergence_have_buckets_of_their_own() -> None:
     assert (drift["Gadget", "600.0"], drift["Gadget", "750.0"]) == (0.0, 1.0)
 
 
-def test_everything_of_a_kind_is_there_before_anything_happened() -> None:
+def test_every_series_of_a_kind_starts_at_zero() -> None:
     telemetry = Telemetry()
-    telemetry.watch(_shown(GadgetKind(Service())))
+    telemetry.watch(manager_view(GadgetKind(Service())))
 
     page = _page(telemetry)
 
@@ -189,9 +157,9 @@ def test_everything_of_a_kind_is_there_before_anything_happened() -> None:
     assert _samples(page, "setpoint_resources") == {("Gadget", "true"): 0.0, ("Gadget", "false"): 0.0}
 
 
-def test_a_look_that_a_list_made_needless_is_a_look_and_no_step() -> None:
+def test_a_resync_saved_by_a_list_counts_as_in_sync_and_not_as_a_step() -> None:
     telemetry = Telemetry()
-    telemetry.watch(_shown(ListedKind(Service())))
+    telemetry.watch(manager_view(ListedKind(Service())))
     telemetry.listed("Gadget", "complete", 20)
     telemetry.listed("Gadget", "refused", 0)
 
@@ -205,23 +173,23 @@ def test_a_look_that_a_list_made_needless_is_a_look_and_no_step() -> None:
     assert not any(_samples(page, "controller_runtime_reconcile_total").values())
 
 
-def test_listings_are_told_of_kinds_that_can_be_listed_alone_and_from_the_start() -> None:
+def test_only_kinds_that_can_be_listed_have_listing_series() -> None:
     listed, unlisted = Telemetry(), Telemetry()
-    listed.watch(_shown(ListedKind(Service())))
-    unlisted.watch(_shown(GadgetKind(Service())))
+    listed.watch(manager_view(ListedKind(Service())))
+    unlisted.watch(manager_view(GadgetKind(Service())))
 
-    endings = {ending for ending, _ in _told(listed, "setpoint_listings_total")}
+    endings = {ending for ending, _ in _read_samples(listed, "setpoint_listings_total")}
     assert endings == {"complete", "useless", "refused", "unavailable", "broken"}
-    assert _told(unlisted, "setpoint_listings_total") == {}
+    assert _read_samples(unlisted, "setpoint_listings_total") == {}
 
 
 # --- Queues, resources, services --------------------------------------------------------------------------------------
 
 
-def test_a_queue_is_shown_under_the_name_of_its_controller() -> None:
-    telemetry, shown = Telemetry(), _shown(GadgetKind(Service()))
-    telemetry.watch(shown)
-    queue = shown.controllers[GROUP, "Gadget"].queue
+def test_the_series_of_a_queue_have_the_name_of_its_controller() -> None:
+    telemetry, view = Telemetry(), manager_view(GadgetKind(Service()))
+    telemetry.watch(view)
+    queue = view.controllers[GROUP, "Gadget"].queue
     queue.add(gadget_ref("a"), Priority.EDIT, "")
     queue.add(gadget_ref("b"), Priority.RESYNC, "")
 
@@ -234,33 +202,48 @@ def test_a_queue_is_shown_under_the_name_of_its_controller() -> None:
     assert _samples(page, "controller_runtime_max_concurrent_reconciles") == {("Gadget",): 10.0}
 
 
-def _resource(name: str, *, kind: str = "Gadget", ready: str = "True") -> Resource:
-    status: Json = {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": ready}]}
-    metadata: Json = {"namespace": "default", "name": name, "generation": 1, "resourceVersion": "1"}
-    return Resource({"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "status": status})
+def test_queue_metrics_have_the_types_and_labels_of_controller_runtime() -> None:
+    telemetry = Telemetry()
+    telemetry.watch(manager_view(GadgetKind(Service())))
+
+    queue = [one for one in _page(telemetry) if one.name.startswith(("workqueue_", "setpoint_workqueue_"))]
+
+    assert {one.name: one.type for one in queue} == {
+        "workqueue_depth": "gauge",
+        "workqueue_adds": "counter",
+        "workqueue_retries": "counter",
+        "workqueue_queue_duration_seconds": "histogram",
+        "workqueue_work_duration_seconds": "histogram",
+        "workqueue_unfinished_work_seconds": "gauge",
+        "workqueue_longest_running_processor_seconds": "gauge",
+        "setpoint_workqueue_delayed": "gauge",
+        "setpoint_workqueue_in_work": "gauge",
+    }
+    labels = {(sample.labels["name"], sample.labels["controller"]) for one in queue for sample in one.samples}
+    assert labels == {("Gadget", "Gadget")}
 
 
-def test_resources_are_counted_by_kind_and_readiness_and_what_no_kind_handles_is_left_out() -> None:
-    telemetry, shown = Telemetry(), _shown(GadgetKind(Service()))
-    telemetry.watch(shown)
-    for resource in (_resource("a"), _resource("b"), _resource("c", ready="False"), _resource("d", kind="Other")):
-        shown.index.put(resource)
+def test_resources_are_counted_by_kind_and_readiness_without_those_of_other_kinds() -> None:
+    telemetry, view = Telemetry(), manager_view(GadgetKind(Service()))
+    telemetry.watch(view)
+    for one in (resource("a"), resource("b"), resource("c", ready="False"), resource("d", kind="Other")):
+        view.index.put(one)
 
-    assert _told(telemetry, "setpoint_resources") == {("Gadget", "true"): 2.0, ("Gadget", "false"): 1.0}
-
-
-def test_what_comes_goes_and_gets_ready_is_counted() -> None:
-    telemetry, shown = Telemetry(), _shown(GadgetKind(Service()))
-    telemetry.watch(shown)
-    for resource in (_resource("a", ready="False"), _resource("b", ready="False"), _resource("a"), _resource("b")):
-        shown.index.put(resource)
-    shown.index.drop(gadget_ref("b"))
-    shown.index.drop(gadget_ref("never there"))
-
-    assert _told(telemetry, "setpoint_resources") == {("Gadget", "true"): 1.0, ("Gadget", "false"): 0.0}
+    assert _read_samples(telemetry, "setpoint_resources") == {("Gadget", "true"): 2.0, ("Gadget", "false"): 1.0}
 
 
-def test_the_budget_of_each_project_is_shown_and_whether_its_service_is_there() -> None:
+def test_the_resource_counts_follow_the_index() -> None:
+    telemetry, view = Telemetry(), manager_view(GadgetKind(Service()))
+    telemetry.watch(view)
+    for one in (resource("a", ready="False"), resource("b", ready="False"), resource("a"), resource("b")):
+        view.index.put(one)
+    view.index.drop(gadget_ref("b"))
+    view.index.drop(gadget_ref("never there"))
+
+    assert _read_samples(telemetry, "setpoint_resources") == {("Gadget", "true"): 1.0, ("Gadget", "false"): 0.0}
+
+
+def test_each_budget_and_circuit_breaker_has_its_series() -> None:
     time = ManualClock()
     budgets = QuotaBudgets(time, jitter=lambda: 0.0)
     budget = budgets.make(
@@ -301,7 +284,7 @@ def test_the_budget_of_each_project_is_shown_and_whether_its_service_is_there() 
 
 
 @pytest.mark.parametrize("accept", ["", "text/plain", "application/openmetrics-text;version=x", "no such thing"])
-def test_whoever_does_not_ask_for_openmetrics_gets_plain_text(accept: str) -> None:
+def test_the_default_format_is_plain_text(accept: str) -> None:
     body, content_type = asyncio.run(Telemetry().page(accept))
 
     assert content_type == "text/plain; version=0.0.4; charset=utf-8"
@@ -309,7 +292,7 @@ def test_whoever_does_not_ask_for_openmetrics_gets_plain_text(accept: str) -> No
     assert {family.name for family in families} >= {"workqueue_depth", "setpoint_decisions", "python_info"}
 
 
-def test_a_metric_with_many_lines_has_one_heading() -> None:
+def test_a_metric_with_many_series_has_one_heading() -> None:
     telemetry = Telemetry()
     kinds = [f"Kind{number:03}" for number in range(250)]
     for kind in kinds:
@@ -323,7 +306,24 @@ def test_a_metric_with_many_lines_has_one_heading() -> None:
     assert len(named) == 2 + 250
 
 
-def test_nothing_is_put_into_the_registry_that_everybody_shares() -> None:
+def test_other_tasks_run_while_a_long_page_is_rendered() -> None:
+    async def main() -> tuple[int, int]:
+        telemetry, turns = Telemetry(), 0
+        for number in range(50):
+            telemetry.step_finished(f"Kind{number:03}", "settled", "in sync", 0.1)
+        page = asyncio.create_task(telemetry.page())
+        while not page.done():
+            turns += 1
+            await asyncio.sleep(0)
+        body, _ = await page
+        return turns, body.count(b"\n")
+
+    turns, lines = asyncio.run(main())
+
+    assert turns >= lines / LINES_PER_SLICE
+
+
+def test_the_global_registry_is_not_used() -> None:
     telemetry = Telemetry()
     telemetry.step_finished("Gadget", "settled", "in sync", 0.1)
 
@@ -333,31 +333,31 @@ def test_nothing_is_put_into_the_registry_that_everybody_shares() -> None:
 ROW = re.compile(r"^\| `(\w+)` \| (\w+) \|([^|]*)\|", re.MULTILINE)
 
 
-def _on_the_page() -> dict[str, tuple[str, list[str]]]:
+def _documented() -> dict[str, tuple[str, list[str]]]:
     rows = ROW.findall(Path("docs/metrics.md").read_text(encoding="utf-8"))
-    return {name: (sort, re.findall(r"`(\w+)`", labels)) for name, sort, labels in rows}
+    return {name: (metric_type, re.findall(r"`(\w+)`", labels)) for name, metric_type, labels in rows}
 
 
-def test_the_docs_name_the_metrics_that_there_are_with_type_and_labels() -> None:
-    ours = {metric.name: (metric.sort.value, list(metric.labels)) for metric in CATALOGUE}
-    of_the_process = ("process_", "python_")
+def test_the_docs_list_each_metric_with_its_type_and_labels() -> None:
+    ours = {metric.name: (metric.type.value, list(metric.labels)) for metric in CATALOGUE}
+    process_metrics = ("process_", "python_")
 
-    found = {name: row for name, row in _on_the_page().items() if not name.startswith(of_the_process)}
+    found = {name: row for name, row in _documented().items() if not name.startswith(process_metrics)}
 
     assert found == ours
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="where there is no /proc, less is known of a process")
-def test_the_docs_name_every_metric_of_the_page_and_no_other() -> None:
+def test_the_docs_list_every_metric_of_the_page_and_no_other() -> None:
     body, _ = asyncio.run(Telemetry().page())
 
-    assert sorted(re.findall(r"^# TYPE (\w+) ", body.decode(), re.MULTILINE)) == sorted(_on_the_page())
+    assert sorted(re.findall(r"^# TYPE (\w+) ", body.decode(), re.MULTILINE)) == sorted(_documented())
 
 
 # --- A manager --------------------------------------------------------------------------------------------------------
 
 
-def test_a_running_manager_tells_of_its_resources_from_their_edit_to_their_drift() -> None:
+def test_a_running_manager_measures_convergence_and_drift() -> None:
     async def main() -> list[Family]:
         clock, service, telemetry = VirtualClock(), Service(), Telemetry()
         kind = GadgetKind(service)
@@ -386,7 +386,7 @@ def test_a_running_manager_tells_of_its_resources_from_their_edit_to_their_drift
     assert _samples(page, "workqueue_depth")["Gadget", "Gadget", "edit"] == 0.0
 
 
-def test_requests_are_counted_by_what_came_of_them() -> None:
+def test_requests_are_counted_by_method_host_and_code() -> None:
     counts = {("GET", "localhost:1", "200"): 3, ("GET", "localhost:1", "<error>"): 1}
 
     page = _page(Telemetry(requests=[counts]))

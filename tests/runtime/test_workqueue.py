@@ -1,4 +1,4 @@
-"""The work queue of a controller: what comes next, what comes again, and when."""
+"""The work queue of a controller: order, deduplication, delayed adds and retries."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -44,7 +44,7 @@ def now() -> float:
 # --- Which key next ---------------------------------------------------------------------------------------------------
 
 
-def test_of_what_came_together_the_more_urgent_is_first() -> None:
+def test_keys_added_together_come_by_priority() -> None:
     async def scenario(queue: Queue) -> None:
         for key, priority in zip("abcde", (START_UP, DRIFT, EDIT, RESYNC, DEPENDENCY), strict=True):
             queue.add(key, priority, "test")
@@ -54,7 +54,7 @@ def test_of_what_came_together_the_more_urgent_is_first() -> None:
     play(scenario)
 
 
-def test_equals_come_in_the_order_of_their_adds() -> None:
+def test_keys_of_one_priority_come_in_order_of_their_adds() -> None:
     async def scenario(queue: Queue) -> None:
         for key in "cab":
             queue.add(key, RESYNC, "test")
@@ -64,7 +64,7 @@ def test_equals_come_in_the_order_of_their_adds() -> None:
     play(scenario)
 
 
-def test_whoever_waited_for_a_minute_goes_before_endless_edits() -> None:
+def test_a_start_up_key_is_not_starved_by_endless_edits() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("old", START_UP, "start")
         handed_out = []
@@ -79,7 +79,7 @@ def test_whoever_waited_for_a_minute_goes_before_endless_edits() -> None:
     play(scenario)
 
 
-def test_an_item_tells_why_it_comes_and_how_long_it_waited() -> None:
+def test_an_item_has_its_trigger_and_how_long_it_waited() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", DRIFT, "live changed")
         await asyncio.sleep(2.5)
@@ -92,7 +92,7 @@ def test_an_item_tells_why_it_comes_and_how_long_it_waited() -> None:
 # --- A key is queued once ---------------------------------------------------------------------------------------------
 
 
-def test_a_key_that_is_added_often_comes_once_for_the_best_reason() -> None:
+def test_repeated_adds_are_one_item_with_the_most_urgent_trigger() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", RESYNC, "resync")
         queue.add("a", EDIT, "first edit")
@@ -105,7 +105,7 @@ def test_a_key_that_is_added_often_comes_once_for_the_best_reason() -> None:
     play(scenario)
 
 
-def test_a_better_reason_brings_a_key_forward() -> None:
+def test_a_more_urgent_add_moves_a_queued_key_forward() -> None:
     async def scenario(queue: Queue) -> None:
         for key in "abc":
             queue.add(key, START_UP, "start")
@@ -120,7 +120,7 @@ def test_a_better_reason_brings_a_key_forward() -> None:
     play(scenario)
 
 
-def test_a_better_reason_never_puts_off_a_key_whose_time_has_come() -> None:
+def test_a_more_urgent_add_never_makes_a_deadline_later() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("old", RESYNC, "resync")
         await asyncio.sleep(31)
@@ -132,7 +132,7 @@ def test_a_better_reason_never_puts_off_a_key_whose_time_has_come() -> None:
     play(scenario)
 
 
-def test_what_is_added_in_work_comes_again_once_it_is_done_and_no_sooner() -> None:
+def test_a_key_added_during_processing_is_queued_again_after_done() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", RESYNC, "resync")
         await queue.get()
@@ -148,7 +148,7 @@ def test_what_is_added_in_work_comes_again_once_it_is_done_and_no_sooner() -> No
     play(scenario)
 
 
-def test_what_is_not_added_again_does_not_come_again() -> None:
+def test_a_key_is_not_handed_out_again_without_an_add() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", EDIT, "edit")
         await take(queue, 1)
@@ -172,10 +172,10 @@ def test_done_without_get_is_a_bug_and_changes_nothing() -> None:
     play(scenario)
 
 
-# --- The next look ----------------------------------------------------------------------------------------------------
+# --- Delayed adds -----------------------------------------------------------------------------------------------------
 
 
-def test_a_look_comes_at_its_time() -> None:
+def test_a_delayed_add_comes_at_its_time() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 600.0, RESYNC, "resync")
 
@@ -186,7 +186,7 @@ def test_a_look_comes_at_its_time() -> None:
 
 
 @pytest.mark.parametrize("seconds", [5.0, 500.0])
-def test_another_look_replaces_the_one_before_be_it_earlier_or_later(seconds: float) -> None:
+def test_a_delayed_add_replaces_the_one_before_earlier_or_later(seconds: float) -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 50.0, RESYNC, "before")
         waiting = asyncio.create_task(get(queue))
@@ -200,7 +200,7 @@ def test_another_look_replaces_the_one_before_be_it_earlier_or_later(seconds: fl
     play(scenario)
 
 
-def test_an_add_makes_a_key_come_now_and_leaves_its_next_look() -> None:
+def test_an_add_queues_a_key_now_and_leaves_its_delayed_add() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 600.0, RESYNC, "resync")
         queue.add("a", EDIT, "edit")
@@ -212,7 +212,7 @@ def test_an_add_makes_a_key_come_now_and_leaves_its_next_look() -> None:
     play(scenario)
 
 
-def test_a_look_that_comes_due_in_work_comes_after_it() -> None:
+def test_a_delayed_add_that_comes_due_during_processing_is_queued_after_done() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 10.0, RESYNC, "resync")
         queue.add("a", EDIT, "edit")
@@ -225,7 +225,7 @@ def test_a_look_that_comes_due_in_work_comes_after_it() -> None:
     play(scenario)
 
 
-def test_a_look_that_comes_due_in_work_joins_what_was_added_there() -> None:
+def test_a_delayed_add_that_comes_due_during_processing_joins_an_add_made_there() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 10.0, RESYNC, "resync")
         queue.add("a", EDIT, "edit")
@@ -240,7 +240,7 @@ def test_a_look_that_comes_due_in_work_joins_what_was_added_there() -> None:
     play(scenario)
 
 
-def test_a_look_that_comes_due_in_work_and_is_replaced_there_is_void() -> None:
+def test_a_delayed_add_that_comes_due_during_processing_and_is_replaced_is_void() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 10.0, RESYNC, "before")
         queue.add("a", EDIT, "edit")
@@ -255,7 +255,7 @@ def test_a_look_that_comes_due_in_work_and_is_replaced_there_is_void() -> None:
     play(scenario)
 
 
-def test_a_look_at_once_from_within_the_work_comes_after_it() -> None:
+def test_a_delayed_add_of_zero_seconds_during_processing_is_queued_after_done() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", EDIT, "edit")
         await queue.get()
@@ -267,19 +267,19 @@ def test_a_look_at_once_from_within_the_work_comes_after_it() -> None:
     play(scenario)
 
 
-def test_a_look_counts_as_added_when_it_was_due_though_nobody_was_there() -> None:
+def test_a_delayed_add_counts_from_its_due_time_without_a_waiting_worker() -> None:
     async def scenario(queue: Queue) -> None:
-        queue.schedule("early", 10.0, EDIT, "look")
+        queue.schedule("early", 10.0, EDIT, "delayed")
         await asyncio.sleep(20)
         queue.add("late", EDIT, "edit")
 
-        assert await queue.get() == QueueItem("early", EDIT, "look", 10.0)
+        assert await queue.get() == QueueItem("early", EDIT, "delayed", 10.0)
 
     play(scenario)
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
-def test_a_look_at_no_time_is_a_bug(seconds: float) -> None:
+def test_a_delay_that_is_not_finite_is_a_bug(seconds: float) -> None:
     async def scenario(queue: Queue) -> None:
         with pytest.raises(Bug, match=f"the next add of a cannot be in {seconds} seconds"):
             queue.schedule("a", seconds, RESYNC, "resync")
@@ -287,7 +287,7 @@ def test_a_look_at_no_time_is_a_bug(seconds: float) -> None:
     play(scenario)
 
 
-def test_what_is_forgotten_has_no_next_look() -> None:
+def test_a_forgotten_key_has_no_delayed_add() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 10.0, RESYNC, "resync")
         queue.schedule("b", 60.0, RESYNC, "resync")
@@ -316,7 +316,7 @@ def test_each_failure_doubles_the_delay_until_the_key_is_forgotten() -> None:
     play(scenario)
 
 
-def test_a_service_s_wish_counts_more() -> None:
+def test_retry_after_of_the_service_takes_precedence() -> None:
     async def scenario(queue: Queue) -> None:
         queue.retry("a", RemoteUnavailable("busy", after=30.0), DRIFT, "retry")
         await queue.get()
@@ -326,7 +326,7 @@ def test_a_service_s_wish_counts_more() -> None:
     play(scenario)
 
 
-def test_an_operation_at_work_is_no_failure() -> None:
+def test_a_running_operation_is_no_failure() -> None:
     async def scenario(queue: Queue) -> None:
         queue.retry("a", RemoteUnavailable("down"), DRIFT, "retry")
         delays = [queue.retry("a", OperationRunning("at work"), DRIFT, "poll") for _ in range(6)]
@@ -337,11 +337,11 @@ def test_an_operation_at_work_is_no_failure() -> None:
     play(scenario)
 
 
-def test_a_first_conflict_is_met_right_after_the_work() -> None:
+def test_the_first_write_conflict_is_retried_at_once() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", EDIT, "edit")
         await queue.get()
-        queue.retry("a", WriteConflict("somebody was faster"), EDIT, "conflict")
+        queue.retry("a", WriteConflict("another write came first"), EDIT, "conflict")
         queue.done("a")
 
         assert await queue.get() == QueueItem("a", EDIT, "conflict", 0.0)

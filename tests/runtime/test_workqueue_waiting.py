@@ -1,4 +1,4 @@
-"""The work queue: who waits, who gives up, how it ends, and what can be measured."""
+"""The work queue: waiting workers, cancellation, shutdown and metrics."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,16 +6,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from setpoint.errors import RemoteUnavailable
-from setpoint.runtime.metrics.catalogue import (
-    QUEUE_BUCKETS,
-    Histogram,
-    HistogramSnapshot,
-    MetricType,
-    Sample,
-    queue_samples,
-)
 from setpoint.runtime.workqueue.queue import SHUT_DOWN, QueueItem, ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import MAX_WAIT_SECONDS, Priority
+from setpoint.runtime.workqueue.statistics import QUEUE_BUCKETS, DurationHistogram, HistogramSnapshot
 from tests.runtime.virtual_time import VirtualClock, run
 
 EDIT, RESYNC = Priority.EDIT, Priority.RESYNC
@@ -31,16 +24,16 @@ def play(scenario: Callable[[Queue], Awaitable[None]]) -> None:
 
 
 async def waiting(queue: Queue, count: int) -> "list[asyncio.Task[QueueItem[str] | ShutDown]]":
-    """So many that wait for a key."""
+    """So many workers that wait for a key."""
     getters = [asyncio.create_task(queue.get()) for _ in range(count)]
     await asyncio.sleep(0)
     return getters
 
 
-# --- Those who wait ---------------------------------------------------------------------------------------------------
+# --- Waiting workers --------------------------------------------------------------------------------------------------
 
 
-def test_each_add_wakes_one_of_those_who_wait() -> None:
+def test_each_add_wakes_one_waiting_worker() -> None:
     async def scenario(queue: Queue) -> None:
         getters = await waiting(queue, 3)
         for key in "ab":
@@ -57,7 +50,7 @@ def test_each_add_wakes_one_of_those_who_wait() -> None:
     play(scenario)
 
 
-def test_what_one_was_woken_for_who_gives_up_goes_to_another() -> None:
+def test_the_key_of_a_woken_and_cancelled_worker_goes_to_another() -> None:
     async def scenario(queue: Queue) -> None:
         first, second = await waiting(queue, 2)
         queue.add("a", EDIT, "edit")
@@ -69,7 +62,7 @@ def test_what_one_was_woken_for_who_gives_up_goes_to_another() -> None:
     play(scenario)
 
 
-def test_nobody_is_woken_who_has_just_given_up() -> None:
+def test_a_cancelled_worker_is_not_woken() -> None:
     async def scenario(queue: Queue) -> None:
         first, second = await waiting(queue, 2)
         first.cancel()
@@ -81,7 +74,7 @@ def test_nobody_is_woken_who_has_just_given_up() -> None:
     play(scenario)
 
 
-def test_what_the_only_one_who_waited_gave_up_is_still_there() -> None:
+def test_the_key_of_the_only_worker_stays_queued_when_it_is_cancelled() -> None:
     async def scenario(queue: Queue) -> None:
         (only,) = await waiting(queue, 1)
         queue.add("a", EDIT, "edit")
@@ -93,7 +86,7 @@ def test_what_the_only_one_who_waited_gave_up_is_still_there() -> None:
     play(scenario)
 
 
-def test_a_get_that_need_not_wait_does_not_give_way() -> None:
+def test_a_get_with_a_queued_key_does_not_yield() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", EDIT, "edit")
 
@@ -104,7 +97,7 @@ def test_a_get_that_need_not_wait_does_not_give_way() -> None:
     play(scenario)
 
 
-def test_there_is_no_task_for_looks_unless_somebody_waits_and_then_one() -> None:
+def test_delayed_adds_have_one_timer_task_while_a_worker_waits_and_none_otherwise() -> None:
     async def scenario(queue: Queue) -> None:
         for number in range(1_000):
             queue.schedule(f"key {number}", 60.0 + number, RESYNC, "resync")
@@ -119,7 +112,7 @@ def test_there_is_no_task_for_looks_unless_somebody_waits_and_then_one() -> None
     play(scenario)
 
 
-def test_there_is_no_timer_when_nothing_is_to_come() -> None:
+def test_there_is_no_timer_without_delayed_adds() -> None:
     async def scenario(queue: Queue) -> None:
         getters = await waiting(queue, 2)
 
@@ -130,10 +123,10 @@ def test_there_is_no_timer_when_nothing_is_to_come() -> None:
     play(scenario)
 
 
-# --- The end ----------------------------------------------------------------------------------------------------------
+# --- Shutdown ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_shut_down_tells_all_who_wait_and_whoever_comes_later() -> None:
+def test_a_shut_down_ends_every_get_now_and_later() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 60.0, RESYNC, "resync")
         getters = await waiting(queue, 2)
@@ -146,7 +139,7 @@ def test_a_shut_down_tells_all_who_wait_and_whoever_comes_later() -> None:
     play(scenario)
 
 
-def test_what_waited_at_the_shut_down_is_dropped_and_what_comes_later_is_ignored() -> None:
+def test_a_shut_down_drops_queued_keys_and_ignores_later_adds() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", EDIT, "edit")
         queue.shut_down()
@@ -159,7 +152,7 @@ def test_what_waited_at_the_shut_down_is_dropped_and_what_comes_later_is_ignored
     play(scenario)
 
 
-def test_drained_returns_when_the_last_key_in_work_is_done() -> None:
+def test_drained_returns_when_the_last_key_is_done() -> None:
     async def scenario(queue: Queue) -> None:
         for key in "ab":
             queue.add(key, EDIT, "edit")
@@ -179,7 +172,7 @@ def test_drained_returns_when_the_last_key_in_work_is_done() -> None:
     play(scenario)
 
 
-def test_with_nothing_in_work_a_queue_is_drained() -> None:
+def test_a_queue_without_keys_in_processing_is_drained() -> None:
     async def scenario(queue: Queue) -> None:
         queue.shut_down()
         queue.shut_down()
@@ -188,10 +181,10 @@ def test_with_nothing_in_work_a_queue_is_drained() -> None:
     play(scenario)
 
 
-# --- What can be measured ---------------------------------------------------------------------------------------------
+# --- Metrics ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_snapshot_counts_what_waits_is_to_come_and_is_in_work() -> None:
+def test_a_snapshot_counts_queued_delayed_and_processing_keys() -> None:
     async def scenario(queue: Queue) -> None:
         for key in "abc":
             queue.add(key, RESYNC, "resync")
@@ -212,7 +205,7 @@ def test_a_snapshot_counts_what_waits_is_to_come_and_is_in_work() -> None:
     play(scenario)
 
 
-def test_a_snapshot_tells_how_long_keys_waited_and_were_worked_on() -> None:
+def test_a_snapshot_has_histograms_of_waiting_and_processing() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", RESYNC, "resync")
         await asyncio.sleep(0.5)
@@ -229,37 +222,15 @@ def test_a_snapshot_tells_how_long_keys_waited_and_were_worked_on() -> None:
     play(scenario)
 
 
-def test_figures_have_the_names_and_labels_of_controller_runtime() -> None:
-    async def scenario(queue: Queue) -> None:
-        queue.add("a", EDIT, "edit")
-        found = list(queue_samples("SQLInstance", queue.snapshot()))
-
-        labels = {"name": "SQLInstance", "controller": "SQLInstance"}
-        assert found[0] == Sample("workqueue_depth", MetricType.GAUGE, labels | {"priority": "edit"}, 1)
-        assert [figure.labels for figure in found[5:]] == [labels] * 8
-        assert [(figure.name, figure.sort) for figure in found[5:]] == [
-            ("workqueue_adds_total", MetricType.COUNTER),
-            ("workqueue_retries_total", MetricType.COUNTER),
-            ("workqueue_queue_duration_seconds", MetricType.HISTOGRAM),
-            ("workqueue_work_duration_seconds", MetricType.HISTOGRAM),
-            ("workqueue_unfinished_work_seconds", MetricType.GAUGE),
-            ("workqueue_longest_running_processor_seconds", MetricType.GAUGE),
-            ("setpoint_workqueue_delayed", MetricType.GAUGE),
-            ("setpoint_workqueue_in_work", MetricType.GAUGE),
-        ]
-
-    play(scenario)
-
-
 def test_a_duration_counts_for_every_bound_that_it_does_not_exceed() -> None:
-    durations = Histogram()
+    durations = DurationHistogram()
     for seconds in (0.0, 0.01, 0.02, 5000.0):
-        durations.add(seconds)
+        durations.observe(seconds)
 
     assert QUEUE_BUCKETS[6] == 0.01
-    assert durations.read() == HistogramSnapshot((1, 1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3), 4, 5000.03)
+    assert durations.snapshot() == HistogramSnapshot((1, 1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3), 4, 5000.03)
 
 
-def test_every_priority_has_an_allowance_and_none_is_shorter_than_a_better_one() -> None:
+def test_every_priority_has_a_longest_wait_that_grows_with_less_urgency() -> None:
     assert len(MAX_WAIT_SECONDS) == len(Priority)
     assert sorted(MAX_WAIT_SECONDS) == list(MAX_WAIT_SECONDS)

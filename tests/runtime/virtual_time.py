@@ -1,20 +1,20 @@
-"""Time that passes only when nothing else is left to do, for everything that runs in one event loop.
+"""Virtual time: it passes only when no callback of the event loop is ready.
 
-`run` is `asyncio.run` on a loop whose `time()` is a number. When no callback is ready, the loop does not wait for its
-next timer: it sets the number to the time of that timer. So `asyncio.sleep`, `asyncio.timeout`, `call_later` and a
+`run` is `asyncio.run` on a loop with a number for its `time()`. When no callback is ready, the loop does not wait for
+its next timer: it sets the number to the time of that timer. So `asyncio.sleep`, `asyncio.timeout`, `call_later` and a
 `VirtualClock` are exact, take no real time, and come in the same order on every run. Nothing ready and no timer is a
 `Deadlock`, with the tasks that wait and where, instead of a test that hangs.
 
-Threads do not live in this time, so it must not pass while one of them is at work. The loop cannot know that by itself:
+Threads run in real time, so virtual time must not pass while one of them works. The loop cannot know that by itself:
 
 * What runs by `asyncio.to_thread` or `run_in_executor` is known, until its future is done.
-* Whatever else answers from a thread, such as a SQLite store with its writer, goes through `outside(store)`: while a
-  call of its coroutine methods is under way, time stands still. A call that is cancelled is under way until the thread
-  has answered it. Methods that return at once (`watch`) are passed on as they are.
-* Where no timer is left to jump to, a thread begun meanwhile is given real time before that counts as a deadlock.
+* Anything else that answers from a thread, such as a SQLite store with its writer, is wrapped by `threaded(store)`:
+  while a call of its coroutine methods is under way, no time passes. A call that is cancelled is under way until the
+  thread has answered it. Methods that return at once (`watch`) are passed on as they are.
+* Where no timer is left to jump to, the loop waits for threads that were started since, before it reports a deadlock.
 
-A thread that does not answer within `PATIENCE` real seconds is a `Deadlock` as well. Sockets and subprocesses have no
-place here.
+A thread that does not answer within `THREAD_TIMEOUT_SECONDS` of real time is a `Deadlock` as well. Sockets and
+subprocesses are not supported.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
-PATIENCE = 10.0
+THREAD_TIMEOUT_SECONDS = 10.0
 _START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 _Events = list[tuple[selectors.SelectorKey, int]]
@@ -60,9 +60,9 @@ class VirtualClock:
         await asyncio.sleep(seconds)
 
 
-def outside(thing: T) -> T:
-    """`thing`, whose coroutine methods are answered by a thread: time stands still while one is under way."""
-    return cast(T, _Outside(thing))
+def threaded(thing: T) -> T:
+    """`thing`, with coroutine methods that are answered by a thread: no time passes while one is under way."""
+    return cast(T, _Threaded(thing))
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -74,8 +74,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._now = 0.0
         self._under_way = 0
-        # Those of the test runner have nothing to do with what runs here.
-        self._strangers = set(threading.enumerate())
+        # The threads of the test runner do not answer this loop.
+        self._foreign_threads = set(threading.enumerate())
         super().__init__(_Jumping(self))
         self._jump_to(0.0)
 
@@ -86,15 +86,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self, executor: Any, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
         future = super().run_in_executor(executor, func, *args)
-        self.begin_outside()
-        future.add_done_callback(lambda _: self.end_outside())
+        self.begin_threaded()
+        future.add_done_callback(lambda _: self.end_threaded())
         return future
 
-    def begin_outside(self) -> None:
-        """A thread has something to do: time stands still."""
+    def begin_threaded(self) -> None:
+        """A thread works: no time passes."""
         self._under_way += 1
 
-    def end_outside(self) -> None:
+    def end_threaded(self) -> None:
         """A thread has answered."""
         self._under_way -= 1
 
@@ -103,12 +103,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         found = wait(0.0)
         if found or timeout == 0:
             return found
-        if self._under_way or (timeout is None and set(threading.enumerate()) - self._strangers):
-            found = wait(PATIENCE)
+        if self._under_way or (timeout is None and set(threading.enumerate()) - self._foreign_threads):
+            found = wait(THREAD_TIMEOUT_SECONDS)
             if not found:
-                raise Deadlock(f"no thread answered within {PATIENCE:g} real seconds{self._picture()}")
+                raise Deadlock(
+                    f"no thread answered within {THREAD_TIMEOUT_SECONDS:g} real seconds{self._waiting_tasks()}"
+                )
         elif timeout is None:
-            raise Deadlock(f"nothing is ready and no timer is set{self._picture()}")
+            raise Deadlock(f"nothing is ready and no timer is set{self._waiting_tasks()}")
         else:
             self._jump_to(self._scheduled[0].when())
         return found
@@ -118,7 +120,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         # A timer fires when its time is less than so much ahead: with one step of a float, not before its time.
         self._clock_resolution = math.ulp(when)
 
-    def _picture(self) -> str:
+    def _waiting_tasks(self) -> str:
         """The tasks that wait, one on each line."""
         lines = [f"\n  {task.get_name()} waits at {_place(task)}" for task in asyncio.all_tasks(self)]
         return f", at {self._now:g} virtual seconds:{''.join(sorted(lines)) or ' no task is left'}"
@@ -135,7 +137,7 @@ class _Jumping(selectors.SelectSelector):
         return self._loop.next_events(timeout, super().select)
 
 
-class _Outside:
+class _Threaded:
     def __init__(self, thing: object) -> None:
         self._thing = thing
 
@@ -147,21 +149,21 @@ class _Outside:
 def _counted(call: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Awaitable[T]]:
     async def counted(*args: Any, **named: Any) -> T:
         loop = _running()
-        loop.begin_outside()
-        # A task of its own: when the caller is cancelled, the thread is still at work, and time still stands.
+        loop.begin_threaded()
+        # A task of its own: when the caller is cancelled, the thread is still at work, and no time may pass.
         task = loop.create_task(call(*args, **named))
-        task.add_done_callback(lambda _: loop.end_outside())
+        task.add_done_callback(lambda _: loop.end_threaded())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.add_done_callback(_let_go)
+            task.add_done_callback(_discard_result)
             raise
 
     return counted
 
 
-def _let_go(task: "asyncio.Task[Any]") -> None:
-    """Nobody asks for the outcome any more, and asyncio need not complain of that."""
+def _discard_result(task: "asyncio.Task[Any]") -> None:
+    """Retrieves the outcome of a task that was given up, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 

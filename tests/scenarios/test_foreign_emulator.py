@@ -71,7 +71,7 @@ def test_an_edit_is_sent_once(emulator: str, client: Any, tmp_path: Path) -> Non
     assert (found.labels["team"], found.versioning_enabled, found.metageneration) == ("ops", True, 3)
 
 
-def test_what_another_client_changed_is_put_back(emulator: str, client: Any, tmp_path: Path) -> None:
+def test_drift_by_another_client_is_corrected(emulator: str, client: Any, tmp_path: Path) -> None:
     _write(tmp_path, SECOND)
     _setpoint(tmp_path, emulator, "apply")
     theirs = client.get_bucket("some-bucket")
@@ -84,7 +84,7 @@ def test_what_another_client_changed_is_put_back(emulator: str, client: Any, tmp
     assert (found.labels["team"], found.versioning_enabled) == ("ops", True)
 
 
-def test_a_bucket_that_another_client_made_is_taken_over(emulator: str, client: Any, tmp_path: Path) -> None:
+def test_a_bucket_that_another_client_created_is_adopted(emulator: str, client: Any, tmp_path: Path) -> None:
     client.create_bucket("some-bucket")
     _write(tmp_path, SECOND)
 
@@ -105,9 +105,9 @@ def test_a_bucket_with_an_object_in_it_is_not_deleted(emulator: str, client: Any
     _setpoint(tmp_path, emulator, "apply")
     client.bucket("some-bucket").blob("report.txt").upload_from_string("figures")
 
-    told = _setpoint(tmp_path, emulator, "delete", code=1)
+    printed = _setpoint(tmp_path, emulator, "delete", code=1)
 
-    assert "bucket some-bucket is not empty: it holds 'report.txt'" in told
+    assert "bucket some-bucket is not empty: it holds 'report.txt'" in printed
     assert client.bucket("some-bucket").blob("report.txt").download_as_bytes() == b"figures"
 
 

@@ -1,4 +1,4 @@
-"""A short soak: what `make soak` does for minutes, in seconds; and that it finds what is wrong."""
+"""A short soak: what `make soak` does for minutes, in seconds; and that its checks can fail."""
 
 import asyncio
 import random
@@ -8,18 +8,18 @@ from soak.__main__ import Plan, soak
 from soak.actors import Author
 from soak.cloud import PROJECT, SoakCloud
 from soak.process import Process
+from soak.results import problems
 from soak.subjects import Subject, differences
-from soak.verdict import problems
 
 BUCKET = Subject("StorageBucket", "soak-1")
 
 
-def test_everything_settles_after_bad_weather_and_kills(tmp_path: Path) -> None:
+def test_everything_settles_after_faults_and_kills(tmp_path: Path) -> None:
     assert asyncio.run(soak(Plan(resources=40, seconds=6, kills=3, seed=1), tmp_path)) == 0
 
 
 def _made(cloud: SoakCloud) -> dict[str, object]:
-    """A bucket as its manifest says, made by hand."""
+    """A bucket as in its manifest, created directly."""
     manifest = {"metadata": {"labels": {"team": "a"}}, "spec": {"location": "EU", "storageClass": "NEARLINE"}}
     labels = {"team": "a", "managed-by-cnrm": "true"}
     body = {"name": BUCKET.name, "location": "EU", "storageClass": "NEARLINE", "labels": labels}
@@ -27,7 +27,7 @@ def _made(cloud: SoakCloud) -> dict[str, object]:
     return manifest
 
 
-def test_an_object_that_is_not_as_declared_is_found() -> None:
+def test_an_object_that_differs_from_its_manifest_is_found() -> None:
     cloud = SoakCloud()
     manifest = _made(cloud)
     assert differences(BUCKET, manifest, cloud) == []
@@ -45,7 +45,7 @@ def test_a_second_creation_is_found() -> None:
     assert cloud.effects.wrong == ["POST /storage/v1/b for something that is there already"]
 
 
-def test_the_deletion_of_what_is_wanted_is_found() -> None:
+def test_the_deletion_of_a_declared_object_is_found() -> None:
     cloud = SoakCloud()
     _made(cloud)
     cloud.wanted.add(BUCKET.object)
@@ -54,7 +54,7 @@ def test_the_deletion_of_what_is_wanted_is_found() -> None:
     assert cloud.effects.wrong == ["b/soak-1 was deleted while its author wanted it"]
 
 
-def test_what_was_acknowledged_and_is_not_on_record_is_found(tmp_path: Path) -> None:
+def test_an_acknowledged_resource_that_is_not_stored_is_found(tmp_path: Path) -> None:
     cloud = SoakCloud()
     author = Author(Process(tmp_path, "http://127.0.0.1:1"), cloud, random.Random(1))
     author.declared[BUCKET] = _made(cloud)

@@ -50,7 +50,7 @@ REASONS: Final[Mapping[type[SetpointError], ConditionReason]] = {
     WaitFailed: ConditionReason.WAIT_FAILED,
 }
 # The operator has to act.
-FAILURE_REASONS: Final = frozenset(
+_FAILURE_REASONS: Final = frozenset(
     {
         ConditionReason.UPDATE_FAILED,
         ConditionReason.DELETE_FAILED,
@@ -145,7 +145,12 @@ class ReadyCondition:
     @property
     def is_failure(self) -> bool:
         """Whether the operator has to act."""
-        return self.reason in FAILURE_REASONS
+        return is_failure_reason(self.reason)
+
+
+def is_failure_reason(reason: str) -> bool:
+    """Whether a Ready condition with this reason reports a failure; an owner's own reason does if it ends so."""
+    return reason in _FAILURE_REASONS or reason.endswith("Failed")
 
 
 UP_TO_DATE: Final = ReadyCondition("True", ConditionReason.UP_TO_DATE, "The resource is up to date")

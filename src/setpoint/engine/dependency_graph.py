@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
-from setpoint.engine.conditions import BLOCKED_REASONS, FAILURE_REASONS, condition_of
+from setpoint.engine.conditions import BLOCKED_REASONS, condition_of, is_failure_reason
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference, ValueReference, dependency_target
 from setpoint.engine.ports import Store
@@ -201,4 +201,4 @@ def _state(ready: Condition) -> NodeState:
         case ConditionReason.PAUSED:
             return NodeState.PAUSED
         case reason:
-            return NodeState.FAILED if reason in FAILURE_REASONS else NodeState.WAITING
+            return NodeState.FAILED if is_failure_reason(reason) else NodeState.WAITING

@@ -69,15 +69,15 @@ class AdminApi:
 
     def __init__(self, engine: EngineContext, dry_run: DryRunApply, running: RunningManager) -> None:
         self.ended = asyncio.Event()
-        self._world = engine
-        self._rehearse = dry_run
+        self._engine = engine
+        self._dry_run = dry_run
         self._running = running
 
     def hello(self) -> ProcessInfo:
         """Version, process id and phase."""
         return ProcessInfo(__version__, os.getpid(), self._running.phase.value)
 
-    def troubles(self, refs: Iterable[ResourceRef]) -> Mapping[ResourceRef, SetpointError]:
+    def failures(self, refs: Iterable[ResourceRef]) -> Mapping[ResourceRef, SetpointError]:
         """The errors of those that are being retried."""
         found = {ref: self._running.last_error_of(ref) for ref in refs}
         return {ref: error for ref, error in found.items() if error is not None}
@@ -98,7 +98,7 @@ class AdminApi:
             await self._delete(ref)
         return refs
 
-    async def look(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
+    async def reconcile(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
         """Requests a reconcile of those that are there; returns them."""
         self._require_running()
         self._require_handled(refs)
@@ -110,8 +110,8 @@ class AdminApi:
 
     def _require_handled(self, refs: Iterable[ResourceRef]) -> None:
         for ref in refs:
-            if (ref.group, ref.kind) not in self._world.resource_types and not is_unreconciled(ref, self._world):
-                handled = ", ".join(sorted(name for _, name in self._world.resource_types))
+            if (ref.group, ref.kind) not in self._engine.resource_types and not is_unreconciled(ref, self._engine):
+                handled = ", ".join(sorted(name for _, name in self._engine.resource_types))
                 raise ManifestInvalid(
                     f"{ref}: the running process {os.getpid()} handles only {handled}; "
                     f"stop it, or start it with --kinds {ref.kind} as well"
@@ -122,57 +122,57 @@ class AdminApi:
         drafts: list[Resource] = []
         dependencies: dict[ResourceRef, Sequence[Dependency]] = {}
         for manifest in manifests:
-            draft = await self._rehearse(manifest)
+            draft = await self._dry_run(manifest)
             if draft.ref in dependencies:
                 raise ManifestInvalid(f"{draft.ref} is declared twice: keep one of them")
             drafts.append(draft)
-            dependencies[draft.ref] = self._needs(draft)
+            dependencies[draft.ref] = self._dependencies(draft)
             # There may be thousands: yields to other tasks.
             await asyncio.sleep(0)
         reconcile_order(dependencies)
         return drafts
 
-    def _needs(self, draft: Resource) -> Sequence[Dependency]:
+    def _dependencies(self, draft: Resource) -> Sequence[Dependency]:
         self._require_handled((draft.ref,))
-        if is_unreconciled(draft.ref, self._world):
+        if is_unreconciled(draft.ref, self._engine):
             return ()
-        kind = self._world.resource_type_of(draft)
+        kind = self._engine.resource_type_of(draft)
         check_manifest(draft, kind)
-        return dependencies_of(draft, self._world.resource_types)
+        return dependencies_of(draft, self._engine.resource_types)
 
     async def _apply(self, draft: Resource, manifest: JsonObject) -> None:
         ref = draft.ref
-        before = await self._world.store.get(ref)
-        if before is None or is_unreconciled(ref, self._world) or not same(_body(before), _body(draft)):
-            # The new generation triggers a reconcile, and tells the new status from the old one.
-            await self._world.store.apply(manifest)
+        before = await self._engine.store.get(ref)
+        if before is None or is_unreconciled(ref, self._engine) or not same(_body(before), _body(draft)):
+            # The new generation triggers a reconcile, and distinguishes the new status from the old one.
+            await self._engine.store.apply(manifest)
         elif before.is_deleting:
             # The store decides whether the manifest is still accepted, so it is applied without the request.
-            await self._world.store.apply(manifest)
+            await self._engine.store.apply(manifest)
             await self._request(ref)
         else:
             # In one write: a second one would conflict with the step that the first one triggers.
-            await self._world.store.apply(_with_annotation(manifest, self._new_request()))
+            await self._engine.store.apply(_with_annotation(manifest, self._new_request()))
 
     async def _delete(self, ref: ResourceRef) -> None:
-        before = await self._world.store.get(ref)
-        left = await self._world.store.delete(ref)
+        before = await self._engine.store.get(ref)
+        left = await self._engine.store.delete(ref)
         # Otherwise the deletion itself triggers the step.
         if left is not None and before is not None and (before.is_deleting or _was_paused(before)):
             await self._request(ref)
 
     def _new_request(self) -> str:
-        return f"{self._world.clock.now()}/{secrets.token_hex(4)}"
+        return f"{self._engine.clock.now()}/{secrets.token_hex(4)}"
 
     async def _request(self, ref: ResourceRef) -> bool:
         """Whether the request was recorded: the resource may be gone."""
         text = self._new_request()
         for _ in range(_ANNOTATE_ATTEMPTS):
-            resource = await self._world.store.get(ref)
+            resource = await self._engine.store.get(ref)
             if resource is None:
                 return False
             try:
-                await self._world.store.annotate(resource, {RECONCILE_REQUESTED: text})
+                await self._engine.store.annotate(resource, {RECONCILE_REQUESTED: text})
             except WriteConflict:
                 continue
             return True
@@ -180,7 +180,7 @@ class AdminApi:
 
 
 def _body(resource: Resource) -> JsonObject:
-    """The part whose change makes a new generation."""
+    """The part of a resource of which a change makes a new generation."""
     return {name: value for name, value in resource.document.items() if name not in ("metadata", "status")}
 
 
@@ -203,36 +203,38 @@ _MAX_BODY_BYTES: Final = 64 * 2**20
 _HEARTBEAT_SECONDS: Final = 15.0
 
 
-def admin_routes(control: AdminApi) -> Sequence[web.RouteDef]:
+def admin_routes(api: AdminApi) -> Sequence[web.RouteDef]:
     """The HTTP routes of the verbs."""
 
     async def hello(_: web.Request) -> msgspec.Struct:
-        return control.hello()
+        return api.hello()
 
     async def apply(request: web.Request) -> msgspec.Struct:
         asked = await _decode_body(request, ApplyRequest)
-        return _logged_names("applied", await control.apply([_tree(one) for one in asked.manifests]))
+        return _logged_names("applied", await api.apply([_tree(one) for one in asked.manifests]))
 
     async def delete(request: web.Request) -> msgspec.Struct:
-        return _logged_names("deleted", await control.delete(_refs(await _decode_body(request, ResourceNames))))
+        return _logged_names("deleted", await api.delete(_refs(await _decode_body(request, ResourceNames))))
 
-    async def look(request: web.Request) -> msgspec.Struct:
-        return _logged_names("asked to look", await control.look(_refs(await _decode_body(request, ResourceNames))))
+    async def reconcile(request: web.Request) -> msgspec.Struct:
+        return _logged_names(
+            "reconcile requested", await api.reconcile(_refs(await _decode_body(request, ResourceNames)))
+        )
 
-    async def troubles(request: web.Request) -> msgspec.Struct:
-        found = control.troubles(_refs(await _decode_body(request, ResourceNames)))
+    async def failures(request: web.Request) -> msgspec.Struct:
+        found = api.failures(_refs(await _decode_body(request, ResourceNames)))
         return StepFailures(tuple(StepFailure(ResourceName(*ref), error_body(error)) for ref, error in found.items()))
 
     async def alive(request: web.Request) -> web.StreamResponse:
-        return await _stream_until_ended(control.ended, request) if _is_same_user(request) else web.Response(status=403)
+        return await _stream_until_ended(api.ended, request) if _is_same_user(request) else web.Response(status=403)
 
     return [
         web.get(HELLO_PATH, _json_handler(hello)),
         web.get(ALIVE_PATH, alive),
         web.post(APPLY_PATH, _json_handler(apply)),
         web.post(DELETE_PATH, _json_handler(delete)),
-        web.post(RECONCILE_PATH, _json_handler(look)),
-        web.post(FAILURES_PATH, _json_handler(troubles)),
+        web.post(RECONCILE_PATH, _json_handler(reconcile)),
+        web.post(FAILURES_PATH, _json_handler(failures)),
     ]
 
 

@@ -222,7 +222,8 @@ class Controller:
 
     def _schedule_after_error(self, ref: ResourceRef, error: SetpointError) -> None:
         if error.retry is Retry.STOP:
-            if ends_process(error, self._replica):
+            # With a replica, a lost lease ends only the work of its shard.
+            if self._replica is None or not isinstance(error, LeaseLost):
                 self._stop(error)
         elif error.retry is Retry.ON_EDIT or isinstance(error, _WOKEN_BY_EVENT):
             # An edit, or an event of what it waits for, triggers the next step. The resync is for missed events.
@@ -250,11 +251,6 @@ class Controller:
         self.last_errors.pop(ref, None)
         if self._engine.idle_cache is not None:
             self._engine.idle_cache.drop(ref)
-
-
-def ends_process(error: SetpointError, replica: ControllerReplica | None) -> bool:
-    """Whether an error after which no step may go on ends the process. A lost lease ends only the work of its shard."""
-    return replica is None or not isinstance(error, LeaseLost)
 
 
 class WorkerPool(ConcurrencyLimit):

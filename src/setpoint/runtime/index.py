@@ -67,8 +67,8 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
 
 def _dependant_hash(resource: Resource, *, is_ready: bool) -> int:
     outputs = outputs_in(resource.status)
-    told = _ready_hash(resource) if resource.controller is not None else 0
-    return hash((is_ready, resource.generation, canonical(outputs) if outputs else b"", told))
+    ready = _ready_hash(resource) if resource.controller is not None else 0
+    return hash((is_ready, resource.generation, canonical(outputs) if outputs else b"", ready))
 
 
 def _ready_hash(resource: Resource) -> int:

@@ -87,13 +87,13 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 
 def _exception_fields(record: logging.LogRecord) -> dict[str, object]:
-    trouble: dict[str, object] = {}
+    found: dict[str, object] = {}
     if record.exc_info and record.exc_info[0] is not None:
-        trouble["exception"] = record.exc_info[0].__qualname__
-        trouble["traceback"] = logging.Formatter().formatException(record.exc_info)
+        found["exception"] = record.exc_info[0].__qualname__
+        found["traceback"] = logging.Formatter().formatException(record.exc_info)
     if record.stack_info:
-        trouble["stack"] = record.stack_info
-    return trouble
+        found["stack"] = record.stack_info
+    return found
 
 
 def _encoded(members: Mapping[str, object]) -> bytes:
@@ -152,8 +152,8 @@ def human_line(record: logging.LogRecord) -> "Text":
     )
     for name, value in _fields(record).items():
         line.append(" ").append(f"{_visible(name)}=", "cyan").append(_shown(value))
-    for told in _traceback_lines(record):
-        line.append(f"\n    {_visible(told)}", "dim")
+    for text in _traceback_lines(record):
+        line.append(f"\n    {_visible(text)}", "dim")
     return line
 
 
@@ -162,9 +162,9 @@ def _style(level: int) -> str:
 
 
 def _traceback_lines(record: logging.LogRecord) -> Iterator[str]:
-    trouble = _exception_fields(record)
+    fields = _exception_fields(record)
     for name in ("traceback", "stack"):
-        yield from str(trouble.get(name, "")).splitlines()
+        yield from str(fields.get(name, "")).splitlines()
 
 
 def _shown(value: object) -> str:

@@ -13,7 +13,7 @@ class ReconcileTrigger(NamedTuple):
     trigger: str
 
 
-RESYNC: Final = ReconcileTrigger(Priority.RESYNC, "the next regular look")
+RESYNC: Final = ReconcileTrigger(Priority.RESYNC, "the regular resync")
 LISTED_CHANGE: Final = ReconcileTrigger(Priority.DRIFT, "a change that a list shows")
 SHARD_ACQUIRED: Final = ReconcileTrigger(Priority.START_UP, "the acquisition of its shard")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")

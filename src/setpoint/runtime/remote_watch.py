@@ -1,28 +1,24 @@
 """Watches live objects where the service offers a watch, so that drift is reconciled when it happens."""
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import aclosing
+from functools import partial
 from typing import Final
 
 from setpoint.engine.capabilities import SupportsWatch, WatchTopic
+from setpoint.engine.drivers.topic_watch import watch_topic
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
-from setpoint.errors import SetpointError
 from setpoint.runtime.informer import ResourceEvent
 from setpoint.runtime.predicates import ReconcileTrigger
 from setpoint.runtime.workqueue.scheduling import Priority
 
-_log: Final = logging.getLogger(__name__)
 LIVE_CHANGED: Final = ReconcileTrigger(Priority.DRIFT, "a change of the live object")
 WATCH_STARTED: Final = ReconcileTrigger(Priority.RESYNC, "the beginning of a watch")
 # An object that changes all the time is reconciled at most this often.
 COALESCE_SECONDS: Final = 0.5
-# How long to wait before a failed watch is started again.
-REWATCH_SECONDS: Final = 60.0
 
 
 class NoRemoteWatch:
@@ -83,7 +79,9 @@ class RemoteWatch:
 
     def _start_watch(self, topic: WatchTopic) -> None:
         if self._group is not None and topic not in self._tasks:
-            self._tasks[topic] = self._group.create_task(self._watch(topic))
+            on_change = partial(self._mark_changed, topic)
+            watching = watch_topic(self._kind, topic, self._clock, on_change=on_change)
+            self._tasks[topic] = self._group.create_task(watching)
 
     def _drop(self, location: Location) -> None:
         topic = self._kind.watch_topic(location)
@@ -94,26 +92,13 @@ class RemoteWatch:
             if task is not None:
                 task.cancel()
 
-    async def _watch(self, topic: WatchTopic) -> None:
-        """Restarts the watch whatever happens: the resync finds changes that it missed."""
-        while True:
-            try:
-                async with aclosing(self._kind.changes(topic)) as changes:
-                    async for where in changes:
-                        self._mark_changed(topic, where)
-            except SetpointError as error:
-                _log.warning("changes cannot be heard", extra={"topic": topic, "why": str(error)})
-            except Exception:  # noqa: BLE001 - reconciling goes on without the watch
-                _log.exception("listening broke", extra={"topic": topic})
-            await self._clock.sleep(REWATCH_SECONDS)
-
-    def _mark_changed(self, topic: WatchTopic, where: Location | None) -> None:
+    def _mark_changed(self, topic: WatchTopic, location: Location | None) -> None:
         members = self._topics.get(topic, {})
-        if where is None:
-            for one in members.values():
-                self._changed.setdefault(one, WATCH_STARTED)
-        elif where in members:
-            self._changed[members[where]] = LIVE_CHANGED
+        if location is None:
+            for ref in members.values():
+                self._changed.setdefault(ref, WATCH_STARTED)
+        elif location in members:
+            self._changed[members[location]] = LIVE_CHANGED
         if self._changed:
             self._is_changed.set()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from soak.fleet.cloud import DoorCloud, Written
+from soak.fleet.cloud import MultiEndpointCloud, Written
 from soak.fleet.process import SETPOINT, RunProcess, surroundings
 from tests.cluster.access import ADMIN
 from tests.cluster.running.background_loop import BackgroundLoop
@@ -26,7 +26,7 @@ class Site:
 
     kubectl: Kubectl
     folder: Path
-    cloud: DoorCloud = field(default_factory=DoorCloud)
+    cloud: MultiEndpointCloud = field(default_factory=MultiEndpointCloud)
     background: BackgroundLoop = field(default_factory=BackgroundLoop)
     proxy: Proxy = field(init=False)
     processes: list[RunProcess] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Site:
 
     def process(self, *options: str, name: str = "keeper", before: tuple[str, ...] = ()) -> RunProcess:
         """`setpoint run`, at work; in the end it is asked to stop, and nothing may have gone wrong with it."""
-        door = self.background.run(self.cloud.open_door(name))
+        door = self.background.run(self.cloud.open_endpoint(name))
         process = RunProcess(name, self.folder, self.environment(door), options, before)
         self.processes.append(process)
         self._running.callback(_end, process)
@@ -70,7 +70,7 @@ class Site:
 
     # --- What there is to see ----------------------------------------------------------------------------------------
 
-    def in_cloud(self, verb: Callable[[DoorCloud], T]) -> T:
+    def in_cloud(self, verb: Callable[[MultiEndpointCloud], T]) -> T:
         """What `verb` makes of the cloud."""
         return self.background.call(lambda: verb(self.cloud))
 

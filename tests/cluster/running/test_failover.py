@@ -6,7 +6,7 @@ How long a shard has no owner is for `make soak ARGS="--cluster --kills 20"` to 
 import asyncio
 from pathlib import Path
 
-from soak.fleet.story import FleetPlan, Place, run
+from soak.fleet.scenario import FleetPlan, Place, run
 from tests.cluster.access import Access
 
 

@@ -1,17 +1,15 @@
 """Watches live objects for changes while a wait is under way: one watch per topic, shared by all objects of it."""
 
 import asyncio
-import logging
 from collections import defaultdict
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final
 
 from setpoint.engine.capabilities import SupportsWatch, WatchTopic
+from setpoint.engine.drivers.topic_watch import watch_topic
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock
 
-_log: Final = logging.getLogger(__name__)
 # An object that changes all the time is observed at most ten times a second.
 _MIN_INTERVAL: Final = 0.1
 
@@ -38,7 +36,7 @@ class ObjectWatch:
     async def _next_change(self) -> None:
         self._topic.start()
         await self._clock.sleep(_MIN_INTERVAL)
-        # After a bug in the watch there are no changes any more: then the timeout ends the wait.
+        # While the watch has failed there are no changes: then the timeout ends the wait.
         await self._changed.wait()
         self._changed.clear()
 
@@ -53,7 +51,7 @@ class ObjectWatches:
     def watch(self, kind: SupportsWatch, location: Location) -> ObjectWatch:
         """The watch of that object; it starts with the first `wait_for_change`."""
         name = kind.watch_topic(location)
-        topic = self._topics.setdefault((id(kind), name), _TopicWatch(kind, name))
+        topic = self._topics.setdefault((id(kind), name), _TopicWatch(kind, name, self._clock))
         return ObjectWatch(location, topic, self._clock, topic.subscribe(location))
 
     async def close(self) -> None:
@@ -68,6 +66,7 @@ class ObjectWatches:
 class _TopicWatch:
     kind: SupportsWatch
     topic: WatchTopic
+    clock: Clock
     task: asyncio.Task[None] | None = None
     _subscribers: defaultdict[Location, list[asyncio.Event]] = field(default_factory=lambda: defaultdict(list))
     _has_begun: bool = False
@@ -82,19 +81,12 @@ class _TopicWatch:
 
     def start(self) -> None:
         if self.task is None:
-            self.task = asyncio.create_task(self._run())
-
-    async def _run(self) -> None:
-        try:
-            async with aclosing(self.kind.changes(self.topic)) as changes:
-                async for location in changes:
-                    self._has_begun = True
-                    self._notify(location)
-        except Exception:  # noqa: BLE001 - a bug; objects are still observed at intervals, and nothing else is dropped
-            _log.exception("watch broke", extra={"topic": self.topic})
+            watching = watch_topic(self.kind, self.topic, self.clock, on_change=self._notify)
+            self.task = asyncio.create_task(watching)
 
     def _notify(self, location: Location | None) -> None:
         """Wakes the subscribers of one object; of all when any may have changed."""
+        self._has_begun = True
         found = self._subscribers.values() if location is None else (self._subscribers.get(location, []),)
         for changed in (one for some in found for one in some):
             changed.set()

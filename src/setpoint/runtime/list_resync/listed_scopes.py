@@ -137,12 +137,12 @@ class ListedScopes:
 DIRECT_OBSERVE_SECONDS: Final = 6 * 3600.0
 
 
-class ItemVerdict(Enum):
+class ItemResult(Enum):
     """What an item shows of its object."""
 
     UNCHANGED = "it is as it was"
     CHANGED = "it was listed in another state before"
-    NOTHING = "nothing to go by"
+    UNKNOWN = "it cannot be compared"
 
 
 class _Known(msgspec.Struct, gc=False, eq=False):
@@ -175,20 +175,20 @@ class ListedItems:
         known = self._known.get(ref)
         return known is None or now < known.until
 
-    def compare(self, ref: ResourceRef, rest: IdleEntry, item: bytes, now: float) -> ItemVerdict:
+    def compare(self, ref: ResourceRef, idle: IdleEntry, item: bytes, now: float) -> ItemResult:
         """What `item` shows of an idle resource. The same bytes as last time need no decoding."""
         mark, known = sha256(item).digest(), self._known.get(ref)
         if known is None:
-            if self.state_in(item, rest.location) != rest.state:
-                return ItemVerdict.NOTHING
+            if self.state_in(item, idle.location) != idle.state:
+                return ItemResult.UNKNOWN
             self._known[ref] = _Known(mark, now, now + jittered_resync(ref, DIRECT_OBSERVE_SECONDS))
-            return ItemVerdict.UNCHANGED
+            return ItemResult.UNCHANGED
         if known.item != mark:
-            if self.state_in(item, rest.location) != rest.state:
-                return ItemVerdict.CHANGED
+            if self.state_in(item, idle.location) != idle.state:
+                return ItemResult.CHANGED
             known.item = mark
         known.seen = now
-        return ItemVerdict.UNCHANGED
+        return ItemResult.UNCHANGED
 
     def state_in(self, item: bytes, location: Location) -> bytes | None:
         """The digest of the state of the object; None when the item may not show all of it."""

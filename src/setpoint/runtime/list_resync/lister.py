@@ -27,7 +27,7 @@ from setpoint.runtime.list_resync.listed_scopes import (
     MIN_MEMBERS,
     RECOUNT_SECONDS,
     RELIST_SECONDS,
-    ItemVerdict,
+    ItemResult,
     ListedItems,
     ListedScope,
     ListedScopes,
@@ -315,14 +315,14 @@ class ListResync:
         """An unchanged object saves the next resync; a changed one is reconciled now."""
         now = self._clock.monotonic()
         match self._items.compare(ref, idle, item, now):
-            case ItemVerdict.UNCHANGED:
+            case ItemResult.UNCHANGED:
                 seconds = self._next_resync(ref)
                 self._queue.schedule(ref, seconds - (now - listing.asked), *RESYNC)
                 self._convergence.seen_in_sync(ref, listing.asked)
                 listing.answered(ref, seconds)
-            case ItemVerdict.CHANGED:
+            case ItemResult.CHANGED:
                 self._queue.add(ref, *LISTED_CHANGE)
-            case ItemVerdict.NOTHING:
+            case ItemResult.UNKNOWN:
                 pass
 
     def _next_resync(self, ref: ResourceRef) -> float:

@@ -1,4 +1,4 @@
-"""Metrics of a running process: catalogue, counting, and the page that Prometheus scrapes.
+"""Metrics of a running process: `telemetry` counts steps and listings, `readings` reads the rest when it is scraped.
 
-`catalogue` and `convergence` are imported by the queue and the controller; the rest reads the runtime.
+`catalogue` lists every metric. `convergence` is imported by the controller; the other modules read the runtime.
 """

@@ -1,14 +1,12 @@
-"""Counts what a long-running process does, and serves the metrics page."""
+"""The metrics of a process: counts steps and listings, reads the rest from the manager, and renders the page."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import Metric as Family
 
-from setpoint.clients.ratelimit.limiter import LimiterSnapshot as BudgetsSnapshot
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.core.decide import Decision
 from setpoint.core.unstructured import GroupKind
@@ -20,29 +18,19 @@ from setpoint.errors import Retry
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.list_resync.lister import ListingResult
-from setpoint.runtime.metrics.catalogue import (
-    CONVERGENCE_BUCKETS,
-    DRIFT_AGE_BUCKETS,
-    RECONCILE_BUCKETS,
-    Histogram,
-    HistogramSnapshot,
-    MetricType,
-    Sample,
-)
-from setpoint.runtime.metrics.exposition import (
-    ControllerSnapshot,
-    ReplicaSnapshot,
-    ResourceCounts,
-    api_samples,
-    controller_samples,
-    controller_snapshot,
-    counter,
-    encode_page,
-    metric_families,
-    replica_samples,
-    replica_snapshot,
-    resource_samples,
-    samples_by_metric,
+from setpoint.runtime.metrics.catalogue import CATALOGUE, DEFINITIONS
+from setpoint.runtime.metrics.exposition import encode_page
+from setpoint.runtime.metrics.readings import (
+    ReadFamily,
+    Reading,
+    RequestCounts,
+    fill,
+    new_family,
+    read_controller,
+    read_limiters,
+    read_replica,
+    read_requests,
+    read_resources,
 )
 from setpoint.runtime.sharding.replica import ControllerReplica
 
@@ -55,10 +43,6 @@ _RESULTS: Final = {
 }
 _ERROR: Final = "error"
 _EVERY_RESULT: Final = ("success", _ERROR, "requeue", "requeue_after")
-
-
-# Requests by method, host and code.
-RequestCounts: TypeAlias = Mapping[tuple[str, str, str], int]
 
 
 class MonitoredManager(Protocol):
@@ -81,192 +65,151 @@ class MonitoredManager(Protocol):
 
     @property
     def controllers(self) -> Mapping[GroupKind, Controller]:
-        """One for each kind."""
+        """One for each kind, by API group and name."""
         ...
 
 
-class _Tally:
-    """Steps of one kind with the same outcome and decision; their durations are counted by kind."""
-
-    __slots__ = ("number", "times")
-
-    def __init__(self, times: Histogram) -> None:
-        self.number = 0
-        self.times = times
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsSnapshot:
-    """Everything that is measured, at one moment. `steps` are by kind, outcome and decision."""
-
-    kinds: tuple[str, ...]
-    with_cookies: frozenset[str]
-    steps: Mapping[tuple[str, str, str], int]
-    counts: Mapping[tuple[StepCount, str], int]
-    times: Mapping[str, HistogramSnapshot]
-    convergence: Mapping[str, HistogramSnapshot]
-    drift: Mapping[str, HistogramSnapshot]
-    # By kind and result; the resyncs that they saved, by kind. Only of kinds that can be listed.
-    listings: Mapping[tuple[str, str], int]
-    listed_looks: Mapping[str, int]
-    controllers: tuple[ControllerSnapshot, ...]
-    resources: ResourceCounts
-    replica: ReplicaSnapshot | None
-    apis: tuple[BudgetsSnapshot, ...]
-    # By method, host and code.
-    requests: RequestCounts
-
-
 class Telemetry:
-    """The StepMetrics of an engine and the ControllerMetrics of its controllers, for one event loop."""
+    """The StepMetrics of an engine and the ControllerMetrics of its controllers, for one event loop.
+
+    Every series of a kind is there from the start, at zero: then Prometheus sees the first increase.
+    """
 
     def __init__(self, budgets: Sequence[QuotaBudgets] = (), requests: Sequence[RequestCounts] = ()) -> None:
         self._budgets = tuple(budgets)
         self._requests = tuple(requests)
-        self._watched: MonitoredManager | None = None
-        self._steps: dict[tuple[str, str, str], _Tally] = {}
-        self._counts: Counter[tuple[StepCount, str]] = Counter()
-        self._times: dict[str, Histogram] = {}
-        self._convergence: dict[str, Histogram] = {}
-        self._drift: dict[str, Histogram] = {}
-        self._listings: Counter[tuple[str, str]] = Counter()
-        self._listed_looks: Counter[str] = Counter()
+        self._manager: MonitoredManager | None = None
+        self._counted: dict[str, Counter | Histogram] = {}
+        self._results = self._counter("controller_runtime_reconcile_total")
+        self._errors = self._counter("controller_runtime_reconcile_errors_total")
+        self._step_counts = {count: self._counter(count.name) for count in STEP_COUNTS}
+        self._durations = self._histogram("controller_runtime_reconcile_time_seconds")
+        self._cookie_checks = self._counter("setpoint_cookie_checks_total")
+        self._listings = self._counter("setpoint_listings_total")
+        self._saved_resyncs = self._counter("setpoint_listed_looks_total")
+        self._decisions = self._counter("setpoint_decisions_total")
+        self._convergence = self._histogram("setpoint_convergence_seconds")
+        self._drift_age = self._histogram("setpoint_drift_age_seconds")
+        self._stateless: frozenset[str] = frozenset()
+        # The counters of a step by kind, outcome and decision, and its histogram: `labels` costs more than `inc`.
+        self._of_step: dict[tuple[str, str, str], tuple[tuple[Counter, ...], Histogram]] = {}
         # Not the global one: two managers in one process are independent.
         self._process = CollectorRegistry()
         ProcessCollector(registry=self._process)
         PlatformCollector(registry=self._process)
         GCCollector(registry=self._process)
 
+    def _counter(self, name: str) -> Counter:
+        definition = DEFINITIONS[name]
+        counter = Counter(name, definition.help, definition.labels, registry=None)
+        self._counted[name] = counter
+        return counter
+
+    def _histogram(self, name: str) -> Histogram:
+        definition = DEFINITIONS[name]
+        histogram = Histogram(name, definition.help, definition.labels, buckets=definition.buckets, registry=None)
+        self._counted[name] = histogram
+        return histogram
+
     def watch(self, manager: MonitoredManager) -> None:
         """From now on the page shows this manager's controllers and resources as well."""
-        self._watched = manager
+        self._manager = manager
+        kinds = manager.engine.kinds.values()
+        self._stateless = frozenset(kind.name for kind in kinds if kind.reconciliation is Reconciliation.STATELESS)
+        resource_types = manager.engine.resource_types.values()
+        for resource_type in sorted(resource_types, key=lambda one: one.name):
+            self._add_series(resource_type.name)
+            if isinstance(resource_type, SupportsList):
+                self._add_listing_series(resource_type.name)
+
+    def _add_series(self, kind: str) -> None:
+        for result in _EVERY_RESULT:
+            self._results.labels(kind, result)
+        for counter in (self._errors, *self._step_counts.values()):
+            counter.labels(kind)
+        for histogram in (self._durations, self._convergence, self._drift_age):
+            histogram.labels(kind)
+        for decision in Decision:
+            self._decisions.labels(kind, decision.value)
+        if kind not in self._stateless:
+            for result in ("hit", "miss"):
+                self._cookie_checks.labels(kind, result)
+
+    def _add_listing_series(self, kind: str) -> None:
+        self._saved_resyncs.labels(kind)
+        for ending in ListingResult:
+            self._listings.labels(kind, ending.value)
 
     # --- Counting -----------------------------------------------------------------------------------------------------
+
+    def count(self, count: StepCount, kind: str) -> None:
+        """See StepMetrics."""
+        self._step_counts[count].labels(kind).inc()
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         """See StepMetrics. `outcome` is settled, gone, or the retry that the error of a stopped step asks for."""
         key = (kind, outcome, decision)
-        tally = self._steps.get(key)
-        if tally is None:
-            tally = self._steps[key] = _Tally(self._times.setdefault(kind, Histogram(RECONCILE_BUCKETS)))
-        tally.number += 1
-        tally.times.add(seconds)
+        found = self._of_step.get(key)
+        if found is None:
+            self._add_series(kind)
+            found = self._of_step[key] = (tuple(self._step_counters(*key)), self._durations.labels(kind))
+        counters, durations = found
+        for counter in counters:
+            counter.inc()
+        durations.observe(seconds)
 
-    def count(self, count: StepCount, kind: str) -> None:
-        """See StepMetrics."""
-        self._counts[count, kind] += 1
+    def _step_counters(self, kind: str, outcome: str, decision: str) -> Iterator[Counter]:
+        result = _RESULTS.get(outcome, _ERROR)
+        yield self._results.labels(kind, result)
+        if result == _ERROR:
+            yield self._errors.labels(kind)
+        if decision:
+            yield from self._decision_counters(kind, decision)
+
+    def _decision_counters(self, kind: str, decision: str) -> Iterator[Counter]:
+        yield self._decisions.labels(kind, decision)
+        if kind not in self._stateless:
+            yield self._cookie_checks.labels(kind, "hit" if decision == Decision.IN_SYNC.value else "miss")
 
     def converged(self, kind: str, seconds: float) -> None:
         """See ControllerMetrics."""
-        self._convergence.setdefault(kind, Histogram(CONVERGENCE_BUCKETS)).add(seconds)
+        self._convergence.labels(kind).observe(seconds)
 
     def drifted(self, kind: str, seconds: float) -> None:
         """See ControllerMetrics."""
-        self._drift.setdefault(kind, Histogram(DRIFT_AGE_BUCKETS)).add(seconds)
+        self._drift_age.labels(kind).observe(seconds)
 
-    def listed(self, kind: str, ending: str, looks: int) -> None:
-        """See ControllerMetrics."""
-        self._listings[kind, ending] += 1
-        self._listed_looks[kind] += looks
+    def listed(self, kind: str, ending: str, resyncs: int) -> None:
+        """See ControllerMetrics. A resync that was saved counts as an observation in sync."""
+        self._add_listing_series(kind)
+        self._listings.labels(kind, ending).inc()
+        for counter in (self._saved_resyncs.labels(kind), *self._decision_counters(kind, Decision.IN_SYNC.value)):
+            counter.inc(resyncs)
 
     # --- The page -----------------------------------------------------------------------------------------------------
 
     async def page(self, accept: str = "") -> tuple[bytes, str]:
         """The page in the best format that `accept` names, and its content type."""
-        sorted_figures = await samples_by_metric(all_samples(self._picture()))
-        return await encode_page(chain(metric_families(sorted_figures), self._process.collect()), accept)
+        read = {one.name: new_family(one) for one in CATALOGUE if one.name not in self._counted}
+        await fill(read, self._readings())
+        return await encode_page(chain(self._families(read), self._process.collect()), accept)
 
-    def _picture(self) -> MetricsSnapshot:
-        manager = self._watched
-        declared = {} if manager is None else manager.engine.resource_types
-        replica = None if manager is None else manager.replica
-        controllers = () if manager is None else manager.controllers.values()
-        seen = {kind for kind, _, _ in self._steps}
-        listable = {kind.name for kind in declared.values() if isinstance(kind, SupportsList)} | set(self._listed_looks)
-        handled = {} if manager is None else manager.engine.kinds
-        stateless = {kind.name for kind in handled.values() if kind.reconciliation is Reconciliation.STATELESS}
-        kinds = {name for _, name in declared} | seen
-        return MetricsSnapshot(
-            kinds=tuple(sorted(kinds)),
-            with_cookies=frozenset(kinds - stateless),
-            steps={key: tally.number for key, tally in self._steps.items()},
-            counts={(count, kind): self._counts[count, kind] for count in STEP_COUNTS for kind in sorted(kinds)},
-            times=_histogram_snapshots(self._times, kinds, RECONCILE_BUCKETS),
-            convergence=_histogram_snapshots(self._convergence, kinds, CONVERGENCE_BUCKETS),
-            drift=_histogram_snapshots(self._drift, kinds, DRIFT_AGE_BUCKETS),
-            listings={
-                (kind, ending): self._listings[kind, ending] for kind in sorted(listable) for ending in ListingResult
-            },
-            listed_looks={kind: self._listed_looks[kind] for kind in sorted(listable)},
-            controllers=tuple(map(controller_snapshot, controllers)),
-            resources={} if manager is None else dict(manager.index.counts),
-            replica=None if replica is None else replica_snapshot(replica),
-            apis=tuple(budgets.snapshot() for budgets in self._budgets),
-            requests=dict(sum(map(Counter, self._requests), Counter())),
-        )
+    def _readings(self) -> Iterator[Reading]:
+        if self._manager is not None:
+            for controller in self._manager.controllers.values():
+                yield from read_controller(controller)
+            yield from read_resources(self._manager.index.counts)
+            if self._manager.replica is not None:
+                yield from read_replica(self._manager.replica)
+        for budgets in self._budgets:
+            yield from read_limiters(budgets.snapshot())
+        yield from read_requests(self._requests)
 
-
-def _histogram_snapshots(
-    found: Mapping[str, Histogram], kinds: set[str], bounds: tuple[float, ...]
-) -> Mapping[str, HistogramSnapshot]:
-    """One for each kind, also before the first observation: then Prometheus sees the first increase."""
-    return {kind: found.get(kind, Histogram(bounds)).read() for kind in sorted(kinds | found.keys())}
-
-
-def all_samples(picture: MetricsSnapshot) -> Iterator[Sample]:
-    """Every sample of setpoint's own metrics."""
-    yield from _reconcile_samples(picture)
-    yield from _decision_samples(picture)
-    yield from _listing_samples(picture)
-    yield from _histogram_samples("controller_runtime_reconcile_time_seconds", "controller", picture.times)
-    yield from _histogram_samples("setpoint_convergence_seconds", "kind", picture.convergence)
-    yield from _histogram_samples("setpoint_drift_age_seconds", "kind", picture.drift)
-    for controller in picture.controllers:
-        yield from controller_samples(controller)
-    yield from resource_samples(picture.resources)
-    if picture.replica is not None:
-        yield from replica_samples(picture.replica)
-    for snapshot in picture.apis:
-        yield from api_samples(snapshot)
-    for (method, host, code), number in picture.requests.items():
-        yield counter("rest_client_requests_total", number, code=code, method=method, host=host)
-
-
-def _reconcile_samples(picture: MetricsSnapshot) -> Iterator[Sample]:
-    results: Counter[tuple[str, str]] = Counter()
-    for (kind, outcome, _), number in picture.steps.items():
-        results[kind, _RESULTS.get(outcome, _ERROR)] += number
-    for kind in picture.kinds:
-        for result in _EVERY_RESULT:
-            yield counter("controller_runtime_reconcile_total", results[kind, result], controller=kind, result=result)
-        yield counter("controller_runtime_reconcile_errors_total", results[kind, _ERROR], controller=kind)
-    for (count, kind), number in picture.counts.items():
-        yield counter(count.name, number, **{count.label: kind})
-
-
-def _decision_samples(picture: MetricsSnapshot) -> Iterator[Sample]:
-    decisions: Counter[tuple[str, str]] = Counter()
-    for (kind, _, decision), number in picture.steps.items():
-        decisions[kind, decision] += number
-    for kind, number in picture.listed_looks.items():
-        decisions[kind, Decision.IN_SYNC] += number
-    for kind in picture.kinds:
-        for decision in Decision:
-            yield counter("setpoint_decisions_total", decisions[kind, decision], kind=kind, decision=decision.value)
-        if kind in picture.with_cookies:
-            hits = decisions[kind, Decision.IN_SYNC]
-            misses = sum(decisions[kind, decision] for decision in Decision) - hits
-            yield counter("setpoint_cookie_checks_total", hits, kind=kind, result="hit")
-            yield counter("setpoint_cookie_checks_total", misses, kind=kind, result="miss")
-
-
-def _listing_samples(picture: MetricsSnapshot) -> Iterator[Sample]:
-    for (kind, ending), number in picture.listings.items():
-        yield counter("setpoint_listings_total", number, kind=kind, ending=ending)
-    for kind, number in picture.listed_looks.items():
-        yield counter("setpoint_listed_looks_total", number, kind=kind)
-
-
-def _histogram_samples(name: str, label: str, found: Mapping[str, HistogramSnapshot]) -> Iterator[Sample]:
-    for kind, distribution in found.items():
-        yield Sample(name, MetricType.HISTOGRAM, {label: kind}, distribution)
+    def _families(self, read: Mapping[str, ReadFamily]) -> Iterator[Family]:
+        """Every metric of the catalogue, in its order, also those without a series."""
+        for definition in CATALOGUE:
+            counted = self._counted.get(definition.name)
+            if counted is None:
+                yield read[definition.name]
+            else:
+                yield from counted.collect()

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
-# The names of setpoint's leases begin like this, to tell them from other leases in the same namespace.
+# The names of setpoint's leases begin like this, to distinguish them from other leases in the same namespace.
 LEASE_PREFIX: Final = "setpoint-"
 # How long a lease lasts after its last renewal, and so how long the shards of a killed process are without a holder.
 # Much shorter, and a store that is slow for a moment would cost a replica all its shards.
@@ -126,7 +126,7 @@ class LeaseManager:
             async with held_lease.request_lock:
                 await self._answer(self._store.release(held_lease.lease))
         except StoreError as error:
-            _log.warning("lease not given back", extra={"lease": held_lease.lease.name, "why": str(error)})
+            _log.warning("lease not released", extra={"lease": held_lease.lease.name, "why": str(error)})
             return False
         return True
 

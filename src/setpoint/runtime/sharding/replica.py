@@ -116,7 +116,9 @@ class ControllerReplica:
         shard = self.shard_of(ref)
         held = self._held.get(shard)
         if held is None or not held.is_open:
-            return Stopped(LeaseLost(f"{ref} belongs to shard {shard}, which is not held here: its holder looks at it"))
+            return Stopped(
+                LeaseLost(f"{ref} belongs to shard {shard}, which is not held here: its holder reconciles it")
+            )
         return await held.run_step(step)
 
     # --- Taking part --------------------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ class ControllerReplica:
                 await self._rebalance(leases)
         except StoreError as error:
             if self._store_answers:
-                _log.warning("leases cannot be seen", extra={"why": str(error)})
+                _log.warning("leases cannot be read", extra={"why": str(error)})
             self._store_answers = False
         else:
             self._store_answers = True

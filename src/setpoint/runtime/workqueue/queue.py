@@ -21,7 +21,6 @@ import msgspec
 from setpoint.engine.ports import Clock
 from setpoint.engine.requeue import RequeueDelays, error_backoff, poll_backoff
 from setpoint.errors import Bug, SetpointError
-from setpoint.runtime.metrics.catalogue import Histogram, QueueSnapshot
 from setpoint.runtime.workqueue.scheduling import (
     DIRTY,
     PROCESSING,
@@ -31,6 +30,7 @@ from setpoint.runtime.workqueue.scheduling import (
     PriorityLanes,
     QueueEntry,
 )
+from setpoint.runtime.workqueue.statistics import DurationHistogram, QueueSnapshot
 
 K = TypeVar("K", bound=Hashable)
 
@@ -72,7 +72,7 @@ class WorkQueue(Generic[K]):
         self._timer: asyncio.Task[None] | None = None
         self._timer_due = 0.0
         self._adds = self._retries = 0
-        self._queue_durations, self._work_durations = Histogram(), Histogram()
+        self._queue_durations, self._work_durations = DurationHistogram(), DurationHistogram()
 
     # --- Adding -------------------------------------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class WorkQueue(Generic[K]):
                 entry.state, entry.started = PROCESSING, now
                 self._processing.add(entry)
                 waited = now - entry.since
-                self._queue_durations.add(waited)
+                self._queue_durations.observe(waited)
                 return QueueItem(entry.key, entry.priority, entry.trigger, waited)
             await self._wait()
         return SHUT_DOWN
@@ -152,7 +152,7 @@ class WorkQueue(Generic[K]):
                 self._entries[key] = entry
             raise Bug(f"{key} is done without being processed: get it first, and call done once")
         self._processing.discard(entry)
-        self._work_durations.add(now - entry.started)
+        self._work_durations.observe(now - entry.started)
         delayed = entry.overdue
         if delayed is not None and self._delayed.claim(delayed):
             self._mark_dirty(entry, delayed.priority, delayed.trigger, delayed.due)
@@ -204,8 +204,8 @@ class WorkQueue(Generic[K]):
             longest_running_seconds=max(running, default=0.0),
             adds=self._adds,
             retries=self._retries,
-            queue_durations=self._queue_durations.read(),
-            work_durations=self._work_durations.read(),
+            queue_durations=self._queue_durations.snapshot(),
+            work_durations=self._work_durations.snapshot(),
         )
 
     # --- Internals ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A running process over gadgets: a store in memory, a service without a network, virtual time."""
+"""A running manager of gadgets: a store in memory, a service without a network, virtual time."""
 
 import asyncio
 import itertools
@@ -20,28 +20,28 @@ from tests.engine.gadgets import Gadget, GadgetKind, Service, gadget_ref
 from tests.runtime.virtual_time import VirtualClock, run
 
 Spec = dict[str, Any]
-# More virtual seconds than anything here takes.
+# More virtual seconds than any test takes.
 LONG = 3 * 24 * 3600.0
 
 
 @dataclass(slots=True)
-class SlowKind(GadgetKind):
-    """A gadget kind whose looks may take their time. `looks` has each: when, and at what."""
+class RecordingKind(GadgetKind):
+    """A gadget kind that records each observation in `observed`: when, and of which object. `before` may delay it."""
 
     clock: VirtualClock = field(default_factory=VirtualClock)
     before: Callable[[str], Awaitable[None]] | None = None
-    looks: list[tuple[float, str]] = field(default_factory=list)
+    observed: list[tuple[float, str]] = field(default_factory=list)
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
-        self.looks.append((self.clock.monotonic(), location))
+        self.observed.append((self.clock.monotonic(), location))
         if self.before is not None:
             await self.before(location)
         return await GadgetKind.observe(self, location, known)
 
 
 @dataclass(slots=True)
-class Tally:
-    """What was measured."""
+class RecordingMetrics:
+    """Records what is measured."""
 
     steps: list[tuple[str, str]] = field(default_factory=list)
     convergences: list[float] = field(default_factory=list)
@@ -60,27 +60,27 @@ class Tally:
     def drifted(self, kind: str, seconds: float) -> None:
         self.drifts.append(seconds)
 
-    def listed(self, kind: str, ending: str, looks: int) -> None:
-        self.listings.append((ending, looks))
+    def listed(self, kind: str, ending: str, resyncs: int) -> None:
+        self.listings.append((ending, resyncs))
 
 
 @dataclass(slots=True)
-class Rig:
-    """The process, and both sides of its world."""
+class ManagerHarness:
+    """A manager, its store and its service."""
 
     store: Store
     service: Service
-    kind: SlowKind
-    tally: Tally
+    kind: RecordingKind
+    metrics: RecordingMetrics
     clock: VirtualClock
     manager: Manager
 
     async def apply(self, name: str, spec: Spec | None = None, **metadata: Any) -> Resource:
-        """The author hands in a gadget."""
+        """The author applies a gadget."""
         return await self.store.apply(gadget(name, {"size": 1} if spec is None else spec, **metadata))
 
     async def secret(self, value: str) -> None:
-        """The author hands in the Secret `s`."""
+        """The author applies the Secret `s`."""
         await self.store.apply(
             {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": value}}
         )
@@ -97,50 +97,50 @@ class Rig:
         return found is not None and is_ready(found)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> float:
-        """Waits until `holds`, and says when that was."""
+        """Waits until `holds`; when that was."""
         began = self.clock.monotonic()
         while not await holds():
-            assert self.clock.monotonic() - began < LONG, "that never happened"
+            assert self.clock.monotonic() - began < LONG, "the condition never held"
             await self.clock.sleep(0.05)
         return self.clock.monotonic()
 
     async def settled(self, *names: str) -> float:
-        """Waits until all of them are ready, and says when that was."""
+        """Waits until all of them are ready; when that was."""
 
         async def all_ready() -> bool:
             return all([await self.is_settled(name) for name in names])
 
         return await self.until(all_ready)
 
-    def looks_at(self, name: str) -> list[float]:
-        """When it was looked at."""
-        return [at for at, one in self.kind.looks if one == name]
+    def observations_of(self, name: str) -> list[float]:
+        """When it was observed."""
+        return [at for at, one in self.kind.observed if one == name]
 
     def writes(self, name: str) -> list[str]:
-        """What was sent to the service for it."""
+        """The writes of it that reached the service."""
         return [verb for verb, one in self.service.calls if one == name and verb not in ("get", "poll")]
 
 
-def new_rig(store: Store | None = None, grace: float = 25.0, kind: SlowKind | None = None) -> Rig:
-    """A process that has not begun."""
-    clock, tally = VirtualClock(), Tally()
+def new_harness(store: Store | None = None, grace: float = 25.0, kind: RecordingKind | None = None) -> ManagerHarness:
+    """A manager that was not started."""
+    clock, metrics = VirtualClock(), RecordingMetrics()
     numbers = itertools.count(1)
     store = store or MemoryStore(clock, lambda: f"uid-{next(numbers)}")
-    kind = kind or SlowKind(Service())
-    engine = EngineContext(store, clock, {(kind.group, kind.name): kind}, metrics=tally)
-    return Rig(store, kind.service, kind, tally, clock, Manager(engine, tally, grace, workers=10))
+    kind = kind or RecordingKind(Service())
+    engine = EngineContext(store, clock, {(kind.group, kind.name): kind}, metrics=metrics)
+    return ManagerHarness(store, kind.service, kind, metrics, clock, Manager(engine, metrics, grace, workers=10))
 
 
 @asynccontextmanager
-async def running(rig: Rig) -> AsyncIterator[Rig]:
-    """The process while it runs; stopped in good order at the end."""
-    async with at_work(rig.manager):
-        yield rig
+async def running(harness: ManagerHarness) -> AsyncIterator[ManagerHarness]:
+    """The harness while its manager runs; stopped gracefully at the end."""
+    async with running_manager(harness.manager):
+        yield harness
 
 
 @asynccontextmanager
-async def at_work(manager: Manager) -> AsyncIterator[None]:
-    """A manager while it runs, from when it is ready; stopped in good order at the end."""
+async def running_manager(manager: Manager) -> AsyncIterator[None]:
+    """Runs a manager: yields when it is ready, stops it gracefully at the end."""
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run())
         while not manager.is_ready:
@@ -151,11 +151,11 @@ async def at_work(manager: Manager) -> AsyncIterator[None]:
             manager.stop()
 
 
-def play(scenario: Callable[[Rig], Awaitable[None]]) -> None:
-    """Plays `scenario` with a process that runs, in virtual time."""
+def play(scenario: Callable[[ManagerHarness], Awaitable[None]]) -> None:
+    """Plays `scenario` with a running manager, in virtual time."""
 
     async def main() -> None:
-        async with running(new_rig()) as rig:
-            await scenario(rig)
+        async with running(new_harness()) as harness:
+            await scenario(harness)
 
     run(main())

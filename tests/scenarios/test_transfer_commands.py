@@ -1,4 +1,4 @@
-"""From a file into a cluster and back again, with real kinds: nothing that the resources stand for is written."""
+"""A transfer from a file into a cluster and back, with real kinds, by commands: no object is written."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.scenarios.served_kinds import serve_kinds
 SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"
 OLD, CLUSTER, NEW = "sqlite:///old.db", "kubernetes", "sqlite:///new.db"
 NAMES: Final = ("SQLInstance/shop", "SQLDatabase/orders", "SQLUser/app", "StorageBucket/logs")
-# Those that keep a cookie.
+# The kinds with a cookie.
 STATEFUL: Final = ("SQLInstance/shop", "StorageBucket/logs")
 
 
@@ -27,15 +27,15 @@ def cluster(api_server: Access) -> Access:
 
 
 @pytest.fixture
-def home(tmp_path: Path, cluster: Access, namespace: str) -> Iterator["Home"]:
+def harness(tmp_path: Path, cluster: Access, namespace: str) -> Iterator["TransferHarness"]:
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     # Leases of our own: other processes reconcile parts of the same cluster.
     here = {"KUBECONFIG": str(cluster.kubeconfig), "POD_NAMESPACE": namespace, "PYTHONUTF8": "1"}
     with Workspace(tmp_path, {**kept, **here}) as workspace:
-        yield Home(workspace, namespace)
+        yield TransferHarness(workspace, namespace)
 
 
-class Home:
+class TransferHarness:
     """A workspace with resources, a cloud, a file and a cluster."""
 
     def __init__(self, workspace: Workspace, namespace: str) -> None:
@@ -68,7 +68,7 @@ class Home:
         return done.stdout
 
     def move(self, source: str, target: str, *options: str) -> list[str]:
-        """What the import tells of a move through a pipe."""
+        """The output of the import, for a transfer through a pipe."""
         given = f"{SETPOINT} --store {source} export -n {self._namespace} --pause --to - {' '.join(options)}"
         taken = f"{SETPOINT} --store {target} import -f -"
         done = self.workspace.run_program("bash", "-euo", "pipefail", "-c", f"{given} | {taken}")
@@ -81,14 +81,14 @@ class Home:
         return {f"{one['kind']}/{one['name']}": one["plan"] for one in shown}
 
     def explained(self, store: str) -> Any:
-        """What `explain` tells of the last step of each."""
+        """The last step of each, as `explain` shows it."""
         shown = json.loads(self.run("--store", store, "explain", "-n", self._namespace, "-o", "json"))
         return {f"{one['kind']}/{one['name']}": one["step"] for one in shown}
 
     def reconcile(self, store: str) -> list[str]:
-        """What a look at everything comes to."""
-        told = self.run("--store", store, "reconcile", "-n", self._namespace).splitlines()
-        return sorted(line.replace(f"{self._namespace}/", "") for line in told)
+        """The output of a reconcile of everything."""
+        lines = self.run("--store", store, "reconcile", "-n", self._namespace).splitlines()
+        return sorted(line.replace(f"{self._namespace}/", "") for line in lines)
 
     def forget_requests(self) -> None:
         self.workspace.in_cloud(lambda cloud: cloud.journal.clear())
@@ -100,7 +100,7 @@ class Home:
 
     @property
     def has_passwords(self) -> tuple[bool, bool]:
-        """Whether the service has those of the Secret: the root password, and the user's."""
+        """Whether the service has the passwords of the Secret: the root password, and the user's."""
 
         def both(cloud: Any) -> tuple[bool, bool]:
             return (
@@ -115,44 +115,48 @@ def _from_secret(key: str) -> dict[str, Any]:
     return {"valueFrom": {"secretKeyRef": {"name": "passwords", "key": key}}}
 
 
-IN_PLACE = [f"{kind} {name} moved" for kind, name in sorted(one.split("/") for one in NAMES)]
+MOVED = [f"{kind} {name} moved" for kind, name in sorted(one.split("/") for one in NAMES)]
 UNCHANGED = [f"{kind} {name} unchanged" for kind, name in sorted(one.split("/") for one in NAMES)]
 
 
-def test_into_a_cluster_and_back_nothing_is_written_and_nothing_is_forgotten(home: Home, namespace: str) -> None:
-    home.declare()
-    told = home.explained(OLD)
-    home.forget_requests()
+def test_a_transfer_into_a_cluster_and_back_writes_nothing_to_the_cloud_and_keeps_all_state(
+    harness: TransferHarness, namespace: str
+) -> None:
+    harness.declare()
+    explained = harness.explained(OLD)
+    harness.forget_requests()
 
-    there = home.move(OLD, CLUSTER, "--with-secrets")
-    plans = home.plans(CLUSTER)
-    daemon = home.workspace.daemon("--metrics", "127.0.0.1:0", before=("--store", f"{CLUSTER}?namespace={namespace}"))
-    looked = home.reconcile(CLUSTER)
+    there = harness.move(OLD, CLUSTER, "--with-secrets")
+    plans = harness.plans(CLUSTER)
+    daemon = harness.workspace.daemon(
+        "--metrics", "127.0.0.1:0", before=("--store", f"{CLUSTER}?namespace={namespace}")
+    )
+    reconciled = harness.reconcile(CLUSTER)
     daemon.interrupt()
     daemon.end()
-    back = home.move(CLUSTER, NEW, "--with-secrets")
+    back = harness.move(CLUSTER, NEW, "--with-secrets")
 
-    assert sorted(there[:-1]) == sorted(back[:-1]) == IN_PLACE
+    assert sorted(there[:-1]) == sorted(back[:-1]) == MOVED
     assert [plans[name]["decision"] for name in STATEFUL] == ["in sync", "in sync"]
     assert [plan["writes"] for plan in plans.values()] == [[], [], [], []]
-    assert looked == UNCHANGED
-    assert home.reconcile(NEW) == UNCHANGED
-    assert told == home.explained(CLUSTER) == home.explained(NEW)
-    assert set(home.requests) == {"GET"}
+    assert reconciled == UNCHANGED
+    assert harness.reconcile(NEW) == UNCHANGED
+    assert explained == harness.explained(CLUSTER) == harness.explained(NEW)
+    assert set(harness.requests) == {"GET"}
     assert plans.keys() == set(NAMES)
-    assert home.has_passwords == (True, True)
+    assert harness.has_passwords == (True, True)
 
 
-def test_while_a_controller_runs_a_cluster_can_be_copied_but_neither_paused_nor_filled(
-    home: Home, namespace: str
+def test_while_a_controller_runs_a_cluster_can_be_exported_but_neither_paused_nor_imported_into(
+    harness: TransferHarness, namespace: str
 ) -> None:
-    home.declare()
-    home.move(OLD, CLUSTER, "--with-secrets")
-    daemon = home.workspace.daemon(before=("--store", f"{CLUSTER}?namespace={namespace}"))
+    harness.declare()
+    harness.move(OLD, CLUSTER, "--with-secrets")
+    daemon = harness.workspace.daemon(before=("--store", f"{CLUSTER}?namespace={namespace}"))
 
-    copied = home.workspace.run("--store", CLUSTER, "export", "-n", namespace, "--to", "copy.yaml")
-    paused = home.workspace.run("--store", CLUSTER, "export", "-n", namespace, "--pause")
-    filled = home.workspace.run("--store", CLUSTER, "import", "-f", "copy.yaml")
+    copied = harness.workspace.run("--store", CLUSTER, "export", "-n", namespace, "--to", "copy.yaml")
+    paused = harness.workspace.run("--store", CLUSTER, "export", "-n", namespace, "--pause")
+    filled = harness.workspace.run("--store", CLUSTER, "import", "-f", "copy.yaml")
     daemon.interrupt()
     daemon.end()
 

@@ -8,13 +8,13 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from setpoint.runtime.manager import Manager, Phase
 from setpoint.runtime.metrics.telemetry import Telemetry
 from tests.runtime.fleet import LEASE, Fleet, play
-from tests.runtime.rig import Rig
-from tests.runtime.rig import play as play_alone
-from tests.runtime.wire import Trouble
+from tests.runtime.manager_harness import ManagerHarness
+from tests.runtime.manager_harness import play as play_alone
+from tests.runtime.simulated_network import NetworkFault
 
 
 async def samples_of(manager: Manager) -> dict[str, float]:
-    """What the page says of shards and leases."""
+    """The samples of shards and leases."""
     telemetry = Telemetry()
     telemetry.watch(manager)
     body, _ = await telemetry.page("application/openmetrics-text;version=1.0.0")
@@ -28,16 +28,16 @@ async def samples_of(manager: Manager) -> dict[str, float]:
     }
 
 
-def test_the_metrics_tell_of_shards_of_changes_of_holders_and_of_renewals_that_failed() -> None:
+def test_the_metrics_show_held_shards_holder_changes_and_failed_renewals() -> None:
     async def scenario(fleet: Fleet) -> None:
         younger = fleet.start("younger")
-        await fleet.shared_out()
+        await fleet.until_every_shard_is_held()
         before = await samples_of(younger.manager)
         fleet.start("elder")
         await fleet.clock.sleep(10)
-        fleet.cut_off("younger", Trouble.REFUSED)
+        fleet.disconnect("younger", NetworkFault.REFUSED)
         await fleet.clock.sleep(12)
-        fleet.mend("younger")
+        fleet.reconnect("younger")
         await fleet.clock.sleep(15)
         after = await samples_of(younger.manager)
 
@@ -65,7 +65,7 @@ def test_the_log_has_a_line_for_each_shard_that_is_acquired_released_or_lost(
         await fleet.clock.sleep(5)
         fleet.start("elder")
         await fleet.clock.sleep(5)
-        fleet.cut_off("younger", Trouble.REFUSED)
+        fleet.disconnect("younger", NetworkFault.REFUSED)
         await fleet.clock.sleep(11)
 
     with caplog.at_level(logging.INFO, logger="setpoint.runtime.sharding.replica"):
@@ -83,16 +83,16 @@ def test_the_log_has_a_line_for_each_shard_that_is_acquired_released_or_lost(
         ("shard acquired", 1),
         ("shard lost", 0),
     ]
-    assert [message for message, _ in lines].count("leases cannot be seen") == 1
+    assert [message for message, _ in lines].count("leases cannot be read") == 1
 
 
-def test_a_process_that_may_not_have_leases_is_never_ready() -> None:
+def test_a_replica_without_access_to_leases_is_never_ready() -> None:
     async def scenario(fleet: Fleet) -> None:
         process = fleet.start("one")
-        process.wire.trouble = lambda request: Trouble.REFUSED if "acquire" in request.url else None
+        process.link.fault = lambda request: NetworkFault.REFUSED if "acquire" in request.url else None
         await fleet.clock.sleep(60)
         before = process.manager.phase
-        process.wire.trouble = lambda request: None
+        process.link.fault = lambda request: None
         await fleet.clock.sleep(5)
 
         assert (before, process.manager.phase) == (Phase.STARTING, Phase.RUNNING)
@@ -101,7 +101,7 @@ def test_a_process_that_may_not_have_leases_is_never_ready() -> None:
     play(scenario)
 
 
-def test_a_stand_by_is_ready_and_one_that_leaves_is_not() -> None:
+def test_a_standby_replica_is_ready_and_a_leaving_one_is_not() -> None:
     async def scenario(fleet: Fleet) -> None:
         for name in ("one", "two"):
             fleet.start(name)
@@ -117,14 +117,14 @@ def test_a_stand_by_is_ready_and_one_that_leaves_is_not() -> None:
     play(scenario, shards=1)
 
 
-def test_a_process_that_looks_after_everything_takes_no_lease() -> None:
-    async def scenario(rig: Rig) -> None:
-        await rig.apply("a")
-        await rig.settled("a")
-        await rig.clock.sleep(3600)
+def test_a_single_process_acquires_no_lease() -> None:
+    async def scenario(harness: ManagerHarness) -> None:
+        await harness.apply("a")
+        await harness.settled("a")
+        await harness.clock.sleep(3600)
 
-        assert await rig.store.leases("") == ()
-        assert rig.manager.engine.store is rig.store
-        assert await samples_of(rig.manager) == {}
+        assert await harness.store.leases("") == ()
+        assert harness.manager.engine.store is harness.store
+        assert await samples_of(harness.manager) == {}
 
     play_alone(scenario)

@@ -1,7 +1,8 @@
-"""Several processes in one virtual loop, each of which can be stopped where it is, and go on later: SIGSTOP, SIGCONT.
+"""Several processes in one virtual loop, each of which can be paused and resumed, as by SIGSTOP and SIGCONT.
 
-A process is a context: whatever a task of it starts belongs to it as well. While it is stopped, none of its callbacks
-runs: its timers ring, answers come in, and it notices none of that before it goes on. One that never does was killed.
+A process is a context: the tasks that a task of it starts belong to it as well. While it is paused, none of its
+callbacks runs: timers expire and answers arrive, and it handles them when it is resumed. A process that is never
+resumed was killed.
 """
 
 import asyncio
@@ -16,11 +17,11 @@ T = TypeVar("T")
 _process: contextvars.ContextVar[str] = contextvars.ContextVar("process", default="")
 
 
-class PausingLoop(VirtualLoop):
-    """A virtual loop that holds back what belongs to a process that was stopped."""
+class PausableLoop(VirtualLoop):
+    """A virtual loop that holds back the callbacks of paused processes."""
 
     def __init__(self) -> None:
-        self._stopped: dict[str, list[_Turn]] = {}
+        self._paused: dict[str, list[_Turn]] = {}
         super().__init__()
 
     def call_soon(  # type: ignore[override] # typeshed spells the arguments of `callback` in its own way
@@ -42,20 +43,20 @@ class PausingLoop(VirtualLoop):
 
     def pause(self, process: str) -> None:
         """`process` does nothing any more."""
-        self._stopped.setdefault(process, [])
+        self._paused.setdefault(process, [])
 
     def resume(self, process: str) -> None:
-        """`process` goes on: everything that it has not noticed yet comes now, in the order in which it happened."""
-        for turn in self._stopped.pop(process, ()):
+        """Resumes `process`: the callbacks that it missed run now, in the order in which they were due."""
+        for turn in self._paused.pop(process, ()):
             super().call_soon(turn.run, context=turn.context)
 
     def is_paused(self, process: str) -> bool:
         """Whether `process` does nothing."""
-        return process in self._stopped
+        return process in self._paused
 
     def hold(self, turn: "_Turn") -> bool:
         """Whether the turn has to wait."""
-        held = self._stopped.get(_process.get())
+        held = self._paused.get(_process.get())
         if held is not None:
             held.append(turn)
         return held is not None
@@ -65,7 +66,7 @@ class _Turn:
     """One callback of a process."""
 
     def __init__(
-        self, loop: PausingLoop, callback: Callable[..., object], args: tuple[Any, ...], context: contextvars.Context
+        self, loop: PausableLoop, callback: Callable[..., object], args: tuple[Any, ...], context: contextvars.Context
     ) -> None:
         self.context = context
         self.handle: asyncio.Handle | None = None
@@ -79,9 +80,9 @@ class _Turn:
             self._callback(*self._args)
 
 
-def run_pausing(main: Coroutine[Any, Any, T]) -> T:
+def run_pausable(main: Coroutine[Any, Any, T]) -> T:
     """What `main` gives, in virtual time from zero seconds on."""
-    with asyncio.Runner(loop_factory=PausingLoop) as runner:
+    with asyncio.Runner(loop_factory=PausableLoop) as runner:
         return runner.run(main)
 
 
@@ -92,8 +93,8 @@ def start_process(name: str, main: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
     return asyncio.get_running_loop().create_task(main, name=name, context=context)
 
 
-def pausing_loop() -> PausingLoop:
+def pausable_loop() -> PausableLoop:
     """The loop that runs."""
     loop = asyncio.get_running_loop()
-    assert isinstance(loop, PausingLoop)
+    assert isinstance(loop, PausableLoop)
     return loop

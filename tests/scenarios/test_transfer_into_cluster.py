@@ -1,4 +1,4 @@
-"""Into a real cluster, step by step in one process: what it takes, what it refuses, and what a kill leaves behind."""
+"""A transfer into a real cluster, in one process: what it writes, what it refuses, and that a kill is recovered."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -37,8 +37,8 @@ def cluster(api_server: Access) -> Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Street:
-    """A house in memory, a cluster, and the cloud that both look at."""
+class ClusterTransfer:
+    """A store in memory, a cluster, and the cloud of both."""
 
     cloud: LocalCloud
     old: EngineContext
@@ -46,7 +46,7 @@ class Street:
     namespace: str
 
     async def declare(self, spec: Mapping[str, Any] | None = None) -> None:
-        """An instance with a root password, a user in it and a bucket: made, and settled, in the old house."""
+        """An instance with a root password, a user in it and a bucket: created and settled in the old store."""
         shop = {"databaseVersion": "POSTGRES_16", "region": "europe-west1", "settings": {"tier": "db-custom-1-3840"}}
         within = {"instanceRef": {"name": "shop"}}
         await self.secret(self.old)
@@ -79,7 +79,9 @@ class Street:
         secrets, resources = await gather_export(await self.resources(self.old), self.old)
         return reread(StoreExport((HEADER,), secrets if with_secrets else (), resources))
 
-    async def bring(self, export: StoreExport, engine: EngineContext | None = None) -> dict[str, ImportedResource]:
+    async def import_into(
+        self, export: StoreExport, engine: EngineContext | None = None
+    ) -> dict[str, ImportedResource]:
         into = engine or self.new
         work = await check_import(export, into, lambda tree: dry_run_apply(tree, into))
         return {arrival.ref.name: arrival for arrival in await work.run_import()}
@@ -102,7 +104,7 @@ def _from_secret(key: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def street(cluster: Access, namespace: str) -> AsyncIterator[Street]:
+async def cluster_transfer(cluster: Access, namespace: str) -> AsyncIterator[ClusterTransfer]:
     async with LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
         environment = {
             "KUBECONFIG": str(cluster.kubeconfig),
@@ -114,12 +116,12 @@ async def street(cluster: Access, namespace: str) -> AsyncIterator[Street]:
         there = AppSettings("kubernetes", environment=environment)
         here = AppSettings("memory:", environment=environment)
         async with open_engine(here, Purpose.WRITE) as old, open_engine(there, Purpose.WRITE) as new:
-            yield Street(cloud, old, new, namespace)
+            yield ClusterTransfer(cloud, old, new, namespace)
 
 
-def play(cluster: Access, namespace: str, scenario: Callable[[Street], Awaitable[None]]) -> None:
+def play(cluster: Access, namespace: str, scenario: Callable[[ClusterTransfer], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with street(cluster, namespace) as one:
+        async with cluster_transfer(cluster, namespace) as one:
             await one.declare()
             await scenario(one)
 
@@ -129,9 +131,11 @@ def play(cluster: Access, namespace: str, scenario: Callable[[Street], Awaitable
 IN_SYNC = {"shop": Decision.IN_SYNC, "app": Decision.FIRST_LOOK, "logs": Decision.IN_SYNC}
 
 
-def test_the_first_steps_there_write_neither_to_the_cloud_nor_to_the_cluster(cluster: Access, namespace: str) -> None:
-    async def scenario(one: Street) -> None:
-        arrivals = await one.bring(await one.export())
+def test_the_first_steps_after_a_transfer_write_neither_to_the_cloud_nor_to_the_cluster(
+    cluster: Access, namespace: str
+) -> None:
+    async def scenario(one: ClusterTransfer) -> None:
+        arrivals = await one.import_into(await one.export())
         before = await one.states()
 
         assert [arrival.remarks for arrival in arrivals.values()] == [(), (), ()]
@@ -141,21 +145,21 @@ def test_the_first_steps_there_write_neither_to_the_cloud_nor_to_the_cluster(clu
     play(cluster, namespace, scenario)
 
 
-def test_killed_after_any_await_it_is_run_again_and_ends_as_if_never_killed(cluster: Access, namespace: str) -> None:
+def test_an_import_killed_after_any_await_is_completed_by_the_next_one(cluster: Access, namespace: str) -> None:
     killed: list[bool] = []
 
-    async def scenario(one: Street) -> None:
+    async def scenario(one: ClusterTransfer) -> None:
         export = await one.export()
         while not killed or killed[-1]:
             empty(cluster, namespace)
             interruption = Interruption(len(killed) + 1, die)
             with suppress(Killed):
-                await one.bring(export, replace(one.new, store=interruption.wrap(one.new.store)))
-            await one.bring(export)
+                await one.import_into(export, replace(one.new, store=interruption.wrap(one.new.store)))
+            await one.import_into(export)
             before = await one.states()
             assert await one.steps() == IN_SYNC
             assert (one.writes, await one.states()) == ([], before)
-            again = await one.bring(export)
+            again = await one.import_into(export)
             assert [arrival.is_new for arrival in again.values()] == [False, False, False]
             killed.append(interruption.has_happened)
 
@@ -163,16 +167,16 @@ def test_killed_after_any_await_it_is_run_again_and_ends_as_if_never_killed(clus
     assert 20 < len(killed) < ENOUGH
 
 
-def test_passwords_that_did_not_come_along_are_all_that_is_sent(cluster: Access, namespace: str) -> None:
-    async def scenario(one: Street) -> None:
+def test_passwords_that_were_not_exported_are_the_only_writes(cluster: Access, namespace: str) -> None:
+    async def scenario(one: ClusterTransfer) -> None:
         await one.secret(one.new)
-        arrivals = await one.bring(await one.export(with_secrets=False))
-        told = {name: arrival.remarks for name, arrival in arrivals.items()}
+        arrivals = await one.import_into(await one.export(with_secrets=False))
+        remarks = {name: arrival.remarks for name, arrival in arrivals.items()}
         await one.steps()
         sent = one.writes
         await one.steps()
 
-        assert told == {
+        assert remarks == {
             "shop": ("spec.rootPassword is not known to be the same here: it counts as new, and is sent once",),
             "app": ("spec.password is not known to be the same here: it counts as new, and is sent once",),
             "logs": (),
@@ -182,31 +186,31 @@ def test_passwords_that_did_not_come_along_are_all_that_is_sent(cluster: Access,
     play(cluster, namespace, scenario)
 
 
-def test_a_namespace_that_is_not_there_is_told_before_anything_is_written(cluster: Access, namespace: str) -> None:
-    async def scenario(one: Street) -> None:
+def test_an_absent_namespace_is_reported_before_anything_is_written(cluster: Access, namespace: str) -> None:
+    async def scenario(one: ClusterTransfer) -> None:
         export = await one.export()
         *rest, last = export.resources
         metadata: Any = last.resource.document["metadata"]
         moved = Resource({**last.resource.document, "metadata": {**metadata, "namespace": "nowhere-at-all"}})
 
         with pytest.raises(SetpointError, match='namespaces "nowhere-at-all" not found'):
-            await one.bring(replace(export, resources=(*rest, replace(last, resource=moved))))
+            await one.import_into(replace(export, resources=(*rest, replace(last, resource=moved))))
 
         assert await one.states() == {}
 
     play(cluster, namespace, scenario)
 
 
-def test_a_change_by_another_writer_in_the_cluster_is_left_alone(cluster: Access, namespace: str) -> None:
-    async def scenario(one: Street) -> None:
+def test_an_import_does_not_overwrite_a_change_by_another_writer(cluster: Access, namespace: str) -> None:
+    async def scenario(one: ClusterTransfer) -> None:
         export = await one.export()
-        await one.bring(export)
+        await one.import_into(export)
         path = f"/apis/{STORAGE}/namespaces/{namespace}/storagebuckets/logs"
         assert cluster.call("PATCH", path, {"spec": {"storageClass": "NEARLINE"}}).status == 200
         before = await one.states()
 
         with pytest.raises(SetpointError, match=f"^StorageBucket {namespace}/logs: here already"):
-            await one.bring(export)
+            await one.import_into(export)
 
         assert await one.states() == before
 

@@ -1,7 +1,7 @@
-"""Many processes over a store in which nobody trusts another's clock, as a cluster is.
+"""Several replicas over a store without a common clock, as in a cluster.
 
-A lease has run out for whoever saw no change of it for as long as it lasts: later than it does by its own times, and a
-good deal later for those who came in between.
+For a process a lease has expired when it saw no change of it for the duration of the lease: later than by the times in
+the lease, and much later for a process that joined in between.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,29 +11,29 @@ import pytest
 
 from setpoint.engine.ports import Clock, Lease, Store
 from setpoint.stores.leases import unix_seconds
-from tests.runtime.fleet import A_LITTLE, LEASE, Fleet, play
-from tests.runtime.wire import Wire
+from tests.runtime.fleet import LEASE, MARGIN, Fleet, play
+from tests.runtime.simulated_network import NetworkLink
 
 pytestmark = pytest.mark.slow
 
 NAMES = [f"g{number}" for number in range(12)]
-# What a process takes to begin.
-BEGINNING = 3.0
+# How long a process takes to start.
+START_SECONDS = 3.0
 
 
 @dataclass(slots=True)
-class SightedStore:
-    """A store with leases of that sort; all else is as it is behind it."""
+class ObservedLeaseStore:
+    """A store with such leases over the store `behind` it."""
 
     behind: Store
     clock: Clock
-    listed_objects: dict[str, tuple[Lease, float]] = field(default_factory=dict)
+    observed: dict[str, tuple[Lease, float]] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.behind, name)
 
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
-        return tuple(self._see(lease) for lease in await self.behind.leases(prefix))
+        return tuple(self._observe(lease) for lease in await self.behind.leases(prefix))
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         for lease in await self.leases(name):
@@ -41,19 +41,19 @@ class SightedStore:
                 return None
         return await self.behind.acquire(name, holder, seconds)
 
-    def _see(self, lease: Lease) -> Lease:
+    def _observe(self, lease: Lease) -> Lease:
         now = self.clock.monotonic()
-        before, at = self.listed_objects.get(lease.name, (lease, now))
+        before, at = self.observed.get(lease.name, (lease, now))
         at = at if before == lease else now
-        self.listed_objects[lease.name] = (lease, at)
+        self.observed[lease.name] = (lease, at)
         return replace(lease, expires=unix_seconds(self.clock) + at + LEASE - now) if lease.holder else lease
 
 
 class ClusterFleet(Fleet):
-    """Processes that see leases like that."""
+    """Replicas with such a store."""
 
-    def store_for(self, wire: Wire) -> Store:
-        return cast(Store, SightedStore(super().store_for(wire), self.clock))
+    def store_for(self, link: NetworkLink) -> Store:
+        return cast(Store, ObservedLeaseStore(super().store_for(link), self.clock))
 
 
 async def _settle_all(fleet: Fleet) -> None:
@@ -62,8 +62,8 @@ async def _settle_all(fleet: Fleet) -> None:
     await fleet.settled(*NAMES)
 
 
-async def _each_had_a_holder(fleet: Fleet) -> float:
-    """The seconds until the last shard had a holder; by then others may be on their way to whoever was started."""
+async def _until_each_had_a_holder(fleet: Fleet) -> float:
+    """The seconds until each shard had a holder; by then some may be on their way to the replica that was started."""
     left = set(range(fleet.shards))
 
     async def is_none_left() -> bool:
@@ -76,7 +76,7 @@ async def _each_had_a_holder(fleet: Fleet) -> float:
 
 @pytest.mark.parametrize("number", [2, 3])
 @pytest.mark.parametrize("seed", range(6))
-def test_whoever_is_killed_and_started_again_is_not_waited_for(number: int, seed: int) -> None:
+def test_a_restarted_replica_does_not_delay_the_takeover(number: int, seed: int) -> None:
     async def scenario(fleet: Fleet) -> None:
         names = [f"process-{one}" for one in range(number + 10)]
         for name in names[:number]:
@@ -87,18 +87,18 @@ def test_whoever_is_killed_and_started_again_is_not_waited_for(number: int, seed
                 await fleet.edit(one)
             await fleet.clock.sleep(fleet.random.uniform(LEASE, LEASE + 10))
             fleet.kill(fleet.holder_of(NAMES[0]))
-            await fleet.clock.sleep(BEGINNING)
+            await fleet.clock.sleep(START_SECONDS)
             fleet.start(name)
-            assert await _each_had_a_holder(fleet) < LEASE + A_LITTLE - BEGINNING
-            await fleet.shared_out()
+            assert await _until_each_had_a_holder(fleet) < LEASE + MARGIN - START_SECONDS
+            await fleet.until_every_shard_is_held()
         await fleet.settled(*NAMES)
 
-        assert fleet.is_done_once
+        assert fleet.has_executed_every_edit_once
 
     play(scenario, ClusterFleet, seed=seed)
 
 
-def test_whoever_came_meanwhile_gets_its_share_afterwards() -> None:
+def test_a_replica_that_joined_during_a_takeover_gets_its_share_afterwards() -> None:
     async def scenario(fleet: Fleet) -> None:
         fleet.start("one")
         fleet.start("two")
@@ -106,7 +106,7 @@ def test_whoever_came_meanwhile_gets_its_share_afterwards() -> None:
         await fleet.clock.sleep(LEASE)
         fleet.kill("two")
         fleet.start("three")
-        await fleet.shared_out()
+        await fleet.until_every_shard_is_held()
         await fleet.clock.sleep(LEASE)
 
         assert {name for shard in range(16) for name in fleet.holders(shard)} >= {"one", "three"}

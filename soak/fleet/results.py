@@ -1,4 +1,4 @@
-"""What many processes prove, or do not: nothing unowned for long, nothing lost, nothing done twice."""
+"""The checks of a soak of replicas: every shard has a holder, no edit is lost, none is executed twice."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -12,12 +12,12 @@ from soak.fleet.subjects import Subject
 # As the product has it, and its docs.
 LEASE_SECONDS: Final = 15.0
 LATE_SECONDS: Final = 2.0
-# No edit waits for more than the next holder, who has other things to do as well.
+# An edit waits at most for the next holder, which has other resources to reconcile as well.
 _SLOW_SECONDS: Final = 30.0
 
 
 def problems(fleet: Fleet, author: Author, resources: Sequence[Tree]) -> list[str]:
-    """Everything that is not as it should be, in words."""
+    """Every failed check, as a text."""
     found = [problem for subject in fleet.subjects for problem in _wrong_with(subject, author)]
     found += [f"{one['metadata']['name']} is not ready: {one.get('status')}" for one in unready(resources)]
     return found + [bug for process in fleet.processes for bug in process.bugs()]
@@ -31,16 +31,16 @@ def lateness(fleet: Fleet) -> list[float]:
 
 def hand_overs(fleet: Fleet) -> list[float]:
     """For each shard that was given back: the seconds until another process had it."""
-    return sorted(one.at - one.since for one in fleet.leases.changes() if one.given_back)
+    return sorted(one.at - one.since for one in fleet.leases.changes() if one.was_released)
 
 
 def too_late(fleet: Fleet) -> list[str]:
-    """Shards without a holder for longer than a lease and a little, and edits that waited too long."""
+    """Shards without a holder for longer than a lease and a margin, and edits that took too long."""
     shards = [
         f"a shard had no holder for {late:.2f} s after its lease" for late in lateness(fleet) if late > LATE_SECONDS
     ]
     slow = [edit for edit in fleet.author.edits if edit.done_at - edit.at > _SLOW_SECONDS]
-    return [*shards, *(f"an edit took long: {edit.told}" for edit in slow)]
+    return [*shards, *(f"an edit took long: {edit.text}" for edit in slow)]
 
 
 def summary(fleet: Fleet, author: Author) -> dict[str, str]:
@@ -48,15 +48,15 @@ def summary(fleet: Fleet, author: Author) -> dict[str, str]:
     kills = [loss for loss in fleet.losses if loss.killed]
     return {
         "kills": str(sum(len(loss.holders) for loss in kills)),
-        "shards of those who were killed": str(sum(len(loss.shards) for loss in kills)),
+        "shards of killed processes": str(sum(len(loss.shards) for loss in kills)),
         "from the end of a lease to its next holder": spread_of(lateness(fleet)),
         "from a kill to an edit made right after it": spread_of(_edit_seconds(kills)),
-        "from giving back to the next holder": spread_of(hand_overs(fleet)),
+        "from a release to the next holder": spread_of(hand_overs(fleet)),
         "edits": str(len(author.edits)),
         "any edit": spread_of([edit.done_at - edit.at for edit in author.edits]),
         "the slowest": ", ".join(_slowest(author)),
         "changes sent to the cloud": str(len(author.cloud.written)),
-        "looks at the cloud": str(author.cloud.journal.counts()["byMethod"].get("GET", 0)),
+        "reads of the cloud": str(author.cloud.journal.counts()["byMethod"].get("GET", 0)),
     }
 
 
@@ -81,7 +81,7 @@ def _wrong_with(subject: Subject, author: Author) -> Iterator[str]:
 
 
 def unready(resources: Sequence[Tree]) -> list[Tree]:
-    """Those whose status does not say that the newest generation is carried out."""
+    """The resources with a status that does not report the newest generation as ready."""
     return [one for one in resources if not _is_ready(one)]
 
 
@@ -92,11 +92,11 @@ def _is_ready(resource: Tree) -> bool:
 
 
 def _taken_over(fleet: Fleet) -> list[Change]:
-    return [one for one in fleet.leases.changes() if not one.given_back]
+    return [one for one in fleet.leases.changes() if not one.was_released]
 
 
 def _slowest(author: Author) -> list[str]:
-    return [edit.told for edit in sorted(author.edits, key=lambda edit: edit.at - edit.done_at)[:3]]
+    return [edit.text for edit in sorted(author.edits, key=lambda edit: edit.at - edit.done_at)[:3]]
 
 
 def _edit_seconds(losses: Sequence[Loss]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Who is a member, who sits where, and what they are called."""
+"""Which processes are members, under which leases, and with which identities."""
 
 import pytest
 
@@ -28,27 +28,27 @@ RECORD = {
 }
 
 
-def test_whoever_has_renewed_a_seat_lately_enough_to_write_is_a_member() -> None:
+def test_a_member_has_renewed_its_lease_recently_enough_to_write() -> None:
     assert members_in(RECORD, NOW) == {"a", "c"}
 
 
-def test_a_seat_is_taken_until_its_lease_has_run_out() -> None:
+def test_a_membership_lease_is_free_once_it_has_expired() -> None:
     assert member_lease_for("f", {**RECORD, "setpoint-member-1": lease("member-1", "b", 1)}, NOW) == "setpoint-member-2"
     assert member_lease_for("e", RECORD, NOW) == "setpoint-member-4"
 
 
 @pytest.mark.parametrize(("identity", "seat"), [("c", "setpoint-member-3"), ("b", "setpoint-member-1")])
-def test_a_process_keeps_its_seat_or_takes_the_first_that_is_empty(identity: str, seat: str) -> None:
+def test_a_process_keeps_its_membership_lease_or_takes_the_first_free_one(identity: str, seat: str) -> None:
     assert member_lease_for(identity, RECORD, NOW) == seat
 
 
-def test_there_is_always_one_more_seat() -> None:
+def test_there_is_always_a_free_membership_lease() -> None:
     full = {one.name: one for one in (lease("member-0", "a", 1), lease("member-1", "b", 1))}
 
     assert [member_lease_for("c", record, NOW) for record in ({}, full)] == ["setpoint-member-0", "setpoint-member-2"]
 
 
-def test_two_processes_of_one_name_are_two() -> None:
+def test_two_processes_of_one_name_have_different_identities() -> None:
     identities = {new_identity("setpoint-7d9f") for _ in range(100)}
 
     assert len(identities) == 100
@@ -56,6 +56,6 @@ def test_two_processes_of_one_name_are_two() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a b", "a/b", "ä", "a" * 101])
-def test_a_name_that_would_not_fit_into_a_lease_is_refused(name: str) -> None:
+def test_a_name_that_does_not_fit_into_a_lease_is_rejected(name: str) -> None:
     with pytest.raises(UserError, match=r"^--identity .*: write at most 100 letters, digits, -, \. and _"):
         new_identity(name)

@@ -1,4 +1,4 @@
-"""A running process over gadgets that can be listed: those whose names begin alike are on one shelf."""
+"""A running manager over gadgets that can be listed: the part of a name before the dash is the list scope."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,21 +12,21 @@ from setpoint.engine.kind import Location, Present
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.list_resync.lister import ListResync
 from tests.engine.gadgets import Gadget, Service
-from tests.runtime.rig import Rig, SlowKind, new_rig, running
+from tests.runtime.manager_harness import ManagerHarness, RecordingKind, new_harness, running
 from tests.runtime.virtual_time import run
 
 Members = dict[str, Json]
 
 
 @dataclass(slots=True)
-class ListedKind(SlowKind):
-    """`a-1` and `a-2` are on the shelf `a`; a name without a dash is on none."""
+class ListedKind(RecordingKind):
+    """`a-1` and `a-2` are in the scope `a`; a name without a dash is in none."""
 
     size: int = 1_000
     # When each page was asked for; which items were decoded.
     pages_read: list[float] = field(default_factory=list)
     decoded: list[str] = field(default_factory=list)
-    # Objects that no list shows, and what it makes of the others.
+    # Objects that no list shows, and how lists show the rest.
     hidden: set[str] = field(default_factory=set)
     shown: Callable[[str, Members], Members] = lambda name, members: members
     # Awaited before a page is read, and after: what it shows may be old by then.
@@ -73,61 +73,61 @@ class ListedKind(SlowKind):
 
 
 @dataclass(slots=True)
-class ListedRig:
-    """The process, the kind that it lists, and its lister."""
+class ListResyncHarness:
+    """A manager, and the kind that it lists."""
 
-    rig: Rig
+    harness: ManagerHarness
     kind: ListedKind
 
     @property
     def list_resync(self) -> ListResync:
-        (controller,) = self.rig.manager.controllers.values()
+        (controller,) = self.harness.manager.controllers.values()
         assert isinstance(controller.list_resync, ListResync)
         return controller.list_resync
 
     @property
     def listings(self) -> list[tuple[str, int]]:
-        """How each ended, and how many looks it spared."""
-        return self.rig.tally.listings
+        """The result of each listing, and how many resyncs it saved."""
+        return self.harness.metrics.listings
 
     async def declare(self, *names: str, **metadata: Any) -> None:
-        """Gadgets of size 1, made and at rest."""
+        """Gadgets of size 1, created and settled."""
         for name in names:
-            await self.rig.apply(name, **metadata)
-        await self.rig.settled(*names)
+            await self.harness.apply(name, **metadata)
+        await self.harness.settled(*names)
 
-    def forget_looks(self) -> None:
-        """What is counted from now on begins with nothing."""
-        self.kind.looks.clear()
+    def reset_counts(self) -> None:
+        """Resets all counts."""
+        self.kind.observed.clear()
         self.kind.pages_read.clear()
         self.kind.decoded.clear()
         self.listings.clear()
 
-    def looks(self, *names: str) -> list[int]:
-        """How often each was looked at by itself."""
-        return [len(self.rig.looks_at(name)) for name in names]
+    def observations(self, *names: str) -> list[int]:
+        """How often each was observed directly."""
+        return [len(self.harness.observations_of(name)) for name in names]
 
 
-def names_on(list_scope: str, count: int) -> tuple[str, ...]:
-    """So many names on a shelf."""
+def names_in(list_scope: str, count: int) -> tuple[str, ...]:
+    """So many names in a list scope."""
     return tuple(f"{list_scope}-{number:03}" for number in range(count))
 
 
-def new_listed_rig(before: ListedRig | None = None) -> ListedRig:
-    """A process that has not begun: the next one on the same store and service, if there was one before."""
+def new_list_harness(before: ListResyncHarness | None = None) -> ListResyncHarness:
+    """A manager that was not started: on the store and service of the one before, if there was one."""
     if before is None:
         kind = ListedKind(Service())
-        return ListedRig(new_rig(kind=kind), kind)
-    kind = ListedKind(before.rig.service)
-    return ListedRig(new_rig(before.rig.store, kind=kind), kind)
+        return ListResyncHarness(new_harness(kind=kind), kind)
+    kind = ListedKind(before.harness.service)
+    return ListResyncHarness(new_harness(before.harness.store, kind=kind), kind)
 
 
-def play_listed(scenario: Callable[[ListedRig], Awaitable[None]]) -> None:
+def play_list_resync(scenario: Callable[[ListResyncHarness], Awaitable[None]]) -> None:
     """Plays `scenario` with a process that runs, in virtual time."""
 
     async def main() -> None:
-        listed = new_listed_rig()
-        async with running(listed.rig):
+        listed = new_list_harness()
+        async with running(listed.harness):
             await scenario(listed)
 
     run(main())

@@ -1,4 +1,4 @@
-"""A process that owns a store and listens for others, without steps: what they ask for is only put on record."""
+"""A process that serves the admin API of its store without running steps: requests are only stored."""
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Sequence
@@ -25,7 +25,7 @@ from tests.engine.gadget_fixture import GadgetFixture
 
 
 class Store(MemoryStore):
-    """Somebody else writes first, so many times; or it breaks with what nobody should see."""
+    """A store with so many write conflicts; or one that breaks with a text that must stay secret."""
 
     conflicts = 0
     secret = ""
@@ -38,50 +38,50 @@ class Store(MemoryStore):
     async def annotate(self, resource: Resource, annotations: Any) -> Resource:
         if self.conflicts:
             self.conflicts -= 1
-            raise WriteConflict("somebody was faster")
+            raise WriteConflict("another write came first")
         return await super().annotate(resource, annotations)
 
 
 @dataclass(slots=True)
-class Owner:
-    """A process that owns a store, and another that asks it."""
+class AdminApiProcess:
+    """A process that serves the admin API of its store, and a client of it."""
 
     path: Path
     phase: Phase = Phase.RUNNING
     store: Store = field(default_factory=lambda: Store(FakeClock(), lambda: str(uuid.uuid4())))
-    daemon: AdminClient = field(init=False)
+    client: AdminClient = field(init=False)
     is_ready: bool = True
-    troubles: dict[ResourceRef, SetpointError] = field(default_factory=dict)
+    failures: dict[ResourceRef, SetpointError] = field(default_factory=dict)
     failed_tasks: Sequence[str] = ()
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator["Owner"]:
+    async def serving(self) -> AsyncIterator["AdminApiProcess"]:
         kind = GadgetFixture().kind
         engine = EngineContext(self.store, FakeClock(), {(kind.group, kind.name): kind})
-        control = AdminApi(engine, self.dry_run, self)
+        api = AdminApi(engine, self.dry_run, self)
         self.path.touch()
-        server = HttpServer(self, Telemetry(), admin_routes(control))
+        server = HttpServer(self, Telemetry(), admin_routes(api))
         await server.start_unix(prepare_socket(self.path, {}))
         found = await connect_admin(self.path)
         assert found is not None
-        self.daemon = found
+        self.client = found
         yield self
-        control.ended.set()
+        api.ended.set()
         await server.close()
-        await self.daemon.close()
+        await self.client.close()
         remove_socket(self.path)
 
     def last_error_of(self, ref: ResourceRef) -> SetpointError | None:
-        return self.troubles.get(ref)
+        return self.failures.get(ref)
 
     async def dry_run(self, manifest: JsonObject) -> Resource:
         return await MemoryStore(FakeClock(), lambda: "uid").apply(manifest)
 
     async def apply(self, *manifests: dict[str, Any]) -> None:
-        await self.daemon.apply(manifests)
+        await self.client.apply(manifests)
 
     async def request_of(self, ref: ResourceRef) -> str | None:
-        """The request for a look that is on record."""
+        """The stored reconcile request."""
         found = await self.store.get(ref)
         assert found is not None
         return found.annotations.get(RECONCILE_REQUESTED)

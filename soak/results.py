@@ -1,4 +1,4 @@
-"""What a soak proves, or does not: everything settled, both sides equal, nothing lost, nothing done twice."""
+"""The checks of a soak: everything settled, manifests and objects equal, nothing lost, nothing done twice."""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from soak.cloud import SoakCloud
 from soak.process import Process
 from soak.subjects import Subject, differences
 
-_PATIENCE: Final = 600.0
+_TIMEOUT_SECONDS: Final = 600.0
 
 
 async def until_settled(process: Process, author: Author) -> int:
-    """Waits until everything is ready and what is to go is gone; how many are not when patience ends."""
+    """Waits until everything is ready and every deleted resource is gone; how many are not after the timeout."""
     unsettled = len(author.declared)
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             while unsettled:
                 resources = await stored(process)
                 unsettled = sum(not _is_settled(one) for one in resources) + abs(len(resources) - len(author.declared))
@@ -32,7 +32,7 @@ async def until_settled(process: Process, author: Author) -> int:
 
 
 def _is_settled(resource: Resource) -> bool:
-    """Whether it is ready, and has been looked at since that was asked for."""
+    """Whether it is ready, and the requested reconcile was handled."""
     return is_ready(resource) and resource.annotations.get(RECONCILE_REQUESTED) == resource.status.get(
         RECONCILE_HANDLED
     )
@@ -45,7 +45,7 @@ async def stored(process: Process) -> tuple[Resource, ...]:
 
 
 async def problems(process: Process, author: Author, cloud: SoakCloud) -> list[str]:
-    """Everything that is not as it should be, in words."""
+    """Every failed check, as a text."""
     resources = {one.ref.name: one for one in await stored(process)}
     cloud.count()
     found = [*_unsettled(resources), *_lost(resources, author), *_different(author, cloud), *cloud.effects.wrong]
@@ -77,11 +77,11 @@ def _different(author: Author, cloud: SoakCloud) -> Iterator[str]:
 
 
 def _counts(author: Author, cloud: SoakCloud) -> Iterator[str]:
-    """Each object was made once more than it went, or as often: nothing was made twice."""
+    """Each object was created once more than it was deleted, or as often: nothing was created twice."""
     there = {subject.object for subject in author.declared}
     effects = cloud.effects
     for name, created in effects.created.items():
-        went = effects.deleted.get(name, 0) + effects.taken_away.get(name, 0)
+        went = effects.deleted.get(name, 0) + effects.deleted_by_other_writer.get(name, 0)
         if created != went + (name in there):
             yield f"{name} was made {created} times and went {went} times"
 
@@ -95,7 +95,7 @@ def summary(author: Author, cloud: SoakCloud, subjects: tuple[Subject, ...]) -> 
         "author's edits": author.edits,
         "objects made": sum(cloud.effects.created.values()),
         "objects deleted": sum(cloud.effects.deleted.values()),
-        "objects taken away by the stranger": sum(cloud.effects.taken_away.values()),
+        "objects deleted by the other writer": sum(cloud.effects.deleted_by_other_writer.values()),
         "calls": counts["total"],
         "writes": counts["writes"],
         "answers": counts["byStatus"],

@@ -1,4 +1,4 @@
-"""With lists everything ends as it does without, and nothing is written that need not be. On virtual time."""
+"""With lists the end state is the same as without, and there are no needless writes. On virtual time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import Fault, Gadget, Service, gadget_ref
 from tests.engine.kind_fixture import Trouble
-from tests.runtime.listed_rig import ListedKind, names_on
-from tests.runtime.rig import LONG, Rig, SlowKind, new_rig, running
+from tests.runtime.list_resync_harness import ListedKind, names_in
+from tests.runtime.manager_harness import LONG, ManagerHarness, RecordingKind, new_harness, running
 from tests.runtime.virtual_time import run
 
 pytestmark = pytest.mark.slow
 
-NAMES = names_on("a", 12)
-# A field that is put back a third time is contested, and waits: how often drift is seen would show in the end.
+NAMES = names_in("a", 12)
+# A field that is corrected a third time oscillates, and backs off: how often drift is seen would change the end.
 _DRIFTS = 2
 _QUIET = 900.0 + MAX_DEFER_SECONDS + 5
 
 
 @dataclass(slots=True)
-class Needless:
-    """Writes to objects that were as they should be."""
+class NeedlessWrites:
+    """Records writes to objects that were in their desired state."""
 
     found: list[str] = field(default_factory=list)
 
@@ -43,23 +43,23 @@ class Needless:
 
 
 @dataclass(slots=True)
-class Unlisted(SlowKind):
-    """Looked at one by one."""
+class UnlistedGadgets(RecordingKind):
+    """Gadgets that are observed one by one."""
 
-    needless: Needless = field(default_factory=Needless)
+    needless: NeedlessWrites = field(default_factory=NeedlessWrites)
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Gadget]
     ) -> RemoteOperation | None:
         self.needless.check(self.service, intent, wanted)
-        return await SlowKind.update(self, intent, wanted, write, before)
+        return await RecordingKind.update(self, intent, wanted, write, before)
 
 
 @dataclass(slots=True)
-class Listed(ListedKind):
-    """Listed where it pays."""
+class ListedGadgets(ListedKind):
+    """Gadgets that are listed where it pays."""
 
-    needless: Needless = field(default_factory=Needless)
+    needless: NeedlessWrites = field(default_factory=NeedlessWrites)
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Gadget]
@@ -70,7 +70,7 @@ class Listed(ListedKind):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """After so many seconds somebody does this, to that gadget or to lists."""
+    """After so many seconds this happens to that gadget, or to lists."""
 
     seconds: float
     what: str
@@ -78,11 +78,11 @@ class Event:
     number: int
 
 
-_WEATHER = ("hide", "show", "refuse", "cut", "slow", "late", "quick", "small pages")
+_LIST_FAULTS = ("hide", "show", "refuse", "cut", "slow", "late", "quick", "small pages")
 _EVENTS = st.builds(
     Event,
     st.sampled_from([0.0, 1.0, 17.0, 100.0, 299.0, 305.0, 310.0, 450.0]),
-    st.sampled_from(("edit", "drift", "touch", "serial", "lose", "ask", "restart", *_WEATHER)),
+    st.sampled_from(("edit", "drift", "touch", "serial", "lose", "ask", "restart", *_LIST_FAULTS)),
     st.sampled_from(NAMES),
     st.integers(2, 6),
 )
@@ -90,27 +90,27 @@ _EVENTS = st.builds(
 
 @dataclass(slots=True)
 class Play:
-    """A run of a process, or of one after the other, in which these events happen."""
+    """A run of one manager, or of several in turn, with these events."""
 
-    kind: Listed | Unlisted
-    rig: Rig
+    kind: ListedGadgets | UnlistedGadgets
+    harness: ManagerHarness
     declared: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 1))
     drifts: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
 
     async def happen(self, event: Event) -> None:
-        name, members = event.name, self.rig.service.objects.get(event.name)
+        name, members = event.name, self.harness.service.objects.get(event.name)
         match event.what:
             case "edit":
                 self.declared[name] = event.number
                 self.changes[name] += 1
                 self.drifts[name] = 0
-                await self.rig.apply(name, {"size": event.number})
+                await self.harness.apply(name, {"size": event.number})
             case "ask":
-                await self.rig.apply(
+                await self.harness.apply(
                     name,
                     {"size": self.declared[name]},
-                    annotations={RECONCILE_REQUESTED: str(self.rig.clock.monotonic())},
+                    annotations={RECONCILE_REQUESTED: str(self.harness.clock.monotonic())},
                 )
             case "drift" if members is not None and self.drifts[name] < _DRIFTS:
                 self.drifts[name] += 1
@@ -120,18 +120,18 @@ class Play:
                 members["etag" if event.what == "touch" else "serial"] = str(event.number)
             case "lose" if members is not None:
                 self.changes[name] += 1
-                del self.rig.service.objects[name]
+                del self.harness.service.objects[name]
             case _:
-                if isinstance(self.kind, Listed) and event.what in _WEATHER:
+                if isinstance(self.kind, ListedGadgets) and event.what in _LIST_FAULTS:
                     self._happen_to_lists(event, self.kind)
 
-    def _happen_to_lists(self, event: Event, kind: Listed) -> None:
+    def _happen_to_lists(self, event: Event, kind: ListedGadgets) -> None:
         async def take_long() -> None:
-            await self.rig.clock.sleep(event.number * 15)
+            await self.harness.clock.sleep(event.number * 15)
 
         if event.what in ("refuse", "cut"):
-            trouble = Trouble.REFUSED if event.what == "refuse" else Trouble.CUT
-            kind.service.faults.append(Fault(trouble, ["list"], event.number))
+            fault = Trouble.REFUSED if event.what == "refuse" else Trouble.CUT
+            kind.service.faults.append(Fault(fault, ["list"], event.number))
         elif event.what in ("hide", "show"):
             kind.hidden = {*kind.hidden, event.name} if event.what == "hide" else set()
         elif event.what == "small pages":
@@ -141,23 +141,23 @@ class Play:
             kind.after_page = take_long if event.what == "late" else None
 
 
-def _played(kind: Listed | Unlisted, events: Sequence[Event]) -> Play:
+def _played(kind: ListedGadgets | UnlistedGadgets, events: Sequence[Event]) -> Play:
     async def main() -> Play:
-        play = Play(kind, new_rig(kind=kind))
+        play = Play(kind, new_harness(kind=kind))
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(running(play.rig))
+            await stack.enter_async_context(running(play.harness))
             for name in NAMES:
-                await play.rig.apply(name)
-            await play.rig.settled(*NAMES)
+                await play.harness.apply(name)
+            await play.harness.settled(*NAMES)
             for event in events:
-                await play.rig.clock.sleep(event.seconds)
+                await play.harness.clock.sleep(event.seconds)
                 if event.what == "restart":
                     await stack.aclose()
-                    play.rig = new_rig(play.rig.store, kind=kind)
-                    await stack.enter_async_context(running(play.rig))
+                    play.harness = new_harness(play.harness.store, kind=kind)
+                    await stack.enter_async_context(running(play.harness))
                 await play.happen(event)
-            await play.rig.clock.sleep(_QUIET)
-            assert play.rig.clock.monotonic() < LONG
+            await play.harness.clock.sleep(_QUIET)
+            assert play.harness.clock.monotonic() < LONG
         return play
 
     return run(main())
@@ -165,7 +165,7 @@ def _played(kind: Listed | Unlisted, events: Sequence[Event]) -> Play:
 
 def _end(play: Play) -> dict[str, tuple[Json, Json]]:
     """Size and serial of each object, as it is."""
-    objects = play.rig.service.objects
+    objects = play.harness.service.objects
     return {name: (objects[name]["size"], objects[name].get("serial", "1")) for name in sorted(objects)}
 
 
@@ -173,11 +173,11 @@ def _sizes(found: dict[str, tuple[Json, Json]]) -> dict[str, Json]:
     return {name: size for name, (size, _) in found.items()}
 
 
-def _told(play: Play) -> dict[str, tuple[Json, Json]]:
+def _reported(play: Play) -> dict[str, tuple[Json, Json]]:
     """Size and serial of each that is ready, as its author and its status have them."""
 
     async def read() -> dict[str, tuple[Json, Json]]:
-        found = {name: await play.rig.store.get(gadget_ref(name)) for name in NAMES}
+        found = {name: await play.harness.store.get(gadget_ref(name)) for name in NAMES}
         return {
             name: (one.spec["size"], one.status["serial"])
             for name, one in found.items()
@@ -189,19 +189,19 @@ def _told(play: Play) -> dict[str, tuple[Json, Json]]:
 
 @settings(max_examples=40)
 @given(st.lists(_EVENTS, max_size=14))
-def test_with_lists_everything_ends_as_it_does_without(events: Sequence[Event]) -> None:
-    without, with_lists = _played(Unlisted(Service()), events), _played(Listed(Service()), events)
+def test_with_lists_the_end_state_is_the_same_as_without(events: Sequence[Event]) -> None:
+    without, with_lists = _played(UnlistedGadgets(Service()), events), _played(ListedGadgets(Service()), events)
 
     assert _sizes(_end(with_lists)) == _sizes(_end(without))
-    # A serial goes when its object is written, and drift may be put back before it comes or after.
-    assert _end(with_lists) == _told(with_lists)
+    # A serial is lost when its object is written, and drift may be corrected before it changes or after.
+    assert _end(with_lists) == _reported(with_lists)
 
 
 @settings(max_examples=40)
 @given(st.lists(_EVENTS, max_size=14))
-def test_with_lists_nothing_is_written_that_need_not_be(events: Sequence[Event]) -> None:
-    play = _played(Listed(Service()), events)
+def test_lists_cause_no_needless_writes(events: Sequence[Event]) -> None:
+    play = _played(ListedGadgets(Service()), events)
 
-    writes = Counter(name for verb, name in play.rig.service.calls if verb in ("create", "update"))
+    writes = Counter(name for verb, name in play.harness.service.calls if verb in ("create", "update"))
     assert play.kind.needless.found == []
     assert all(writes[name] <= 1 + play.changes[name] for name in NAMES)

@@ -1,4 +1,4 @@
-"""Buckets and instances in the local cloud, kept by a process that lists them. On virtual time, without a network."""
+"""Buckets and instances in the local cloud, resynced by lists. On virtual time, without a network."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,7 @@ from setpoint.runtime.manager import Manager
 from setpoint.stores.memory import MemoryStore
 from tests.kinds.instances import POSTGRES, instance
 from tests.kinds.kind_harness import PROJECT, bucket
-from tests.runtime.rig import Tally
+from tests.runtime.manager_harness import RecordingMetrics
 from tests.runtime.virtual_time import VirtualClock, run
 
 ADDRESS = "http://cloud"
@@ -32,8 +32,8 @@ BUCKETS = [f"bucket-{number:02}" for number in range(25)]
 INSTANCES = [f"instance-{number:02}" for number in range(12)]
 
 
-class Direct(HttpClient):
-    """To a cloud in this very process."""
+class DirectHttpClient(HttpClient):
+    """Sends requests to a cloud in the same process."""
 
     def __init__(self, cloud: Cloud) -> None:
         super().__init__()
@@ -50,12 +50,12 @@ class Direct(HttpClient):
 
 
 @dataclass(slots=True)
-class Kept:
-    """The cloud, the store, and what was measured of the process."""
+class CloudHarness:
+    """The cloud, the store, and the metrics of the manager."""
 
     cloud: Cloud
     store: MemoryStore
-    tally: Tally
+    metrics: RecordingMetrics
     clock: VirtualClock
 
     async def settled(self) -> None:
@@ -73,26 +73,26 @@ class Kept:
         )
 
 
-def _play(scenario: Callable[[Kept], Awaitable[None]]) -> None:
+def _play(scenario: Callable[[CloudHarness], Awaitable[None]]) -> None:
     async def main() -> None:
-        clock, uids, tally = VirtualClock(), count(), Tally()
+        clock, uids, metrics = VirtualClock(), count(), RecordingMetrics()
         cloud = Cloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)))
-        google = GoogleClient(Direct(cloud), GoogleSettings(ADDRESS, ADDRESS, GoogleAuth.ANONYMOUS))
+        google = GoogleClient(DirectHttpClient(cloud), GoogleSettings(ADDRESS, ADDRESS, GoogleAuth.ANONYMOUS))
         store = MemoryStore(clock, lambda: str(next(uids)))
         kinds: tuple[AnyKind, ...] = (StorageBucketKind(google), SqlInstanceKind(google))
-        engine = EngineContext(store, clock, {(kind.group, kind.name): kind for kind in kinds}, metrics=tally)
-        manager = Manager(engine, tally)
+        engine = EngineContext(store, clock, {(kind.group, kind.name): kind for kind in kinds}, metrics=metrics)
+        manager = Manager(engine, metrics)
         for name in BUCKETS:
             await store.apply(bucket({}, name))
         for name in INSTANCES:
             await store.apply(instance(POSTGRES, name))
         async with asyncio.TaskGroup() as group:
-            process, time = group.create_task(manager.run()), group.create_task(_pass(cloud, clock))
-            kept = Kept(cloud, store, tally, clock)
-            await kept.settled()
+            process, time = group.create_task(manager.run()), group.create_task(_advance_cloud(cloud, clock))
+            harness = CloudHarness(cloud, store, metrics, clock)
+            await harness.settled()
             await clock.sleep(1_000)
             cloud.journal.clear()
-            await scenario(kept)
+            await scenario(harness)
             manager.stop()
             await process
             time.cancel()
@@ -100,51 +100,51 @@ def _play(scenario: Callable[[Kept], Awaitable[None]]) -> None:
     run(main())
 
 
-async def _pass(cloud: Cloud, clock: VirtualClock) -> None:
-    """The cloud's time is the process's."""
+async def _advance_cloud(cloud: Cloud, clock: VirtualClock) -> None:
+    """Advances the clock of the cloud with the virtual time."""
     while True:
         await clock.sleep(5)
         cloud.advance(5)
 
 
-def test_in_an_hour_in_which_nothing_happens_nothing_but_lists_is_read() -> None:
-    async def scenario(kept: Kept) -> None:
-        await kept.clock.sleep(3_600)
+def test_an_hour_without_changes_reads_only_lists() -> None:
+    async def scenario(harness: CloudHarness) -> None:
+        await harness.clock.sleep(3_600)
 
-        calls = kept.calls()
+        calls = harness.calls()
         assert set(calls) == {"GET /b", f"GET /projects/{PROJECT}/instances"}
         assert all(9 <= number <= 12 for number in calls.values())
 
     _play(scenario)
 
 
-def test_what_somebody_changed_is_put_back() -> None:
-    async def scenario(kept: Kept) -> None:
-        kept.cloud.edit("/b/bucket-07", {"versioning": {"enabled": True}})
+def test_drift_is_corrected() -> None:
+    async def scenario(harness: CloudHarness) -> None:
+        harness.cloud.edit("/b/bucket-07", {"versioning": {"enabled": True}})
         path = f"/sql/v1beta4/projects/{PROJECT}/instances/instance-07"
-        kept.cloud.edit(path, {"settings": {"activationPolicy": "NEVER"}})
-        await kept.clock.sleep(1_000)
+        harness.cloud.edit(path, {"settings": {"activationPolicy": "NEVER"}})
+        await harness.clock.sleep(1_000)
 
-        live = kept.cloud.call("GET", path).body
+        live = harness.cloud.call("GET", path).body
         assert live is not None
         assert live["settings"]["activationPolicy"] == "ALWAYS"
-        assert kept.cloud.storage.state.buckets["bucket-07"].resource["versioning"] == {"enabled": False}
-        written = [entry.path.rpartition("/")[2] for entry in kept.cloud.journal.entries if entry.is_write]
+        assert harness.cloud.storage.state.buckets["bucket-07"].resource["versioning"] == {"enabled": False}
+        written = [entry.path.rpartition("/")[2] for entry in harness.cloud.journal.entries if entry.is_write]
         assert sorted(written) == ["bucket-07", "instance-07"]
 
     _play(scenario)
 
 
-def test_whoever_may_not_list_looks_at_each() -> None:
-    async def scenario(kept: Kept) -> None:
-        kept.cloud.inject(FailRequest(403, "GET", "/b$", times=10**6))
-        kept.cloud.inject(FailRequest(403, "GET", "/instances$", times=10**6))
-        await kept.clock.sleep(3_600)
+def test_without_permission_to_list_each_object_is_observed() -> None:
+    async def scenario(harness: CloudHarness) -> None:
+        harness.cloud.inject(FailRequest(403, "GET", "/b$", times=10**6))
+        harness.cloud.inject(FailRequest(403, "GET", "/instances$", times=10**6))
+        await harness.clock.sleep(3_600)
 
-        calls = kept.calls()
+        calls = harness.calls()
         assert 1 <= calls["GET /b"] <= 2
         assert all(3 <= calls[f"GET /b/{name}"] <= 12 for name in BUCKETS)
         assert all(3 <= calls[f"GET /projects/{PROJECT}/instances/{name}"] <= 12 for name in INSTANCES)
-        assert not any(entry.is_write for entry in kept.cloud.journal.entries)
+        assert not any(entry.is_write for entry in harness.cloud.journal.entries)
 
     _play(scenario)

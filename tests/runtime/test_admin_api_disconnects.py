@@ -1,4 +1,4 @@
-"""Commands that leave before the process that owns their store has answered."""
+"""Clients of the admin API that disconnect before the answer."""
 
 import asyncio
 import tempfile
@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.owner import Owner
+from tests.runtime.admin_api_harness import AdminApiProcess
 
 
-def test_whoever_leaves_before_the_answer_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_disconnects_before_the_answer_causes_no_error(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(folder: Path) -> None:
-        async with Owner(folder / "state.db").listening() as owner:
+        async with AdminApiProcess(folder / "state.db").serving() as process:
             for turns in range(40):
-                waiting = asyncio.create_task(owner.daemon.wait_until_exit())
+                waiting = asyncio.create_task(process.client.wait_until_exit())
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 waiting.cancel()
                 await asyncio.wait([waiting])
-            await owner.daemon.hello()
+            await process.client.hello()
 
     # The path of a socket has to be short.
     with tempfile.TemporaryDirectory() as folder:

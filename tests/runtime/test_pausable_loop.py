@@ -2,11 +2,11 @@
 
 import asyncio
 
-from tests.runtime.pausing import pausing_loop, run_pausing, start_process
+from tests.runtime.pausable_loop import pausable_loop, run_pausable, start_process
 from tests.runtime.virtual_time import VirtualClock
 
 
-def test_a_stopped_process_does_nothing_and_then_everything_that_was_due() -> None:
+def test_a_paused_process_runs_nothing_and_on_resume_everything_that_was_due() -> None:
     seen: list[tuple[str, float]] = []
     clock = VirtualClock()
 
@@ -24,19 +24,19 @@ def test_a_stopped_process_does_nothing_and_then_everything_that_was_due() -> No
     async def main() -> None:
         tasks = [start_process(name, tick(name)) for name in ("a", "b")]
         await clock.sleep(1.5)
-        pausing_loop().pause("a")
+        pausable_loop().pause("a")
         await clock.sleep(60)
-        pausing_loop().resume("a")
+        pausable_loop().resume("a")
         await asyncio.gather(*tasks)
 
-    run_pausing(main())
+    run_pausable(main())
 
     assert [at for name, at in seen if name == "b"] == [1, 2, 3, 4, 5]
     assert [at for name, at in seen if name == "a"] == [1, 61.5, 62.5, 63.5, 64.5]
     assert [at for name, at in seen if name.endswith("child")] == [2.5, 61.5]
 
 
-def test_a_time_out_that_passed_meanwhile_is_noticed_after_what_came_in_before_it() -> None:
+def test_on_resume_an_answer_is_delivered_before_a_timeout_that_came_after_it() -> None:
     clock, seen = VirtualClock(), list[str]()
 
     async def wait(answer: asyncio.Future[str]) -> None:
@@ -50,29 +50,29 @@ def test_a_time_out_that_passed_meanwhile_is_noticed_after_what_came_in_before_i
         answers = [asyncio.get_running_loop().create_future() for _ in range(2)]
         tasks = [start_process("a", wait(answer)) for answer in answers]
         await clock.sleep(1)
-        pausing_loop().pause("a")
+        pausable_loop().pause("a")
         answers[0].set_result("an answer")
         await clock.sleep(60)
-        pausing_loop().resume("a")
+        pausable_loop().resume("a")
         await asyncio.gather(*tasks)
 
-    run_pausing(main())
+    run_pausable(main())
 
     assert seen == ["an answer", "too late"]
 
 
-def test_a_stopped_process_can_be_cancelled_once_it_goes_on() -> None:
+def test_a_cancelled_paused_process_ends_on_resume() -> None:
     clock = VirtualClock()
 
     async def main() -> bool:
         task = start_process("a", clock.sleep(10**9))
         await clock.sleep(1)
-        pausing_loop().pause("a")
+        pausable_loop().pause("a")
         task.cancel()
         await clock.sleep(1)
         was_done = task.done()
-        pausing_loop().resume("a")
+        pausable_loop().resume("a")
         await asyncio.gather(task, return_exceptions=True)
         return was_done
 
-    assert run_pausing(main()) is False
+    assert run_pausable(main()) is False

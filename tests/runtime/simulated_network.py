@@ -1,7 +1,7 @@
-"""The way from a process to the store and to the cloud, as HTTP is: it takes time, and it breaks.
+"""The network between a process and its store and cloud, with latency and faults, as HTTP has them.
 
-What has left the process arrives, whatever becomes of the process meanwhile, unless it would arrive after the process
-has given the request up. What arrives is carried out at one moment, and a witness sees it.
+A request that was sent arrives even if its process is paused or killed, unless it would arrive after the timeout of
+the request. On arrival it is executed at one moment, and every write is reported to a WriteObserver.
 """
 
 import asyncio
@@ -23,45 +23,45 @@ from setpoint.stores.memory import MemoryStore
 from tests.engine.gadgets import Gadget, GadgetKind, gadget_ref
 
 T = TypeVar("T")
-# By process, what is done, and to what.
-Witness = Callable[[str, str, ResourceRef], None]
+# Called with process, verb and resource of each write.
+WriteObserver = Callable[[str, str, ResourceRef], None]
 
 READS = ("get", "list", "events", "leases")
 LEASES = ("acquire", "release")
 
 
-class Trouble(Enum):
-    """What may happen to a request."""
+class NetworkFault(Enum):
+    """A fault of one request."""
 
-    REFUSED = "nobody is there"
+    REFUSED = "the connection is refused"
     LOST = "it does not arrive"
     UNANSWERED = "it arrives, and the answer does not"
     SLOW = "it arrives much later"
 
 
 @dataclass(slots=True)
-class Wire:
-    """For one process. `trouble` gives the trouble of a request, if it has any."""
+class NetworkLink:
+    """The connections of one process. `fault` returns the fault of a request, if it has any."""
 
     process: str
     seconds: Callable[[], float]
-    trouble: Callable[[HttpRequest], Trouble | None] = lambda request: None
-    # Set while nothing gets through to the store.
-    outage: Trouble | None = None
+    fault: Callable[[HttpRequest], NetworkFault | None] = lambda request: None
+    # Set while the store cannot be reached.
+    outage: NetworkFault | None = None
     slow: float = 4.0
 
-    async def call(self, request: HttpRequest, land: Callable[[], T]) -> T:
-        """What `land` comes to at the other end; RemoteUnavailable when no answer comes in time."""
+    async def call(self, request: HttpRequest, execute: Callable[[], T]) -> T:
+        """The result of `execute` at the server; RemoteUnavailable when no answer arrives in time."""
         request = fenced_request(request)
-        trouble = self.outage if "//store/" in request.url and self.outage else self.trouble(request)
-        if trouble is Trouble.REFUSED:
-            raise RemoteUnavailable(f"{request}: nobody is there")
+        fault = self.outage if "//store/" in request.url and self.outage else self.fault(request)
+        if fault is NetworkFault.REFUSED:
+            raise RemoteUnavailable(f"{request}: connection refused")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
-        there = self.slow if trouble is Trouble.SLOW else self.seconds()
-        if trouble is not Trouble.LOST and there < request.seconds:
-            arriving = _Arrival(land, answer, None if trouble is Trouble.UNANSWERED else self.seconds())
-            # A context of its own: the other end goes on when this process does not.
+        there = self.slow if fault is NetworkFault.SLOW else self.seconds()
+        if fault is not NetworkFault.LOST and there < request.seconds:
+            arriving = _RequestArrival(execute, answer, None if fault is NetworkFault.UNANSWERED else self.seconds())
+            # A context of its own: the server goes on when this process is paused.
             loop.call_later(there, arriving.arrive, context=contextvars.Context())
         try:
             async with asyncio.timeout(request.seconds):
@@ -71,23 +71,23 @@ class Wire:
 
 
 @dataclass(slots=True)
-class _Arrival:
-    """A request at the other end, and the seconds that its answer takes; None when there is none."""
+class _RequestArrival:
+    """A request at the server, and the seconds that its answer takes; None without an answer."""
 
-    land: Callable[[], Any]
+    execute: Callable[[], Any]
     answer: "asyncio.Future[Any]"
     back: float | None
 
     def arrive(self) -> None:
         try:
-            found, error = self.land(), None
+            found, error = self.execute(), None
         except Exception as raised:  # noqa: BLE001 - it is the answer
             found, error = None, raised
         if self.back is not None:
             loop = self.answer.get_loop()
-            loop.call_later(self.back, self._tell, found, error, context=contextvars.Context())
+            loop.call_later(self.back, self._respond, found, error, context=contextvars.Context())
 
-    def _tell(self, found: Any, error: Exception | None) -> None:
+    def _respond(self, found: Any, error: Exception | None) -> None:
         if self.answer.done():
             return
         if error is None:
@@ -97,7 +97,7 @@ class _Arrival:
 
 
 def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine that need not wait comes to."""
+    """The result of a coroutine that does not wait."""
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -105,16 +105,16 @@ def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("it waited")
 
 
-def wired(store: MemoryStore, wire: Wire, witness: Witness) -> Store:
-    """`store` at the other end of `wire`."""
-    return cast(Store, _WiredStore(store, wire, witness))
+def remote_store(store: MemoryStore, link: NetworkLink, on_write: WriteObserver) -> Store:
+    """`store`, reached over `link`."""
+    return cast(Store, _RemoteStore(store, link, on_write))
 
 
-class _WiredStore:
-    def __init__(self, store: MemoryStore, wire: Wire, witness: Witness) -> None:
+class _RemoteStore:
+    def __init__(self, store: MemoryStore, link: NetworkLink, on_write: WriteObserver) -> None:
         self._store = store
-        self._wire = wire
-        self._witness = witness
+        self._wire = link
+        self._on_write = on_write
 
     async def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
         async for event in self._store.watch(since, query):
@@ -129,14 +129,14 @@ class _WiredStore:
             return found
 
         async def sent(*args: Any, **parts: Any) -> Any:
-            def land() -> Any:
+            def execute() -> Any:
                 if name not in (*READS, *LEASES):
-                    self._witness(self._wire.process, name, args[0].ref)
+                    self._on_write(self._wire.process, name, args[0].ref)
                 return at_once(found(*args, **parts))
 
             request = HttpRequest("GET" if name in READS else "PUT", f"http://store/{name}")
             try:
-                return await self._wire.call(request, land)
+                return await self._wire.call(request, execute)
             except RemoteUnavailable as error:
                 raise StoreError(str(error)) from error
 
@@ -144,15 +144,15 @@ class _WiredStore:
 
 
 @dataclass(slots=True)
-class WiredKind(GadgetKind):
-    """Gadgets at the other end of `wire`."""
+class RemoteGadgetKind(GadgetKind):
+    """Gadgets, reached over `link`."""
 
-    wire: Wire = field(default_factory=lambda: Wire("", lambda: 0.0))
-    witness: Witness = lambda process, verb, ref: None
+    link: NetworkLink = field(default_factory=lambda: NetworkLink("", lambda: 0.0))
+    on_write: WriteObserver = lambda process, verb, ref: None
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         request = HttpRequest("GET", f"http://cloud/{location}")
-        return await self.wire.call(request, lambda: at_once(GadgetKind.observe(self, location, known)))
+        return await self.link.call(request, lambda: at_once(GadgetKind.observe(self, location, known)))
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         return await self._write("create", intent.location, lambda: GadgetKind.create(self, intent, wanted))
@@ -168,9 +168,9 @@ class WiredKind(GadgetKind):
         return await self._write("delete", location, lambda: GadgetKind.delete(self, location, before, resource))
 
     async def _write(self, verb: str, name: str, write: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        def land() -> T:
+        def execute() -> T:
             answer = at_once(write())
-            self.witness(self.wire.process, verb, gadget_ref(name))
+            self.on_write(self.link.process, verb, gadget_ref(name))
             return answer
 
-        return await self.wire.call(HttpRequest("PUT", f"http://cloud/{name}"), land)
+        return await self.link.call(HttpRequest("PUT", f"http://cloud/{name}"), execute)

@@ -1,28 +1,33 @@
 """What is left in a process of a shard that it lost or handed over: nothing."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from setpoint.clients.http import HttpRequest
-from setpoint.engine.context import EngineContext
+from setpoint.engine.context import EngineContext, StepOutcome
+from setpoint.engine.resource import ResourceRef
 from setpoint.errors import LeaseLost, SetpointError, StoreInUse
-from setpoint.runtime.controller import Controller, ends_process
+from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.predicates import RESYNC
 from setpoint.runtime.sharding.assignment import shard_of, shard_winner
-from setpoint.runtime.sharding.replica import ControllerReplica
+from setpoint.runtime.sharding.fencing import StepCall
 from setpoint.stores.memory import MemoryStore
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 from tests.runtime.fleet import LEASE, Fleet, Process, play
-from tests.runtime.rig import Tally
+from tests.runtime.manager_harness import RecordingMetrics
+from tests.runtime.simulated_network import NetworkFault
 from tests.runtime.virtual_time import VirtualClock, run
-from tests.runtime.wire import Trouble
 
 NAMES = [f"g{number}" for number in range(12)]
 
 
-def hang(request: HttpRequest) -> Trouble | None:
+def hang(request: HttpRequest) -> NetworkFault | None:
     """The cloud does not answer."""
-    return Trouble.LOST if "//cloud/" in request.url else None
+    return NetworkFault.LOST if "//cloud/" in request.url else None
 
 
 def queued(process: Process) -> tuple[int, int, int]:
@@ -32,16 +37,16 @@ def queued(process: Process) -> tuple[int, int, int]:
     return sum(snapshot.depth.values()), snapshot.delayed, snapshot.processing
 
 
-def test_with_a_lost_shard_its_steps_end_and_its_keys_leave_the_queue() -> None:
+def test_the_loss_of_a_shard_cancels_its_steps_and_removes_its_keys_from_the_queue() -> None:
     async def scenario(fleet: Fleet) -> None:
         process = fleet.start("one")
-        process.wire.trouble = hang
-        await fleet.shared_out()
+        process.link.fault = hang
+        await fleet.until_every_shard_is_held()
         for name in NAMES:
             await fleet.edit(name)
         await fleet.clock.sleep(1)
         before = queued(process), process.manager.processing
-        fleet.cut_off("one", Trouble.REFUSED)
+        fleet.disconnect("one", NetworkFault.REFUSED)
         await fleet.clock.sleep(11)
 
         assert before == ((8, 0, 4), 4)
@@ -50,7 +55,7 @@ def test_with_a_lost_shard_its_steps_end_and_its_keys_leave_the_queue() -> None:
     play(scenario)
 
 
-def test_with_a_lost_shard_goes_what_was_remembered_of_its_resources() -> None:
+def test_the_loss_of_a_shard_drops_its_resources_from_the_idle_cache() -> None:
     async def scenario(fleet: Fleet) -> None:
         process = fleet.start("one")
         for name in NAMES:
@@ -60,7 +65,7 @@ def test_with_a_lost_shard_goes_what_was_remembered_of_its_resources() -> None:
         idle_cache = process.manager.engine.idle_cache
         assert idle_cache is not None
         before = [idle_cache.of(gadget_ref(name)) is not None for name in NAMES]
-        fleet.cut_off("one", Trouble.REFUSED)
+        fleet.disconnect("one", NetworkFault.REFUSED)
         await fleet.clock.sleep(11)
 
         assert before == [True] * len(NAMES)
@@ -70,11 +75,11 @@ def test_with_a_lost_shard_goes_what_was_remembered_of_its_resources() -> None:
     play(scenario)
 
 
-def test_a_step_that_ends_while_its_shard_is_handed_over_plans_no_next_look() -> None:
+def test_a_step_that_ends_during_the_hand_over_of_its_shard_schedules_no_resync() -> None:
     async def scenario(fleet: Fleet) -> None:
         one = fleet.start("one")
-        one.wire.seconds = lambda: 0.4
-        await fleet.shared_out()
+        one.link.seconds = lambda: 0.4
+        await fleet.until_every_shard_is_held()
         for name in NAMES[:4]:
             await fleet.edit(name)
         await fleet.clock.sleep(1)
@@ -88,11 +93,11 @@ def test_a_step_that_ends_while_its_shard_is_handed_over_plans_no_next_look() ->
     play(scenario, shards=16)
 
 
-def test_news_calls_those_that_wait_for_it_where_they_are_looked_after_and_nowhere_else() -> None:
+def test_dependants_are_queued_only_by_the_holder_of_their_shard() -> None:
     async def scenario(fleet: Fleet) -> None:
         for name in ("one", "two"):
             fleet.start(name)
-        await fleet.shared_out()
+        await fleet.until_every_shard_is_held()
         await fleet.clock.sleep(3)
         children = [name for name in NAMES if shard_winner(shard_of(gadget_ref(name), 16), ["one", "two"]) == "one"]
         for name in children:
@@ -109,12 +114,12 @@ def test_news_calls_those_that_wait_for_it_where_they_are_looked_after_and_nowhe
     play(scenario, shards=16)
 
 
-def test_what_is_let_go_does_not_wait_in_the_queue() -> None:
+def test_a_released_resource_leaves_the_queue() -> None:
     async def main() -> list[int]:
         clock, kind = VirtualClock(), GadgetKind(Service())
         engine = EngineContext(MemoryStore(clock, lambda: "uid"), clock, {(kind.group, kind.name): kind})
         controller = Controller(
-            kind, engine, ResourceIndex(engine.kinds), workers=2, metrics=Tally(), stop=lambda error: None
+            kind, engine, ResourceIndex(engine.kinds), workers=2, metrics=RecordingMetrics(), stop=lambda error: None
         )
         for name in NAMES:
             controller.enqueue(gadget_ref(name), RESYNC)
@@ -127,10 +132,10 @@ def test_what_is_let_go_does_not_wait_in_the_queue() -> None:
 
 
 @pytest.mark.parametrize("tenths", range(0, 60, 3))
-def test_whoever_ends_in_good_order_leaves_no_lease_behind_whenever_it_was_asked_to(tenths: int) -> None:
+def test_a_process_that_shuts_down_gracefully_holds_no_lease_afterwards(tenths: int) -> None:
     async def scenario(fleet: Fleet) -> None:
         process = fleet.start("one")
-        process.wire.seconds = lambda: 0.4
+        process.link.seconds = lambda: 0.4
         await fleet.clock.sleep(tenths / 10)
         await fleet.stop("one")
         await fleet.clock.sleep(1)
@@ -141,16 +146,46 @@ def test_whoever_ends_in_good_order_leaves_no_lease_behind_whenever_it_was_asked
     play(scenario)
 
 
-@pytest.mark.parametrize(
-    ("error", "ends_alone", "ends_among_others"),
-    [(LeaseLost("lost"), True, False), (StoreInUse("in use"), True, True)],
-)
-def test_a_lost_lease_ends_a_process_that_has_nothing_else(
-    error: SetpointError, ends_alone: bool, ends_among_others: bool
-) -> None:
-    async def main() -> list[bool]:
-        clock = VirtualClock()
-        replica = ControllerReplica(MemoryStore(clock, lambda: "uid"), clock, "one", 4)
-        return [ends_process(error, one) for one in (None, replica)]
+class HoldsEveryShard:
+    """A replica that holds every shard, whatever happens."""
 
-    assert run(main()) == [ends_alone, ends_among_others]
+    def holds(self, ref: ResourceRef) -> bool:
+        return True
+
+    async def run_step(self, ref: ResourceRef, step: StepCall) -> StepOutcome:
+        return await step()
+
+
+@pytest.mark.parametrize(
+    ("error", "replica", "is_stopped"),
+    [
+        (LeaseLost("lost"), None, True),
+        (LeaseLost("lost"), HoldsEveryShard(), False),
+        (StoreInUse("in use"), None, True),
+        (StoreInUse("in use"), HoldsEveryShard(), True),
+    ],
+)
+def test_a_lost_lease_ends_a_single_process_and_only_the_shard_of_a_replica(
+    error: SetpointError, replica: Any, is_stopped: bool
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    async def main() -> list[SetpointError]:
+        clock, kind, stopped = VirtualClock(), GadgetKind(Service()), list[SetpointError]()
+        store = MemoryStore(clock, lambda: "uid")
+        store.update = refuse  # type: ignore[method-assign] # every step stops with the error
+        engine = EngineContext(store, clock, {(kind.group, kind.name): kind})
+        index = ResourceIndex(engine.kinds)
+        controller = Controller(
+            kind, engine, index, workers=1, metrics=RecordingMetrics(), stop=stopped.append, replica=replica
+        )
+        await store.apply(gadget("a", {"size": 1}))
+        controller.enqueue(gadget_ref("a"), RESYNC)
+        running = asyncio.create_task(controller.run())
+        await clock.sleep(1)
+        controller.shut_down()
+        await running
+        return stopped
+
+    assert run(main()) == ([error] if is_stopped else [])
