@@ -28,7 +28,7 @@ from setpoint.engine.step.preview import (
     with_cookie,
 )
 from setpoint.engine.step.reconcile import preview
-from setpoint.engine.store_decorators.overlay_store import OverlayStore
+from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.engine.transfer.export_format import manifest_of
 from setpoint.engine.transfer.exporter import gather_export, resume_after_export
 from setpoint.errors import SetpointError, UserError

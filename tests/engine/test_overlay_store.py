@@ -7,7 +7,7 @@ import pytest
 
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
-from setpoint.engine.store_decorators.overlay_store import OverlayStore
+from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import StoreError
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock

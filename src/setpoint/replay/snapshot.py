@@ -17,7 +17,7 @@ from setpoint.engine.ports import (
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.store_decorators.guarded_writes import GuardedWrites, StoreWrite, T
+from setpoint.engine.step.store_decorators import GuardedWrites, StoreWrite, T
 from setpoint.errors import NotRecorded, StoreError
 
 STORE_CHANNEL: Final = "store"

@@ -18,9 +18,8 @@ from setpoint.stores.journal import (
     matches,
     require_retained,
 )
-from setpoint.stores.leases import acquired, released, unix_seconds
 from setpoint.stores.manifests import stored_ref
-from setpoint.stores.mutations import Mutation, RecordStore
+from setpoint.stores.mutations import Mutation, RecordStore, acquired, released, unix_seconds
 from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
 
 

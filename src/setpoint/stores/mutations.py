@@ -1,19 +1,21 @@
-"""Mutations: what each write does to a record, shared by all stores that keep records.
+"""Mutations: what each write does to a record or a lease, shared by all stores that keep records.
 
 A mutation takes the record as it is and returns the record as it should be: the same one when nothing changes, None
 when the resource is to be removed. The store assigns the revision and commits. Writes use optimistic concurrency.
 """
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, ResourceUpdate
+from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, Lease, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ChildRefused, SetpointError, StoreError, WriteConflict
@@ -242,6 +244,35 @@ def _refusing_as_child(index: int, mutation: Mutation) -> Mutation:
             return mutation(before)
 
     return refusing
+
+
+# --- Leases: holder, expiry, and a fence that only grows --------------------------------------------------------------
+
+_NO_HOLDER: Final = ""
+
+
+def unix_seconds(clock: Clock) -> float:
+    """The clock's time in whole seconds since 1970: a lease may expire up to a second early, never late."""
+    return datetime.fromisoformat(clock.now()).timestamp()
+
+
+def acquired(held: Lease | None, asked: Lease, now: float) -> Lease | None:
+    """The lease that `asked.holder` holds from now on; None while another holds it. `asked.fence` is ignored."""
+    if held is None:
+        return dataclasses.replace(asked, fence=1)
+    if held.holder == asked.holder:
+        return dataclasses.replace(asked, fence=held.fence)
+    return dataclasses.replace(asked, fence=held.fence + 1) if held.expires <= now else None
+
+
+def released(held: Lease | None, lease: Lease) -> Lease | None:
+    """`held`, released; unchanged when `lease` is not the one that is held. The fence is kept."""
+    if held is None or (held.holder, held.fence) != (lease.holder, lease.fence):
+        return held
+    return dataclasses.replace(held, holder=_NO_HOLDER, expires=0.0)
+
+
+# --- The base of stores that keep records -----------------------------------------------------------------------------
 
 
 class RecordStore(DerivedStoreOperations):

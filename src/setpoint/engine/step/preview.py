@@ -22,7 +22,7 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.plan import live_digest
 from setpoint.engine.step.reconcile import preview
-from setpoint.engine.store_decorators.overlay_store import OverlayStore
+from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, UserError
 
 

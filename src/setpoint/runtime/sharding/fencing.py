@@ -13,7 +13,7 @@ from setpoint.engine.ports import (
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.store_decorators.guarded_writes import StoreDecorator, StoreWrite, T
+from setpoint.engine.step.store_decorators import StoreDecorator, StoreWrite, T
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.leases import HeldLease
 

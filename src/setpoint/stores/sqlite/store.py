@@ -26,9 +26,8 @@ from setpoint.stores.journal import (
     follow_journal,
     matches,
 )
-from setpoint.stores.leases import unix_seconds
 from setpoint.stores.manifests import stored_ref
-from setpoint.stores.mutations import Mutation, RecordStore
+from setpoint.stores.mutations import Mutation, RecordStore, unix_seconds
 from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
 from setpoint.stores.sqlite.database_file import (
     FileLock,

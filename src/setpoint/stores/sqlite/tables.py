@@ -11,8 +11,7 @@ from setpoint.core.values.canonical import canonical
 from setpoint.engine.ports import EventRecord, Lease, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import ResourceRef
 from setpoint.stores.journal import JournaledChange, JournalPage, StoreLimits, labels_of, require_retained
-from setpoint.stores.leases import acquired, released
-from setpoint.stores.mutations import Mutation
+from setpoint.stores.mutations import Mutation, acquired, released
 from setpoint.stores.records import ResourceRecord
 from setpoint.stores.sqlite.encryption import SecretCipher
 

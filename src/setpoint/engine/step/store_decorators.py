@@ -1,7 +1,7 @@
-"""Every write of a store through one guard: a decorator says once what happens to a write."""
+"""Decorators of stores: reads pass through, and every write passes one guard. The overlay store is for previews."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from setpoint.engine.ports import (
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.errors import StoreError
 
 T = TypeVar("T")
 
@@ -132,3 +133,19 @@ class StoreDecorator(GuardedWrites):
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
         """See Store."""
         return await self.behind.leases(prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayStore(StoreDecorator):
+    """A store with some resources replaced: reads them first, then the store behind. Writes are refused."""
+
+    behind: Store
+    resources: Mapping[ResourceRef, Resource]
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        """The replaced resource, or that of the store."""
+        return self.resources.get(ref) or await self.behind.get(ref)
+
+    async def guard(self, write: StoreWrite, send: Callable[[Store], Awaitable[T]]) -> T:
+        """Refused."""
+        raise StoreError(f"{write.verb}: a plan writes nothing, and this was about to")
