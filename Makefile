@@ -85,7 +85,7 @@ cluster-assets: setup ## Find or build the API server that tests run on; make te
 
 laws: setup ## The laws alone, with 20,000 examples each; those of worlds and processes with 1,000
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n auto tests/laws $(ARGS)
-	HYPOTHESIS_PROFILE=wide $(BIN)/pytest -n auto -m "laws and not needs_cluster" --ignore=tests/laws $(ARGS)
+	HYPOTHESIS_PROFILE=wide $(BIN)/pytest -n auto -m "(laws or hypothesis) and not needs_cluster" --ignore=tests/laws $(ARGS)
 
 soak: setup ## Minutes of faults, edits and drift on a real process; with kill -9: ARGS="--kills 50"
 	$(BIN)/python -m soak $(ARGS)

@@ -52,8 +52,8 @@ class Measure:
         return self.figure > self.limit
 
     def __str__(self) -> str:
-        verdict = "FAILED" if self.is_broken else "ok"
-        return f"structure: {self.what}: {self.figure} (at most {self.limit}) {verdict}"
+        result = "FAILED" if self.is_broken else "ok"
+        return f"structure: {self.what}: {self.figure} (at most {self.limit}) {result}"
 
 
 def main(root: Path) -> int:
@@ -143,7 +143,7 @@ def type_names(tree: ast.Module) -> Iterator[str]:
 
 
 def vague_actors(modules: Sequence[Module]) -> Iterator[str]:
-    """Every place that says `somebody` and the like instead of a role."""
+    """Every line with `somebody` or the like instead of a role."""
     for module in modules:
         for number, line in enumerate(module.text.splitlines(), start=1):
             for _ in VAGUE_ACTORS.findall(line):

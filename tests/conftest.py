@@ -30,7 +30,7 @@ pytest_plugins = ["tests.cluster.fixtures", "tests.scheduling"]
 
 _SLOW_CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
-# `make quick`, `make test`, then `make laws`: "wide" for laws that start processes or services, "deep" for the others.
+# `make quick`; `make test`; `make laws`, outside of tests/laws and in it.
 _EXAMPLES = {"glance": 10, "quick": 50, "wide": 1_000, "deep": 20_000}
 for _name, _most in _EXAMPLES.items():
     settings.register_profile(_name, max_examples=_most, deadline=None, suppress_health_check=_SLOW_CHECKS)

@@ -21,7 +21,7 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
-from setpoint.engine.step.preview import OverlayStore
+from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind

@@ -115,7 +115,7 @@ class DependencyInvalid(DependencyNotReady):
 class OperationRunning(NotReady):
     """The service still executes an earlier request. `after` is when to poll again, in seconds, if it is known.
 
-    `begun` is the action of the request, when it is one of this very step: create, update.
+    `begun` is the action of the request, when this step sent it: create, update.
     """
 
     def __init__(self, message: str, after: float | None = None, begun: str = "") -> None:
@@ -183,9 +183,9 @@ class RemoteRefused(RemoteError):
 
 
 class ChildRefused(RemoteRefused):
-    """The write of one child of an owner was refused: `index` is its place among the writes.
+    """The write of one child of an owner was refused: `index` is its position among the writes.
 
-    Not the author's to mend: it may be a right, a quota, or a namespace that is missing.
+    The author cannot fix it: a permission, a quota or a namespace may be missing.
     """
 
     def __init__(self, message: str, index: int = 0) -> None:

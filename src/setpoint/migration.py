@@ -22,13 +22,13 @@ from setpoint.engine.context import DELETION_DEFENDER, DELETION_POLICY, FINALIZE
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.preview import (
-    OverlayStore,
     PreviewFinding,
     PreviewResult,
     preview_with_and_without_cookie,
     with_cookie,
 )
 from setpoint.engine.step.reconcile import preview
+from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.engine.transfer.export_format import manifest_of
 from setpoint.engine.transfer.exporter import gather_export, resume_after_export
 from setpoint.errors import SetpointError, UserError

@@ -69,7 +69,7 @@ def test_a_module_may_have_four_hundred_lines_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("name", ["src/utils.py", "tests/helpers/data.json", "checks/_common.py"])
-def test_a_name_without_an_idea_is_refused_for_files_and_folders(
+def test_a_vague_name_is_refused_for_files_and_folders(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / name, "")
@@ -78,7 +78,7 @@ def test_a_name_without_an_idea_is_refused_for_files_and_folders(
     assert capsys.readouterr().out.startswith(f"{name}:1: the name ")
 
 
-def test_every_root_is_searched_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_root_is_checked_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in ("src/a/b", "tests", "benchmarks", "checks", "docs", "src/__pycache__"):
         write(tmp_path / folder / "long.py", function_of(lines=41))
 

@@ -1,4 +1,4 @@
-"""Delays double up to the longest one; jitter takes away up to half; a service may ask for more."""
+"""Delays double up to the longest one; jitter takes away up to half; a service may request a longer one."""
 
 import pytest
 from hypothesis import given

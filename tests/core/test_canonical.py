@@ -75,7 +75,7 @@ def test_keys_sort_as_utf_16_so_that_astral_ones_come_before_the_private_use_are
     assert canonical({"\ue000": 1, "\U00010000": 2}) == '{"\U00010000":2,"\ue000":1}'.encode()
 
 
-def test_enum_members_and_uuids_stand_for_their_text() -> None:
+def test_enum_members_and_uuids_are_written_as_text() -> None:
     number = uuid.UUID(int=1)
     members: Any = [Color.RED, number, 1.5]
 
@@ -87,11 +87,11 @@ def test_a_struct_is_written_without_its_unset_fields() -> None:
     assert canonical(Instance("db")) == b'{"name":"db"}'
 
 
-def test_a_struct_with_untyped_members_takes_the_exact_road_to_the_same_form() -> None:
+def test_a_struct_with_untyped_members_uses_the_exact_encoder() -> None:
     assert canonical(Instance("db", raw={"b": 1.0, "a": 2})) == b'{"name":"db","raw":{"a":2,"b":1}}'
 
 
-def test_a_struct_that_no_decoder_knows_is_written_as_its_tree() -> None:
+def test_a_struct_of_unsupported_types_is_written_as_its_builtins() -> None:
     assert canonical(Encodable([2, 1])) == b'{"what":[2,1]}'
 
 
@@ -133,18 +133,18 @@ class Plain(msgspec.Struct):
         ({"n": 10**5000}, "n: Exceeds the limit"),
     ],
 )
-def test_what_has_no_json_form_is_refused_and_named(value: Any, message: str) -> None:
+def test_a_value_without_a_json_form_is_refused_with_its_path(value: Any, message: str) -> None:
     with pytest.raises(NotJson, match=message):
         canonical(value)
 
 
-def test_nesting_is_taken_to_its_limit_and_no_further() -> None:
+def test_nesting_is_accepted_up_to_its_limit() -> None:
     assert canonical(_nested(MAX_DEPTH)) == b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
     with pytest.raises(NotJson, match="nested deeper than 254 levels, or in a cycle"):
         canonical(_nested(MAX_DEPTH + 1))
 
 
-def test_the_exact_route_has_the_same_limit() -> None:
+def test_the_exact_encoder_has_the_same_nesting_limit() -> None:
     inner: Json = 1.5
     for _ in range(MAX_DEPTH):
         inner = [inner]
@@ -163,12 +163,12 @@ def test_a_cycle_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [203, [203], {"a": "x" * 203}, {"a": [-(2**62) + 203]}, [[], {}, {"a": 203}]])
-def test_a_value_that_only_looks_as_if_it_held_a_float_still_takes_the_fast_route(value: Json) -> None:
+def test_a_value_with_the_byte_of_a_float_and_no_float_uses_the_fast_encoder(value: Json) -> None:
     assert routes._fast_text(value) == routes._exact_text(value)
 
 
 @pytest.mark.parametrize("value", [0.5, [[203, 0.5]], {"a": {"b": 1e16}}, [float("nan")]])
-def test_a_value_that_holds_a_float_never_takes_it(value: Json) -> None:
+def test_a_value_with_a_float_never_uses_the_fast_encoder(value: Json) -> None:
     assert routes._fast_text(value) is None
 
 
@@ -208,16 +208,16 @@ def test_different_json_values_are_never_the_same(a: Json, b: Json) -> None:
     assert not same(a, b)
 
 
-def test_structs_compare_by_what_they_write() -> None:
+def test_structs_are_compared_by_their_json_form() -> None:
     assert same(Instance("db", 1), {"name": "db", "size": 1.0})
     assert not same(Instance("db", 1), Instance("db"))
 
 
-def test_a_quick_yes_is_never_given_to_what_cannot_be_packed() -> None:
+def test_values_that_cannot_be_packed_never_encode_the_same() -> None:
     assert not encodes_same([2**70], [2**70])
     assert same([2**70], [2**70])
 
 
-def test_what_is_nested_too_deeply_to_compare_is_refused() -> None:
+def test_values_nested_too_deeply_to_compare_are_refused() -> None:
     with pytest.raises(NotJson, match="nested deeper"):
         same([_nested(3000), 1], [_nested(3000), 1.0])

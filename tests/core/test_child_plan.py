@@ -40,7 +40,7 @@ def child(spec: Any = None, update_policy: ChildUpdatePolicy = ChildUpdatePolicy
     return Child(object_of(SPEC if spec is None else spec), update_policy, FieldsView((Path(("spec",)),)), TABLE)
 
 
-def memory(spec: Any = None) -> LastGenerated:
+def last_generated(spec: Any = None) -> LastGenerated:
     return remember({"spec": SPEC if spec is None else spec}, TABLE)
 
 
@@ -50,7 +50,7 @@ def secret(data: dict[str, str], update_policy: ChildUpdatePolicy = ChildUpdateP
     return Child(made, update_policy, FieldsView((Path(("data",)),)), {})
 
 
-def told(found: ChildPlan) -> list[tuple[str, Any, Any, Rule | None]]:
+def changes_of(found: ChildPlan) -> list[tuple[str, Any, Any, Rule | None]]:
     assert found.write is not None
     return [(str(one.path), one.before, one.after, one.rule) for one in found.write.changes]
 
@@ -58,22 +58,22 @@ def told(found: ChildPlan) -> list[tuple[str, Any, Any, Rule | None]]:
 # --- New --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_child_is_told_by_its_contents() -> None:
+def test_the_plan_of_a_new_child_lists_its_fields() -> None:
     found = plan_child(child({"zone": "z", "size": 1}), None, OWNER, None)
 
     assert found.document == object_of({"zone": "z", "size": 1})
     assert found.write is not None
     assert (found.write.action, found.write.name) == (Action.CREATE, "Thing/c")
-    assert told(found) == [
+    assert changes_of(found) == [
         ("Thing/c.spec.zone", MISSING, "z", Rule.GENERATED),
         ("Thing/c.spec.size", MISSING, 1, Rule.GENERATED),
     ]
 
 
-def test_a_new_secret_is_told_without_its_values() -> None:
+def test_the_plan_of_a_new_secret_is_redacted() -> None:
     found = plan_child(secret({"key": "c2VjcmV0"}), None, OWNER, None)
 
-    assert told(found) == [
+    assert changes_of(found) == [
         ("Secret/s.type", MISSING, "Opaque", Rule.GENERATED),
         ("Secret/s.data.key", MISSING, REDACTED, Rule.GENERATED),
     ]
@@ -91,19 +91,19 @@ def test_a_new_secret_is_told_without_its_values() -> None:
 def test_a_long_value_is_truncated_in_a_plan(value: Any, shown: Any) -> None:
     found = plan_child(child({"zone": value}), None, OWNER, None)
 
-    assert [one[2] for one in told(found)] == [shown]
+    assert [one[2] for one in changes_of(found)] == [shown]
     assert found.document["spec"] == {"zone": value}
 
 
-# --- Whose ------------------------------------------------------------------------------------------------------------
+# --- Ownership --------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_anothers_is_refused() -> None:
+def test_a_child_of_another_owner_is_refused() -> None:
     with pytest.raises(DependencyInvalid, match="Thing n/c belongs to Owner n/other: delete it there, or give this"):
         plan_child(child(), object_of(SPEC, OTHER), OWNER, None)
 
 
-def test_what_is_left_of_an_earlier_owner_of_the_same_name_is_waited_for() -> None:
+def test_a_child_of_a_deleted_owner_of_the_same_name_is_waited_for() -> None:
     earlier = {**OWNER, "metadata": {**OWNER["metadata"], "uid": "0"}}
 
     with pytest.raises(DependencyNotReady, match="Thing n/c is left of an earlier Owner n/o: it is made anew once"):
@@ -125,7 +125,7 @@ def test_an_object_without_a_controller_is_adopted_with_its_content() -> None:
     found = plan_child(child(), live, OWNER, None)
 
     assert found.document == object_of({**SPEC, "size": 5})
-    assert told(found) == [
+    assert changes_of(found) == [
         ("Thing/c.metadata.ownerReferences", [], [owner_reference(OWNER)], Rule.GENERATED),
         ("Thing/c.spec.zone", "theirs", "z", Rule.MANAGED),
     ]
@@ -137,22 +137,22 @@ def test_an_object_without_a_controller_is_adopted_with_its_content() -> None:
 # --- Fields -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_as_it_should_be_is_not_written() -> None:
+def test_an_up_to_date_child_is_not_written() -> None:
     live = object_of(SPEC)
 
-    found = plan_child(child(), live, OWNER, memory())
+    found = plan_child(child(), live, OWNER, last_generated())
 
     assert found == ChildPlan(child(), live)
     assert found.document is live
 
 
-def test_each_change_says_why() -> None:
+def test_each_change_has_its_rule() -> None:
     live = object_of({**SPEC, "zone": "theirs", "env": {"a": "1", "b": "2"}})
     new = {"zone": "z", "size": 2, "env": {}, "tags": ["t"], "disks": []}
 
-    found = plan_child(child(new), live, OWNER, memory())
+    found = plan_child(child(new), live, OWNER, last_generated())
 
-    assert {path: rule for path, _, _, rule in told(found)} == {
+    assert {path: rule for path, _, _, rule in changes_of(found)} == {
         "Thing/c.spec.zone": Rule.MANAGED,
         "Thing/c.spec.size": Rule.GENERATED,
         "Thing/c.spec.env.a": Rule.RETIRED,
@@ -172,10 +172,10 @@ def test_each_change_says_why() -> None:
         ({"disks": []}, "Thing/c.spec.disks[name=d]", MISSING),
     ],
 )
-def test_what_a_person_wrote_is_told_with_its_value(edit: Any, path: str, value: Any) -> None:
+def test_a_kept_edit_is_listed_with_its_value(edit: Any, path: str, value: Any) -> None:
     live = object_of({**SPEC, **edit})
 
-    found = plan_child(child(), live, OWNER, memory())
+    found = plan_child(child(), live, OWNER, last_generated())
 
     assert found.write is None
     assert [(str(one.path), one.before, one.after, one.rule) for one in found.kept] == [
@@ -184,18 +184,18 @@ def test_what_a_person_wrote_is_told_with_its_value(edit: Any, path: str, value:
     assert [one.resolution for one in found.resolutions] == [Resolution.PRESERVED]
 
 
-def test_an_edit_in_conflict_is_told_as_such() -> None:
-    found = plan_child(child({**SPEC, "size": 2}), object_of({**SPEC, "size": 5}), OWNER, memory())
+def test_a_conflicting_edit_is_listed_as_conflicting() -> None:
+    found = plan_child(child({**SPEC, "size": 2}), object_of({**SPEC, "size": 5}), OWNER, last_generated())
 
     assert [(one.after, one.rule) for one in found.kept] == [(5, Rule.CONFLICTING)]
 
 
-def test_a_copy_is_told_without_its_values() -> None:
+def test_the_update_of_a_secret_is_redacted() -> None:
     child_, live = secret({"key": "bmV3"}), secret({"key": "b2xk", "more": "eA=="}).object
 
     found = plan_child(child_, live, OWNER, None)
 
-    assert told(found) == [
+    assert changes_of(found) == [
         ("Secret/s.data.key", REDACTED, REDACTED, Rule.GENERATED),
         ("Secret/s.data.more", REDACTED, MISSING, Rule.GENERATED),
     ]
@@ -217,17 +217,15 @@ specs = st.fixed_dictionaries(
         ),
     },
 )
-whose = st.sampled_from((OWNER, None))
+owners = st.sampled_from((OWNER, None))
 
 
 @pytest.mark.laws
-@given(specs, specs, specs, whose, st.booleans())
-def test_a_second_review_has_nothing_to_write_and_nothing_to_put_back(
-    last: Any, live: Any, new: Any, owner: Any, is_known: bool
-) -> None:
-    first = plan_child(child(new), object_of(live, owner), OWNER, memory(last) if is_known else None)
+@given(specs, specs, specs, owners, st.booleans())
+def test_a_second_plan_writes_and_reverts_nothing(last: Any, live: Any, new: Any, owner: Any, is_known: bool) -> None:
+    first = plan_child(child(new), object_of(live, owner), OWNER, last_generated(last) if is_known else None)
 
-    again = plan_child(child(new), first.document, OWNER, memory(new))
+    again = plan_child(child(new), first.document, OWNER, last_generated(new))
 
     assert again.write is None
     assert again.document is first.document
@@ -235,13 +233,13 @@ def test_a_second_review_has_nothing_to_write_and_nothing_to_put_back(
 
 
 @pytest.mark.laws
-@given(specs, specs, specs, whose)
-def test_there_is_a_write_exactly_when_something_differs_and_it_names_what(
+@given(specs, specs, specs, owners)
+def test_a_write_is_planned_exactly_when_a_field_differs_and_lists_it(
     last: Any, live: Any, new: Any, owner: Any
 ) -> None:
     before = object_of(live, owner)
 
-    found = plan_child(child(new), before, OWNER, memory(last))
+    found = plan_child(child(new), before, OWNER, last_generated(last))
 
     assert (found.write is None) == same(found.document, before)
     if found.write is not None:
@@ -253,8 +251,8 @@ def test_there_is_a_write_exactly_when_something_differs_and_it_names_what(
 
 @pytest.mark.laws
 @given(specs, specs, specs)
-def test_what_is_kept_is_what_is_found_as_kept(last: Any, live: Any, new: Any) -> None:
-    found = plan_child(child(new), object_of(live), OWNER, memory(last))
+def test_kept_fields_are_those_with_a_persistent_resolution(last: Any, live: Any, new: Any) -> None:
+    found = plan_child(child(new), object_of(live), OWNER, last_generated(last))
 
     standing = [one for one in found.resolutions if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING)]
     assert [one.path.steps[1:] for one in found.kept] == [one.path.steps for one in standing]

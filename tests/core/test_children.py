@@ -66,13 +66,13 @@ def test_a_removed_field_comes_back(gone: dict[str, Any]) -> None:
     assert child_update(merged("new"), live, None).object == config_map("new")
 
 
-def test_a_first_contact_keeps_what_it_finds() -> None:
+def test_without_last_generated_live_values_are_kept() -> None:
     live = config_map("found")
 
     assert child_update(merged("new"), live, read_last_generated({}, merged("new"))).object is live
 
 
-def test_a_field_that_is_no_longer_made_goes() -> None:
+def test_a_field_that_is_no_longer_generated_is_removed() -> None:
     path = Path(("data", "key.txt"))
     none = Child(
         {"kind": "ConfigMap", "metadata": {"name": "c"}},
@@ -87,15 +87,15 @@ def test_a_field_that_is_no_longer_made_goes() -> None:
     assert [one.resolution for one in update.resolutions] == [Resolution.RETIRED]
 
 
-class Stubborn(FieldsView):
-    """A view of something that cannot be written."""
+class UnwritableView(FieldsView):
+    """A view whose part cannot be written."""
 
     def write(self, live: Any, generated: Any, merged: Any) -> Any:
         return dict(live)
 
 
-def test_what_could_not_be_put_back_is_not_told_as_put_back() -> None:
-    child = Child(config_map("new"), ChildUpdatePolicy.MERGE, Stubborn((TEXT,)), {})
+def test_a_field_that_could_not_be_reverted_is_not_reported_as_reverted() -> None:
+    child = Child(config_map("new"), ChildUpdatePolicy.MERGE, UnwritableView((TEXT,)), {})
     live = config_map("old")
 
     update = child_update(child, live, None)
@@ -104,7 +104,7 @@ def test_what_could_not_be_put_back_is_not_told_as_put_back() -> None:
     assert update.resolutions == ()
 
 
-def test_a_copy_follows_and_leaves_no_trace() -> None:
+def test_an_overwritten_child_follows_its_owner_and_stores_no_digests() -> None:
     child = secret("new", ChildUpdatePolicy.OVERWRITE)
     live = {**child.object, "data": {"k": "old", "more": "x"}}
 
@@ -113,7 +113,7 @@ def test_a_copy_follows_and_leaves_no_trace() -> None:
     assert last_generated_status([child]) == {}
 
 
-def test_contents_that_are_made_once_are_left_alone() -> None:
+def test_a_create_only_child_is_left_alone() -> None:
     child = secret("new", ChildUpdatePolicy.CREATE_ONLY)
     live = {**child.object, "data": {"k": "old"}}
 
@@ -121,7 +121,7 @@ def test_contents_that_are_made_once_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("labels", [None, {}, {"by": "them"}])
-def test_labels_are_put_back_and_other_ones_kept(labels: Any) -> None:
+def test_generated_labels_are_restored_and_other_labels_kept(labels: Any) -> None:
     child = secret("x", ChildUpdatePolicy.CREATE_ONLY)
     live = {**child.object, "metadata": {"name": "s", "labels": {**(labels or {}), "mine": "1"} if labels else labels}}
 
@@ -132,11 +132,11 @@ def test_labels_are_put_back_and_other_ones_kept(labels: Any) -> None:
 
 
 @pytest.mark.parametrize("data", [None, [], {"ConfigMap/c": 7}, {"ConfigMap/other": {}}])
-def test_a_foreign_memory_is_a_first_contact(data: Any) -> None:
+def test_unreadable_last_generated_counts_as_none(data: Any) -> None:
     assert read_last_generated(data, merged("x")) is None
 
 
-def test_what_people_would_keep_anyhow_is_not_adopted() -> None:
+def test_a_create_only_child_is_not_adopted() -> None:
     assert [secret("x", one).can_adopt for one in ChildUpdatePolicy] == [True, True, True, False]
 
 
@@ -155,14 +155,14 @@ def covered(replicas: int = 1) -> Child:
     )
 
 
-def test_what_a_server_added_is_no_reason_to_write() -> None:
+def test_fields_that_the_api_server_added_cause_no_write() -> None:
     live = workload(default=1, containers=[{"name": "a", "image": "i", "default": 1}])
 
     assert child_update(covered(), live, None).object is live
     assert last_generated_status([covered()]) == {}
 
 
-def test_and_survives_a_write() -> None:
+def test_fields_that_the_api_server_added_survive_a_write() -> None:
     live = workload(1, default=1, containers=[{"name": "mine"}, {"name": "a", "image": "i", "default": 1}])
     live["metadata"] |= {"annotations": {"mine": "1"}, "labels": {"mine": "1"}}
 
@@ -174,7 +174,7 @@ def test_and_survives_a_write() -> None:
 
 
 @pytest.mark.parametrize("selector", [None, {}, {"app": "y"}])
-def test_what_no_server_changes_is_told_instead_of_written(selector: Any) -> None:
+def test_a_difference_in_an_immutable_field_is_an_error(selector: Any) -> None:
     live = workload(selector=selector)
 
     with pytest.raises(ImmutableFieldChanged, match=r"Deployment n/d: spec\.selector cannot change any more") as caught:
@@ -183,7 +183,7 @@ def test_what_no_server_changes_is_told_instead_of_written(selector: Any) -> Non
     assert caught.value.paths == ("spec.selector",)
 
 
-def test_a_fixed_place_that_is_not_there_is_not_what_is_wanted() -> None:
+def test_an_absent_immutable_field_is_an_error() -> None:
     live = {**workload(), "spec": {}}
 
     with pytest.raises(ImmutableFieldChanged, match="delete the object, and it is made anew"):

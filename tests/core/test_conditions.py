@@ -1,4 +1,4 @@
-"""Conditions: upserts, times, and foreign data."""
+"""Conditions: upserts, transition times, and malformed data."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,14 +38,14 @@ def test_reading_undoes_writing(some: Conditions) -> None:
 
 
 @given(conditions, condition)
-def test_setting_twice_gives_the_very_same_tuple(some: Conditions, new: Condition) -> None:
+def test_setting_twice_returns_the_same_tuple(some: Conditions, new: Condition) -> None:
     once = set_condition(some, new, NOON)
 
     assert set_condition(once, new, LATER) is once
 
 
 @given(conditions, condition)
-def test_the_time_moves_exactly_when_the_status_flips(some: Conditions, new: Condition) -> None:
+def test_the_transition_time_changes_exactly_when_the_status_does(some: Conditions, new: Condition) -> None:
     before = find_condition(some, new.type)
     after = find_condition(set_condition(some, new, "now"), new.type)
 
@@ -63,11 +63,11 @@ def test_setting_one_leaves_the_others_and_their_order(some: Conditions, new: Co
 
 
 @given(st.lists(json_values) | json_values)
-def test_no_foreign_data_breaks_reading(data: Json) -> None:
+def test_any_data_can_be_read(data: Json) -> None:
     assert isinstance(conditions_from_data(data), tuple)
 
 
-def test_a_new_type_goes_to_the_end_with_the_time_of_now() -> None:
+def test_a_new_type_is_appended_with_the_current_time() -> None:
     after = set_condition((STALLED,), Condition("Ready", "True", "UpToDate", "all is well"), NOON)
 
     assert after == (STALLED, READY)
@@ -79,13 +79,13 @@ def test_a_new_message_changes_the_condition_and_not_its_time() -> None:
     assert after == (Condition("Ready", "True", "UpToDate", "still well", NOON), STALLED)
 
 
-def test_a_time_that_got_lost_is_filled_in() -> None:
+def test_a_missing_transition_time_is_filled_in() -> None:
     after = set_condition((Condition("Ready", "True"),), Condition("Ready", "True"), NOON)
 
     assert after == (Condition("Ready", "True", last_transition_time=NOON),)
 
 
-def test_removing_what_is_not_there_gives_the_very_same_tuple() -> None:
+def test_removing_an_absent_type_returns_the_same_tuple() -> None:
     some = (READY,)
 
     assert remove_condition(some, "Stalled") is some
@@ -108,7 +108,7 @@ def test_written_with_the_member_names_of_kubernetes() -> None:
     ]
 
 
-def test_reading_drops_what_is_not_a_condition_and_keeps_the_first_of_a_type() -> None:
+def test_reading_drops_malformed_entries_and_keeps_the_first_of_each_type() -> None:
     data = [
         "Ready",
         {"type": "Ready"},

@@ -20,7 +20,7 @@ A, B = "a" * 64, "b" * 64
         (Cookie(A, B), B, A, Decision.BOTH),
     ],
 )
-def test_the_decision_says_which_side_moved(
+def test_the_decision_names_the_side_that_changed(
     cookie: Cookie | None, intent: str, live: str | Missing, decision: Decision
 ) -> None:
     assert decide(cookie, intent, live) is decision
@@ -43,7 +43,7 @@ def test_the_decision_says_which_side_moved(
         [A, B],
     ],
 )
-def test_anything_but_a_cookie_of_ours_is_none(text: object) -> None:
+def test_any_other_text_is_no_cookie(text: object) -> None:
     assert Cookie.parse(text) is None
 
 
@@ -52,6 +52,6 @@ def test_a_cookie_is_written_intent_first() -> None:
 
 
 @pytest.mark.parametrize("digest", ["", "g" * 64, "A" * 64, "a" * 63])
-def test_a_cookie_cannot_be_made_of_anything_but_digests(digest: str) -> None:
+def test_a_cookie_consists_of_digests_only(digest: str) -> None:
     with pytest.raises(ValueError, match="is not a SHA-256 digest in lower-case hex"):
         Cookie(A, digest)

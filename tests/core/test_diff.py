@@ -44,7 +44,7 @@ def test_one_and_true_are_different() -> None:
     assert diff({"a": 1}, {"a": True}) == (FieldChange(Path(("a",)), 1, True),)
 
 
-def test_a_new_object_is_told_field_by_field() -> None:
+def test_a_new_object_is_one_change_for_each_field() -> None:
     after: Json = {"spec": {"settings": {"tier": "a", "backup": {"location": "eu"}}}}
 
     assert [str(one.path) for one in diff(MISSING, after, DATABASE)] == [
@@ -74,7 +74,7 @@ def test_absent_null_and_empty_differ_where_no_type_is_known() -> None:
     assert [str(one.path) for one in diff({"a": None, "b": {}, "c": []}, {})] == ["a", "b", "c"]
 
 
-def test_a_keyed_element_that_comes_or_goes_is_one_change() -> None:
+def test_an_added_or_removed_keyed_element_is_one_change() -> None:
     before: Json = {"spec": {"settings": {"flags": [{"name": "x", "value": "1"}, {"name": "y", "value": "2"}]}}}
     after: Json = {"spec": {"settings": {"flags": [{"name": "z"}, {"name": "y", "value": "3"}]}}}
 
@@ -85,14 +85,14 @@ def test_a_keyed_element_that_comes_or_goes_is_one_change() -> None:
     ]
 
 
-def test_a_whole_keyed_list_that_goes_is_told_element_by_element() -> None:
+def test_a_removed_keyed_list_is_one_change_for_each_element() -> None:
     before: Json = {"spec": {"settings": {"flags": [{"name": "x"}]}}}
 
     assert _texts(before, {"spec": {}}) == [("spec.settings.flags[name=x]", {"name": "x"}, MISSING)]
 
 
 @pytest.mark.parametrize("odd", [[{"name": "x"}, {"name": "x"}], ["x"], "x"])
-def test_a_list_whose_keys_do_not_tell_is_compared_whole(odd: Json) -> None:
+def test_a_list_without_unique_keys_is_compared_as_a_whole(odd: Json) -> None:
     before: Json = {"spec": {"settings": {"flags": odd}}}
     after: Json = {"spec": {"settings": {"flags": [{"name": "x"}]}}}
 
@@ -100,14 +100,14 @@ def test_a_list_whose_keys_do_not_tell_is_compared_whole(odd: Json) -> None:
     assert diff(before, {"spec": {"settings": {"flags": odd}}}, DATABASE) == ()
 
 
-def test_an_object_in_place_of_something_else_is_one_change() -> None:
+def test_an_object_that_replaces_another_type_is_one_change() -> None:
     before: Json = {"spec": {"settings": {"backup": "on"}}}
     after: Json = {"spec": {"settings": {"backup": {"enabled": True}}}}
 
     assert _texts(before, after) == [("spec.settings.backup", "on", {"enabled": True})]
 
 
-def test_what_the_service_sets_is_no_difference() -> None:
+def test_output_only_fields_never_differ() -> None:
     assert _texts({"spec": {"address": "a"}}, {"spec": {"address": "b"}}) == []
 
 
@@ -149,7 +149,7 @@ def test_a_new_element_shows_no_secret_in_its_change() -> None:
     assert change.after == {"name": "a", "password": REDACTED}
 
 
-class Wishes(Struct):
+class AskedFields(Struct):
     start: Annotated[str | UnsetType, Mark.ASKED] = UNSET
 
 
@@ -161,7 +161,7 @@ class Wishes(Struct):
         ([Path(("start",))], "a", ()),
     ],
 )
-def test_what_was_only_asked_for_is_compared_when_it_is_asked_for_anew(
+def test_an_asked_field_is_compared_only_when_it_is_sent_again(
     resend: list[Path], after: str, found: tuple[FieldChange, ...]
 ) -> None:
-    assert diff({"start": "a"}, {"start": after}, Field(shape_of(Wishes)), resend=resend) == found
+    assert diff({"start": "a"}, {"start": after}, Field(shape_of(AskedFields)), resend=resend) == found

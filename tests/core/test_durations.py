@@ -18,7 +18,7 @@ def test_hours_minutes_and_seconds_add_up(hours: int, minutes: int, seconds: int
 
 
 @given(json_values | st.text("0123456789.hmsnuµ-+ ", max_size=8))
-def test_anything_is_a_time_above_zero_or_a_clear_error(data: Json) -> None:
+def test_any_value_is_a_positive_duration_or_a_clear_error(data: Json) -> None:
     with suppress(ManifestInvalid):
         assert 0 < parse_duration(data) < 9.3e9
 
@@ -66,6 +66,6 @@ def test_reads_go_durations_and_plain_seconds(duration: Json, seconds: float) ->
         "300000000h",
     ],
 )
-def test_refuses_what_is_no_duration_above_zero(duration: Json) -> None:
+def test_a_value_that_is_no_positive_duration_is_refused(duration: Json) -> None:
     with pytest.raises(ManifestInvalid, match="is no duration above 0"):
         parse_duration(duration)

@@ -15,7 +15,7 @@ from setpoint.core.values.paths import Path
 
 
 @pytest.mark.parametrize("path", ["items[0].name", "volumes[name=x]"])
-def test_a_table_that_names_an_element_is_refused_rather_than_never_reached(path: str) -> None:
+def test_an_editable_path_to_an_element_is_refused(path: str) -> None:
     table: EditableFields = {Path.parse("env"): EntryMap(), Path.parse(path): WholeValue()}
 
     with pytest.raises(ValueError, match="a table names fields, not elements: "):
@@ -24,7 +24,7 @@ def test_a_table_that_names_an_element_is_refused_rather_than_never_reached(path
         merge(None, {}, {}, table)
 
 
-def test_a_memory_survives_its_json_and_foreign_data_is_none() -> None:
+def test_last_generated_survives_its_json_form_and_other_data_is_none() -> None:
     table: EditableFields = {Path.parse("env"): EntryMap()}
     memory = remember({"env": {"A": "1"}, "zone": "a"}, table)
 

@@ -1,4 +1,4 @@
-"""Verdicts of waits: satisfied, unsatisfied, unsatisfiable."""
+"""Judging waits: satisfied, unsatisfied, unsatisfiable."""
 
 from contextlib import suppress
 
@@ -63,18 +63,18 @@ misshapen = st.builds(
 
 
 @given(st.sampled_from(WAITS), json_values | misshapen)
-def test_every_object_gets_a_verdict(wait: WaitCriterion, some: Json) -> None:
+def test_every_object_can_be_judged(wait: WaitCriterion, some: Json) -> None:
     assert isinstance(judge(wait, some), Satisfied | Unsatisfied | Unsatisfiable)
 
 
 @given(json_values | misshapen)
-def test_every_object_gets_a_verdict_on_its_rollout_or_has_none(some: Json) -> None:
+def test_every_object_is_judged_by_its_rollout_or_has_none(some: Json) -> None:
     with suppress(ManifestInvalid):
         assert isinstance(judge(RolloutWait(), some), Satisfied | Unsatisfied | Unsatisfiable)
 
 
 @given(json_values)
-def test_a_field_is_there_exactly_when_it_is_neither_null_nor_empty(value: Json) -> None:
+def test_a_field_is_present_exactly_when_it_is_neither_null_nor_empty(value: Json) -> None:
     there = value is not None and value not in ("", [], {})
 
     assert is_present(value) is there
@@ -99,7 +99,7 @@ def test_no_status_of_an_older_generation_satisfies(value: Json, observed: int) 
 
 
 @pytest.mark.parametrize("value", [False, 0, "x", [None], {"a": None}])
-def test_false_and_zero_are_answers(value: Json) -> None:
+def test_false_and_zero_satisfy_a_field_wait(value: Json) -> None:
     assert judge(FieldWait(PHASE), live(phase=value)) == Satisfied()
 
 
@@ -154,7 +154,7 @@ def test_other_values_do_not_match_and_both_are_shown(wanted: Json, current: Jso
     assert judge(FieldValueWait(((PHASE, wanted),)), live(phase=current)) == Unsatisfied(text)
 
 
-def test_a_value_nested_beyond_reason_breaks_nothing() -> None:
+def test_a_deeply_nested_value_can_be_judged() -> None:
     nested: Json = "x"
     for _ in range(5000):
         nested = [nested]
@@ -279,7 +279,7 @@ def test_a_failure_ends_a_rollout() -> None:
         live("v1/Service", phase="Failed"),
     ],
 )
-def test_what_is_no_failure_goes_on_waiting(some: Json) -> None:
+def test_an_object_that_has_not_failed_is_waited_for(some: Json) -> None:
     assert judge(FieldWait(NAME), some) == Unsatisfied("spec.name is not there yet")
 
 
@@ -304,11 +304,11 @@ def test_a_rollout_is_judged_by_its_counts() -> None:
 
 
 @given(st.sampled_from(WAITS), json_values | misshapen)
-def test_the_first_sight_of_an_object_is_judged_like_any_other(wait: WaitCriterion, some: Json) -> None:
+def test_the_first_observation_is_judged_like_any_other(wait: WaitCriterion, some: Json) -> None:
     assert judge_observation(wait, ObjectFound(some), MISSING) == judge(wait, some)
 
 
-def test_an_object_that_never_was_there_may_still_come() -> None:
+def test_an_object_that_never_existed_is_waited_for() -> None:
     verdict = judge_observation(READY, ObjectNotFound("Service shop/web"), MISSING)
 
     assert verdict == Unsatisfied("Service shop/web does not exist yet")
@@ -329,11 +329,11 @@ def test_an_object_recreated_while_waited_for_fails_the_wait() -> None:
     )
 
 
-def test_what_is_there_in_an_object_that_was_recreated_need_not_be_waited_for() -> None:
+def test_a_recreated_object_that_satisfies_the_wait_is_accepted() -> None:
     ready = live(conditions=[condition("Ready", "True")])
 
     assert judge_observation(READY, ObjectFound(ready), "u-0") == Satisfied()
 
 
-def test_an_object_that_does_not_tell_its_uid_was_not_recreated() -> None:
+def test_an_object_without_a_uid_does_not_count_as_recreated() -> None:
     assert judge_observation(FieldWait(NAME), ObjectFound({"spec": {"name": "web"}}), "u-1") == Satisfied()

@@ -25,11 +25,11 @@ def test_a_key_is_a_step_of_a_path() -> None:
     assert str(selector(("port", "protocol"), ("80", "TCP"))) == "[port=80,protocol=TCP]"
 
 
-def test_elements_stand_under_their_keys_in_order() -> None:
+def test_elements_are_indexed_by_key_in_order() -> None:
     assert list(index_by_key([{"name": "b"}, {"name": "a"}], ("name",))) == [("b",), ("a",)]
 
 
-def test_one_key_stands_once() -> None:
+def test_a_duplicate_key_is_refused() -> None:
     with pytest.raises(ManifestInvalid, match=r"two elements of one list are \[a=1,b=2\]: each a/b may stand once"):
         index_by_key([{"a": 1, "b": 2}, {"a": 1, "b": 2}], ("a", "b"))
 

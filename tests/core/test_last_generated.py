@@ -53,20 +53,20 @@ OLD, NEW = {"zone": "a", "size": 1, "env": {"x": "1"}}, {"zone": "b", "size": 2,
         pytest.param({}, OLD, id="everything was removed"),
     ],
 )
-def test_each_place_shows_what_was_written_there(live: dict[str, Any], was: dict[str, Any]) -> None:
+def test_each_field_is_recovered_from_its_live_value(live: dict[str, Any], was: dict[str, Any]) -> None:
     assert recover_last_generated(known(**OLD), known(**NEW), seen(**live), TABLE) == known(**was)
 
 
-def test_what_is_no_longer_made_and_gone_was_taken_away() -> None:
+def test_a_field_that_is_no_longer_generated_and_gone_was_removed() -> None:
     assert recover_last_generated(known(size=1), known(), seen(), TABLE) == known()
     assert recover_last_generated(known(size=1), known(), seen(size=1), TABLE) == known(size=1)
 
 
-def test_an_object_in_the_place_of_a_value_is_neither() -> None:
+def test_a_live_value_of_another_type_leaves_the_stored_one() -> None:
     assert recover_last_generated(known(zone="a"), known(zone="b"), seen(zone={"odd": 1}), TABLE) == known(zone="a")
 
 
-def test_of_a_first_contact_only_the_whole_of_it_tells() -> None:
+def test_without_last_generated_only_an_equal_object_counts_as_written() -> None:
     assert recover_last_generated(None, known(**NEW), seen(**NEW), TABLE) == known(**NEW)
     assert recover_last_generated(None, known(**NEW), seen(**{**NEW, "size": 7}), TABLE) is None
 
@@ -84,7 +84,7 @@ def record(spec: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
-def test_without_a_write_under_way_the_record_holds(is_ours: bool) -> None:
+def test_without_a_write_in_flight_the_stored_value_holds(is_ours: bool) -> None:
     live = child(NEW).object
 
     assert resolve_last_generated(child(NEW), live, record(OLD), None, is_ours=is_ours) == known(**OLD)
@@ -95,13 +95,13 @@ def test_without_a_write_under_way_the_record_holds(is_ours: bool) -> None:
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
-def test_with_one_under_way_the_live_object_tells(is_ours: bool) -> None:
+def test_with_a_write_in_flight_the_live_object_decides(is_ours: bool) -> None:
     assert resolve_last_generated(child(OLD), child(NEW).object, record(OLD), record(NEW), is_ours=is_ours) == known(
         **NEW
     )
 
 
-def test_what_is_ours_and_was_never_on_record_was_made_by_the_write_under_way() -> None:
+def test_an_owned_child_without_a_record_was_created_by_the_write_in_flight() -> None:
     edited = child({**NEW, "env": {}}).object
 
     assert resolve_last_generated(child(OLD), edited, {}, record(NEW), is_ours=True) == known(**NEW)

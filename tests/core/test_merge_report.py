@@ -1,4 +1,4 @@
-"""The merge report: whose value was kept for each field, and why."""
+"""The merge report: which value was kept for each field, and why."""
 
 from setpoint.core.merge.merge_report import (
     FieldResolution,
@@ -16,7 +16,7 @@ from setpoint.core.values.paths import Path
 TABLE: EditableFields = {Path.parse("env"): EntryMap(), Path.parse("size"): WholeValue()}
 
 
-def told(last: Json, live: Json, generated: Json) -> list[str]:
+def report_lines(last: Json, live: Json, generated: Json) -> list[str]:
     return [str(one) for one in merge_report("Thing a/b", merge(remember(last, TABLE), live, generated, TABLE))]
 
 
@@ -25,7 +25,7 @@ def test_a_conflict_says_what_to_do() -> None:
     live["env"].pop("B")
     generated["env"]["B"] = "2"
 
-    assert told(last, live, generated) == [
+    assert report_lines(last, live, generated) == [
         "Thing a/b env.A: a person's value is kept, but what is generated has changed, too: "
         "put the generated value there to take it over",
         "Thing a/b env.B: removed by a person, and stays so, but what is generated has changed, too: "
@@ -33,21 +33,24 @@ def test_a_conflict_says_what_to_do() -> None:
     ]
 
 
-def test_what_is_retired_is_told_wherever_it_stood() -> None:
+def test_retired_fields_are_reported_at_every_level() -> None:
     last: Json = {"env": {"A": "1"}, "size": 2, "zone": "z", "same": 1}
 
-    assert told(last, last, {"same": 1}) == [
+    assert report_lines(last, last, {"same": 1}) == [
         f"Thing a/b {path}: no longer generated, and not edited: it is gone" for path in ("env.A", "size", "zone")
     ]
 
 
-def test_what_the_owner_moves_on_is_not_told() -> None:
+def test_plain_updates_are_not_reported() -> None:
     assert (
-        told({"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "2"}, "zone": "y"}) == []
+        report_lines(
+            {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "1"}, "zone": "z"}, {"env": {"A": "2"}, "zone": "y"}
+        )
+        == []
     )
 
 
-def test_a_summary_starts_with_what_is_most_urgent() -> None:
+def test_a_summary_starts_with_the_most_urgent_resolution() -> None:
     last: Json = {"env": {"A": "1", "C": "1"}, "zone": "z"}
     live: Json = {"env": {"A": "2", "B": "2", "C": "1"}, "zone": "y"}
     merged = merge(remember(last, TABLE), live, {"env": {"A": "3"}, "zone": "z"}, TABLE)
@@ -80,13 +83,13 @@ def test_a_conflict_lasts_as_long_as_the_edit() -> None:
     assert persistent_resolutions(resolutions(new, new, new), conflicting_fields(after)) == ()
 
 
-def test_a_condition_says_whether_there_are_edits_and_whether_they_are_in_conflict() -> None:
+def test_the_condition_reports_edits_and_conflicts() -> None:
     kept = persistent_resolutions(resolutions({}, {"env": {"A": "1"}}, {}))
     conflicting = persistent_resolutions(resolutions({}, {"env": {"A": "1"}}, {"env": {"A": "2"}}))
 
-    told = [(one.status, one.reason, one.message) for one in map(edits_condition, ((), kept, conflicting))]
+    conditions = [(one.status, one.reason, one.message) for one in map(edits_condition, ((), kept, conflicting))]
 
-    assert told == [
+    assert conditions == [
         ("False", "AsGenerated", "everything is as it is generated"),
         ("True", "EditsKept", "1 preserved: Thing a/b env.A"),
         ("True", "Conflicting", "1 conflicting: Thing a/b env.A"),

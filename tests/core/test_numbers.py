@@ -39,7 +39,7 @@ def test_a_number_has_one_text(number: float, text: str) -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_what_is_not_a_json_number_has_no_text(number: float) -> None:
+def test_nan_and_infinity_have_no_text(number: float) -> None:
     with pytest.raises(ValueError, match="is not a JSON number"):
         number_text(number)
 

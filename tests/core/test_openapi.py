@@ -11,18 +11,18 @@ from setpoint.core.schema.shape import Check, Default, Keyed, Mark
 from setpoint.core.values.json_types import Int32, Int64, Json
 
 
-def schema(type_: type[Struct], **told: str) -> Any:
-    return schema_of(type_, lambda holder: told if holder is type_ else {})
+def schema(type_: type[Struct], **described: str) -> Any:
+    return schema_of(type_, lambda holder: described if holder is type_ else {})
 
 
-def field(type_: Any, told: str = "") -> Any:
-    """The schema of a field that has this type, and may be left out if that is said."""
+def field(type_: Any, described: str = "") -> Any:
+    """The schema of a field of this type, with a description."""
     left_out = {"it": UNSET} if "UnsetType" in str(type_) else {}
     holder = type("Holder", (Struct,), {"__annotations__": {"it": type_}, "__module__": __name__, **left_out})
-    return schema(holder, it=told)["properties"]["it"]
+    return schema(holder, it=described)["properties"]["it"]
 
 
-def test_an_object_names_its_fields_and_those_that_have_to_be_there() -> None:
+def test_an_object_lists_its_fields_and_the_required_ones() -> None:
     class Disk(Struct, rename={"kind_": "kind"}):
         size: int
         kind_: str = "ssd"
@@ -89,7 +89,7 @@ def test_an_enumeration_is_one_of_its_values() -> None:
 
 @pytest.mark.parametrize("type_", [Literal["b", "a"] | None, Literal["b", "a", None]])
 def test_an_enumeration_that_may_be_null_is_checked_by_a_rule(type_: object) -> None:
-    """A cluster's enum refuses null, even where null is one of its values."""
+    """An enum of the API server refuses null, even where null is one of its values."""
     assert field(type_) == {
         "description": 'One of "a", "b".',
         "type": "string",
@@ -103,7 +103,7 @@ def test_a_single_value_that_may_be_null_is_listed_alone() -> None:
 
 
 @pytest.mark.parametrize(("type_", "name"), [(Raw, "RawType"), (Literal["a", 1], "LiteralType")])
-def test_a_type_without_a_form_is_refused_by_name(type_: object, name: str) -> None:
+def test_a_type_without_a_schema_is_refused_by_name(type_: object, name: str) -> None:
     with pytest.raises(TypeError, match=f"it: {name} has no form"):
         field(type_)
 
@@ -122,7 +122,7 @@ class Tag(Struct):
     key: str | None
 
 
-def test_elements_with_a_key_are_told_apart_by_it() -> None:
+def test_a_keyed_list_has_the_list_type_map() -> None:
     found = field(Annotated[list[Flag], Keyed("name")])
 
     assert (found["x-kubernetes-list-type"], found["x-kubernetes-list-map-keys"]) == ("map", ["name"])
@@ -132,8 +132,8 @@ def test_elements_with_a_key_are_told_apart_by_it() -> None:
     "type_",
     [list[str], list[Flag], Annotated[list[Network], Keyed("name", "value")], Annotated[list[Tag], Keyed("key")]],
 )
-def test_a_list_without_sure_keys_is_replaced_whole(type_: object) -> None:
-    """A cluster goes by a key only if it is always there; a default for it would change what the author wrote."""
+def test_a_keyed_list_with_optional_keys_is_atomic(type_: object) -> None:
+    """The API server needs every key of an element; a default for a key would change the author's spec."""
     found = field(type_)
 
     assert found["x-kubernetes-list-type"] == "atomic"
@@ -145,29 +145,29 @@ class Branch(Struct):
     twigs: "list[Branch] | UnsetType" = UNSET
 
 
-def test_a_type_inside_itself_is_open() -> None:
+def test_a_recursive_type_accepts_any_field() -> None:
     twigs = schema(Branch)["properties"]["twigs"]
 
     assert twigs["items"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def test_no_default_is_written() -> None:
-    """A cluster would put it into the spec, which is its author's; so it is only told."""
+def test_a_default_is_described_and_not_set() -> None:
+    """The API server would write a default into the author's spec, so it is only described."""
     found = field(Annotated[str | UnsetType, Default("US")], "Where.")
 
     assert found == {"description": 'Where. Default: "US".', "type": "string"}
 
 
 @pytest.mark.parametrize("type_", [Annotated[str | UnsetType, Default({})], Annotated[str | UnsetType, Default([])]])
-def test_a_default_that_says_nothing_is_not_told(type_: object) -> None:
+def test_an_empty_default_is_not_described(type_: object) -> None:
     assert "description" not in field(type_)
 
 
-def test_a_description_beside_the_type_counts_too() -> None:
+def test_a_description_in_the_annotation_is_used() -> None:
     assert field(Annotated[str, Meta(description="Beside.")], "Below.")["description"] == "Beside."
 
 
-def test_marks_are_told_in_one_order() -> None:
+def test_marks_are_described_in_a_fixed_order() -> None:
     marked = field(Annotated[str | UnsetType, Mark.WRITE_ONLY, Mark.PROTECTED, Default("a")], "A secret.")
 
     assert marked["description"] == ('A secret. Default: "a". Protected: left out, the live value stands. Write-only.')
@@ -183,7 +183,7 @@ class Range(Struct):
     __checks__: ClassVar = (Check("self.low <= self.high", "low is above high", "low"), Check("self.low\n  > 0", "no"))
 
 
-def test_a_type_brings_its_own_rules() -> None:
+def test_the_checks_of_a_type_become_rules() -> None:
     assert field(Range)["x-kubernetes-validations"] == [
         {"rule": "self.low <= self.high", "message": "low is above high", "fieldPath": ".low"},
         {"rule": "self.low > 0", "message": "no"},
@@ -206,7 +206,7 @@ class Link(Struct):
         (Link, "self.name == oldSelf.name"),
     ],
 )
-def test_what_is_immutable_cannot_become_another(type_: object, rule: str) -> None:
+def test_an_immutable_field_has_a_transition_rule(type_: object, rule: str) -> None:
     found = field(Annotated[type_, Mark.IMMUTABLE])["x-kubernetes-validations"][-1]
 
     assert found == {"rule": rule, "message": IMMUTABLE_MESSAGE}
@@ -217,14 +217,14 @@ class Fixed(Struct):
     zone: Annotated[str, Mark.IMMUTABLE]
 
 
-def test_in_a_list_that_is_replaced_whole_nothing_has_a_past() -> None:
+def test_there_is_no_transition_rule_inside_an_atomic_list() -> None:
     zone = field(list[Fixed])["items"]["properties"]["zone"]
 
     assert "x-kubernetes-validations" not in zone
 
 
 @pytest.mark.parametrize("type_", [Annotated[list[Fixed], Keyed("name")], dict[str, Fixed]])
-def test_an_element_with_a_key_has_a_past(type_: object) -> None:
+def test_there_are_transition_rules_inside_a_keyed_list(type_: object) -> None:
     found = field(type_)
     zone = (found.get("items") or found["additionalProperties"])["properties"]["zone"]
 

@@ -61,7 +61,7 @@ def test_every_output_survives_storage(output: OutputState) -> None:
 
 
 @given(json_values | st.dictionaries(st.sampled_from(("state", "reason", "since", "value")), json_values))
-def test_stored_data_that_means_nothing_is_unknown(data: Json) -> None:
+def test_unreadable_stored_data_is_unknown(data: Json) -> None:
     output = from_data(data)
 
     assert isinstance(output, Unknown)
@@ -125,11 +125,11 @@ def test_outputs_are_compared_as_json() -> None:
     assert Unknown("r", T0) != "r"
 
 
-# --- Cutting ---------------------------------------------------------------------------------------------------------
+# --- Pruning ---------------------------------------------------------------------------------------------------------
 
 
 @given(trees | json_values, short_paths | paths)
-def test_a_pruned_tree_says_the_same_at_its_path(tree: Json, path: Path) -> None:
+def test_a_pruned_tree_has_the_same_value_at_its_path(tree: Json, path: Path) -> None:
     pruned = prune(tree, path)
     there = get_at(tree, path)
 
@@ -167,25 +167,25 @@ def test_pruning_twice_changes_nothing_more(tree: Json, path: Path) -> None:
         ("z.y", MISSING),
     ],
 )
-def test_keeps_the_whole_way_and_nothing_beside_it(path: str, pruned: Json) -> None:
+def test_pruning_keeps_the_path_and_nothing_else(path: str, pruned: Json) -> None:
     tree: Json = {"a": {"b/c": 1, "d": 2}, "l": [{"k": 80, "v": 1, "w": [2]}, {"k": "x", "v": 3}]}
 
     assert prune(tree, Path.parse(path)) == pruned
 
 
-# --- The rules -------------------------------------------------------------------------------------------------------
+# --- Outputs --------------------------------------------------------------------------------------------------------
 
 
 @given(observations, outputs)
 def test_only_a_field_wait_makes_an_output(observation: WaitObservation, previous: OutputState) -> None:
-    others: tuple[WaitCriterion | None, ...] = (
+    other_waits: tuple[WaitCriterion | None, ...] = (
         None,
         RolloutWait(),
         ConditionWait("Ready"),
         FieldValueWait(((INGRESS, "x"),)),
     )
 
-    for wait in others:
+    for wait in other_waits:
         assert output_of(wait, observation, previous, T1) == Null()
 
 
@@ -201,14 +201,14 @@ def test_a_field_wait_is_never_null_and_keeps_since_while_unknown(
 
 
 @given(observations, outputs)
-def test_looking_again_changes_nothing(observation: WaitObservation, previous: OutputState) -> None:
+def test_a_repeated_observation_changes_nothing(observation: WaitObservation, previous: OutputState) -> None:
     once = output_of(WAIT, observation, previous, T1)
 
     assert output_of(WAIT, observation, once, T2) == once
 
 
 @given(outputs)
-def test_what_is_there_is_known_cut_to_its_path(previous: OutputState) -> None:
+def test_a_present_value_is_known_and_pruned_to_its_path(previous: OutputState) -> None:
     assert output_of(WAIT, ObjectFound(LIVE), previous, T1) == Known(PRUNED)
 
 
@@ -246,7 +246,7 @@ def test_what_is_there_is_known_cut_to_its_path(previous: OutputState) -> None:
         ),
     ],
 )
-def test_what_is_not_there_is_unknown_and_says_why(observation: WaitObservation, reason: str) -> None:
+def test_an_absent_value_is_unknown_with_a_reason(observation: WaitObservation, reason: str) -> None:
     assert output_of(WAIT, observation, Null(), T1) == Unknown(reason, T1)
 
 
@@ -292,7 +292,7 @@ def test_a_new_reason_keeps_the_time_it_became_unknown() -> None:
     assert output_of(WAIT, ReadFailed("503"), Unknown("x", T0), T1) == Unknown("the read failed: 503", T0)
 
 
-def test_a_time_that_got_lost_in_storage_starts_again() -> None:
+def test_a_missing_since_is_set_again() -> None:
     assert output_of(WAIT, ReadFailed("503"), from_data("?"), T1) == Unknown("the read failed: 503", T1)
 
 
@@ -319,7 +319,7 @@ def test_a_dependant_of_an_unknown_value_is_blocked(output: OutputState, message
     assert str(caught.value).startswith("waiting for status.x of Service shop/web")
 
 
-def test_a_dependant_of_nothing_is_told_to_add_the_wait() -> None:
+def test_the_error_of_a_dependant_of_an_untracked_value_says_to_add_the_wait() -> None:
     message = "status.x of Service shop/web is not tracked: add waitFor.field to Service shop/web"
 
     with pytest.raises(ManifestInvalid, match=re.escape(message)):

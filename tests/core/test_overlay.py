@@ -1,4 +1,4 @@
-"""Who owns a field: the five rules, case by case."""
+"""The overlay of spec and live state under each rule, case by case."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_an_explicit_null_gives_up_protection() -> None:
     assert _settings({"edition": None, "backup": None}, live) == {"backup": {"start": "12:00"}, "resize": True}
 
 
-def test_an_explicit_null_does_not_reach_what_is_unmanaged() -> None:
+def test_an_explicit_null_leaves_unmanaged_fields_alone() -> None:
     policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.backup.enabled"),))
 
     wanted = _settings({"backup": None}, {"backup": {"enabled": True, "location": "eu"}}, policy)
@@ -70,7 +70,7 @@ def test_an_explicit_null_does_not_reach_what_is_unmanaged() -> None:
     assert wanted == {"backup": {"enabled": True, "start": "12:00"}, "resize": True}
 
 
-def test_silence_keeps_what_is_protected() -> None:
+def test_an_unspecified_protected_field_keeps_its_live_value() -> None:
     live: Json = {"edition": "plus", "retention": {"location": "eu"}, "backup": {"enabled": True, "location": "eu"}}
 
     assert _settings({}, live) == {
@@ -81,7 +81,7 @@ def test_silence_keeps_what_is_protected() -> None:
     }
 
 
-def test_silence_keeps_what_is_immutable() -> None:
+def test_an_unspecified_immutable_field_keeps_its_live_value() -> None:
     assert overlay(Declared({"spec": {}}, SHAPE), {"spec": {"region": "eu"}}) == {"spec": {"region": "eu"}}
 
 
@@ -94,7 +94,7 @@ def test_a_null_in_the_live_object_counts_as_absent() -> None:
     assert _settings({}, {"resize": None}) == {"resize": True}
 
 
-def test_output_only_fields_are_the_service_s() -> None:
+def test_output_only_fields_keep_their_live_value() -> None:
     wanted = overlay(Declared({"spec": {"address": "mine"}}, SHAPE), {"spec": {"address": "theirs"}})
 
     assert wanted == {"spec": {"address": "theirs"}}
@@ -116,7 +116,7 @@ def test_a_keyed_list_in_another_order_is_the_live_list() -> None:
     assert _settings({"flags": [{"name": "y"}, {"name": "x"}]}, live) is live
 
 
-def test_an_element_that_a_path_lists_stays_though_the_spec_s_list_leaves_it_out() -> None:
+def test_a_listed_element_stays_though_the_spec_leaves_it_out() -> None:
     live: Json = {"flags": [{"name": "w"}, {"name": "x"}, {"name": "y"}]}
     element = (Path.parse("spec.settings.flags[name=x]"),)
     inside = (Path.parse("spec.settings.flags[name=y].value"),)
@@ -126,7 +126,7 @@ def test_an_element_that_a_path_lists_stays_though_the_spec_s_list_leaves_it_out
         assert wanted == {"flags": [{"name": "z", "note": "-"}, {"name": "x"}], "resize": True}
 
 
-def test_an_element_stays_for_the_sake_of_a_field_in_it_that_a_path_lists() -> None:
+def test_an_element_with_a_listed_field_stays() -> None:
     live: Json = {"flags": [{"name": "x", "value": "1", "note": "n"}, {"name": "y", "value": "2"}]}
     inside = (Path.parse("spec.settings.flags[name=x].value"),)
 
@@ -135,7 +135,7 @@ def test_an_element_stays_for_the_sake_of_a_field_in_it_that_a_path_lists() -> N
         assert silent == empty == {"flags": [{"name": "x", "value": "1", "note": "-"}], "resize": True}
 
 
-def test_the_rule_of_an_element_that_stays_is_the_one_that_lists_something_in_it() -> None:
+def test_the_keeping_rule_of_an_element_is_that_of_the_listed_field_in_it() -> None:
     policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.flags[name=x].value"),))
 
     declared = _declared({"flags": []}, policy)
@@ -147,7 +147,7 @@ def test_the_rule_of_an_element_that_stays_is_the_one_that_lists_something_in_it
     assert rule_at(declared, Path.parse("spec.settings.flags[name=x]")) is Rule.SPEC
 
 
-def test_an_unmanaged_element_that_is_not_live_is_not_made() -> None:
+def test_an_unmanaged_element_that_is_not_live_is_not_created() -> None:
     policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.flags[name=x]"),))
 
     assert _settings({"flags": [{"name": "x"}]}, {"resize": True, "flags": []}, policy) == {"resize": True, "flags": []}
@@ -158,7 +158,7 @@ def test_two_elements_with_one_key_are_refused() -> None:
         _settings({"flags": [{"name": "x"}, {"name": "x"}]}, {})
 
 
-def test_a_keyed_list_of_other_things_is_replaced_whole() -> None:
+def test_a_keyed_list_of_other_values_than_objects_is_replaced_as_a_whole() -> None:
     assert _settings({"flags": ["x"]}, {"flags": [{"name": "x"}]}, IGNORE) == {"flags": ["x"]}
     assert _settings({"flags": [{"name": "x"}]}, {"flags": "x"}, IGNORE) == {"flags": [{"name": "x"}]}
 
@@ -171,7 +171,7 @@ def test_maps_are_exact_under_prune_and_merged_by_key_when_unspecified_fields_st
     assert overlay(Declared(written, SHAPE, IGNORE), live) == {"metadata": {"labels": {"a": "9", "b": "2", "c": "3"}}}
 
 
-def test_a_null_takes_one_key_out_of_a_merged_map() -> None:
+def test_a_null_removes_one_key_of_a_merged_map() -> None:
     live: JsonObject = {"metadata": {"labels": {"a": "1", "b": "2"}}}
 
     wanted = overlay(Declared({"metadata": {"labels": {"a": None}}}, SHAPE, IGNORE), live)
@@ -193,15 +193,15 @@ def test_a_live_value_of_another_type_is_replaced() -> None:
     }
 
 
-def test_a_spec_value_of_another_type_is_passed_on_for_the_service_to_judge() -> None:
+def test_a_spec_value_of_another_type_is_passed_to_the_service() -> None:
     assert _settings({"backup": "on"}, {"backup": {"enabled": True}}, IGNORE) == {"backup": "on"}
 
 
-def test_a_new_object_has_what_the_spec_says_and_the_defaults() -> None:
+def test_a_new_object_has_the_values_of_the_spec_and_the_defaults() -> None:
     assert overlay(_declared({"tier": "a"}), MISSING) == {"spec": {"settings": {"tier": "a", "resize": True}}}
 
 
-def test_a_new_object_leaves_to_the_service_what_the_author_leaves_to_it() -> None:
+def test_a_new_object_leaves_unspecified_fields_to_the_service() -> None:
     assert overlay(_declared({"tier": "a"}, IGNORE), MISSING) == {"spec": {"settings": {"tier": "a"}}}
 
 
@@ -211,14 +211,14 @@ def test_a_new_object_starts_with_the_spec_s_value_of_an_unmanaged_field() -> No
     assert wanted == {"spec": {"settings": {"tier": "a", "resize": True}}}
 
 
-def test_nothing_to_change_gives_the_very_same_live_object() -> None:
+def test_without_a_change_the_result_is_the_live_object_itself() -> None:
     live: JsonObject = {"spec": {"settings": {"tier": "a", "resize": True}}, "metadata": {"labels": {}}}
 
     assert overlay(_declared({"tier": "a"}), live) is live
     assert overlay(Declared({}, SHAPE, FieldPolicy(unmanaged=(Path(),))), live) is live
 
 
-def test_an_object_with_a_default_of_its_own_is_made_when_absent() -> None:
+def test_an_object_with_a_default_of_its_own_is_created_when_absent() -> None:
     shape = with_defaults(SHAPE, {"spec.settings.backup": {"location": "eu"}, "spec.settings.networks": ["any"]})
     wanted = overlay(Declared({"spec": {"settings": {}}}, shape), {"spec": {"settings": {"backup": {"enabled": True}}}})
 
@@ -248,7 +248,7 @@ def _chosen_tier(wanted: Any) -> Json:
     return tier
 
 
-def test_the_rule_of_what_the_service_chooses_has_a_name_of_its_own() -> None:
+def test_a_field_that_the_service_chooses_has_its_own_rule() -> None:
     declared = Declared({"spec": {}}, with_marks(SHAPE, {"spec.settings.tier": Mark.CHOSEN}))
 
     assert rule_at(declared, Path.parse("spec.settings.tier")) is Rule.CHOSEN
@@ -300,5 +300,5 @@ def test_the_rule_at_a_path_is_the_one_that_decided(path: str, rule: Rule) -> No
     assert rule_at(declared, Path.parse(path)) is rule
 
 
-def test_the_rule_of_whatever_is_left_out_under_ignore_unspecified_is_that() -> None:
+def test_the_rule_of_an_unspecified_field_under_ignore_unspecified_is_ignored() -> None:
     assert rule_at(_declared({}, IGNORE), Path.parse("spec.settings.size")) is Rule.IGNORED

@@ -33,7 +33,7 @@ def test_a_reference_makes_the_owner_the_controller() -> None:
 
 
 @pytest.mark.parametrize(
-    ("live", "whose"),
+    ("live", "expected"),
     [
         ({"metadata": {}}, Ownership.UNOWNED),
         ({"metadata": {"ownerReferences": "odd"}}, Ownership.UNOWNED),
@@ -43,11 +43,11 @@ def test_a_reference_makes_the_owner_the_controller() -> None:
         (child({**REFERENCE, "uid": "u2"}), Ownership.OTHER_OWNER),
     ],
 )
-def test_an_object_is_its_controllers(live: dict[str, Any], whose: Ownership) -> None:
-    assert ownership(live, OWNER) is whose
+def test_an_object_is_owned_by_its_controller(live: dict[str, Any], expected: Ownership) -> None:
+    assert ownership(live, OWNER) is expected
 
 
-def test_adopting_keeps_the_other_owners_and_mends_our_own_reference() -> None:
+def test_adopting_keeps_other_owners_and_updates_our_own_reference() -> None:
     other = {"uid": "u2", "controller": False}
 
     adopted = with_owner_reference(child(other, {"uid": "u1"}), OWNER)

@@ -62,7 +62,7 @@ def test_a_path_reads_as_its_steps(text: str, steps: tuple[object, ...]) -> None
         ("a[" + "9" * 5000 + "]", "breaks off at character 5003"),
     ],
 )
-def test_a_path_that_makes_no_sense_says_where_it_stops(text: str, message: str) -> None:
+def test_a_malformed_path_is_refused_with_its_position(text: str, message: str) -> None:
     with pytest.raises(ManifestInvalid, match=message):
         Path.parse(text)
 
@@ -84,7 +84,7 @@ def test_a_path_that_makes_no_sense_says_where_it_stops(text: str, message: str)
         ("spec.other.deeper", MISSING),
     ],
 )
-def test_get_finds_what_is_there_and_says_missing_otherwise(text: str, value: object) -> None:
+def test_get_returns_the_value_or_missing(text: str, value: object) -> None:
     assert get_at(TREE, Path.parse(text)) == value
 
 
@@ -106,7 +106,7 @@ def test_a_scalar_has_a_text_for_selectors(value: Json, text: str | None) -> Non
     assert scalar_text(value) == text
 
 
-def test_set_makes_objects_lists_and_keyed_elements_on_the_way() -> None:
+def test_set_creates_absent_objects_lists_and_keyed_elements() -> None:
     tree = set_at(MISSING, Path.parse("spec.flags[name=x].value"), "on")
 
     assert tree == {"spec": {"flags": [{"name": "x", "value": "on"}]}}
@@ -116,7 +116,7 @@ def test_set_fills_a_null_as_if_it_were_absent() -> None:
     assert set_at({"a": None}, Path.parse("a.b[0]"), 1) == {"a": {"b": [1]}}
 
 
-def test_set_shares_what_it_did_not_touch() -> None:
+def test_set_shares_unchanged_parts() -> None:
     tree = set_at(TREE, Path.parse("spec.settings.tier"), "large")
 
     assert get_at(tree, Path.parse("spec.settings.tier")) == "large"
@@ -125,7 +125,7 @@ def test_set_shares_what_it_did_not_touch() -> None:
     )
 
 
-def test_set_replaces_a_keyed_element_where_it_stands() -> None:
+def test_set_replaces_a_keyed_element_in_place() -> None:
     tree = set_at(TREE, Path.parse("spec.settings.databaseFlags[name=x]"), {"name": "x", "value": "2"})
 
     assert get_at(tree, Path.parse("spec.settings.databaseFlags[0].value")) == "2"
@@ -151,12 +151,12 @@ def test_set_beyond_the_end_of_a_list_is_refused() -> None:
         ("[0]", r"cannot set \[0\]: the value is not a list"),
     ],
 )
-def test_set_does_not_replace_what_stands_in_the_way(text: str, message: str) -> None:
+def test_set_does_not_replace_a_parent_of_another_type(text: str, message: str) -> None:
     with pytest.raises(UnknownField, match=message):
         set_at(TREE, Path.parse(text), 0)
 
 
-def test_remove_takes_out_fields_elements_and_keyed_elements() -> None:
+def test_remove_drops_fields_elements_and_keyed_elements() -> None:
     assert remove_at({"a": {"b": 1, "c": 2}}, Path.parse("a.b")) == {"a": {"c": 2}}
     assert remove_at({"a": [1, 2, 3]}, Path.parse("a[1]")) == {"a": [1, 3]}
     assert remove_at([{"name": "x"}, {"name": "y"}], Path.parse("[name=x]")) == [{"name": "y"}]
@@ -166,7 +166,7 @@ def test_remove_of_the_root_removes_nothing() -> None:
     assert remove_at(TREE, Path()) is TREE
 
 
-def test_a_path_covers_itself_and_what_lies_below() -> None:
+def test_a_path_covers_itself_and_its_descendants() -> None:
     settings = Path.parse("spec.settings")
 
     assert settings.covers(settings)

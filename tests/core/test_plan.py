@@ -57,7 +57,7 @@ def test_a_plan_names_each_field_its_values_and_the_rule() -> None:
     }
 
 
-def test_a_plan_with_nothing_to_send_is_empty_and_still_says_what_was_kept() -> None:
+def test_an_empty_plan_still_lists_kept_fields() -> None:
     plan = plan_fields(Decision.DRIFTED, _declared({}, IGNORE), LIVE)
 
     assert plan.is_empty
@@ -85,7 +85,7 @@ def test_stages_are_sent_first_and_in_order_with_their_fields_only() -> None:
     assert len(plan.changes) == 3
 
 
-def test_a_secret_to_be_sent_again_is_planned_but_not_shown() -> None:
+def test_a_secret_that_is_sent_again_is_planned_and_redacted() -> None:
     declared = Declared({"spec": {"password": "hunter2"}}, SHAPE, IGNORE)
 
     plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, PlanOptions(resend=(PASSWORD,)))
@@ -102,7 +102,7 @@ def test_a_change_to_an_immutable_field_is_refused_and_named() -> None:
     assert caught.value.paths == ("spec.region",)
 
 
-def test_giving_up_an_immutable_field_is_refused_too() -> None:
+def test_removing_an_immutable_field_is_refused_too() -> None:
     with pytest.raises(ImmutableFieldChanged, match='from "eu" to nothing'):
         plan_fields(Decision.INTENT_CHANGED, Declared({"spec": {"region": None}}, SHAPE, IGNORE), LIVE)
 

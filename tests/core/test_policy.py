@@ -21,7 +21,7 @@ def test_ignore_unspecified_is_true_or_false(text: str, policy: FieldPolicy) -> 
     assert FieldPolicy.parse({IGNORE_UNSPECIFIED: text}, SHAPE) == policy
 
 
-def test_ignore_unspecified_is_nothing_else() -> None:
+def test_other_values_of_ignore_unspecified_are_refused() -> None:
     with pytest.raises(ManifestInvalid, match='ignore-unspecified-fields is \'yes\': write "true" or "false"'):
         FieldPolicy.parse({IGNORE_UNSPECIFIED: "yes"}, SHAPE)
 
@@ -32,7 +32,7 @@ def test_paths_are_listed_with_commas_and_spaces() -> None:
     assert policy.unmanaged == (Path.parse("spec.region"), Path.parse("spec.settings.tier"))
 
 
-def test_commas_inside_brackets_and_quotes_do_not_part_paths() -> None:
+def test_commas_inside_brackets_and_quotes_do_not_separate_paths() -> None:
     policy = FieldPolicy.parse({DEFAULT_TO_GCP: 'metadata.labels["a,b\\"]"],spec.settings.flags[name="x,y"]'}, SHAPE)
 
     assert policy.listed == (
@@ -65,20 +65,20 @@ class Referring(msgspec.Struct):
 
 
 def test_a_path_into_a_reference_is_refused() -> None:
-    told = r"network\.name points into a reference that is one unit: name network itself"
+    message = r"network\.name points into a reference that is one unit: name network itself"
 
-    with pytest.raises(UnknownField, match=told):
+    with pytest.raises(UnknownField, match=message):
         FieldPolicy.parse({UNMANAGED: "network.name"}, shape_of(Referring))
 
 
-def test_a_path_into_a_list_that_is_one_unit_is_refused() -> None:
+def test_a_path_into_an_atomic_list_is_refused() -> None:
     with pytest.raises(
         UnknownField, match=r"points into a list that is one unit: name spec\.settings\.networks itself"
     ):
         FieldPolicy.parse({UNMANAGED: "spec.settings.networks[0]"}, SHAPE)
 
 
-def test_the_stance_is_the_strongest_rule_that_covers_a_place() -> None:
+def test_the_compiled_policy_has_the_strongest_rule_that_covers_a_field() -> None:
     policy = FieldPolicy(
         unmanaged=(Path.parse("spec.settings.tier"),),
         listed=(Path.parse("spec.settings"), Path.parse("spec.settings.tier.deeper")),
@@ -92,7 +92,7 @@ def test_the_stance_is_the_strongest_rule_that_covers_a_place() -> None:
     assert settings.at("tier").at("deeper").rule is Rule.UNMANAGED
 
 
-def test_on_create_what_is_unmanaged_starts_as_the_spec_says() -> None:
+def test_on_create_an_unmanaged_field_has_the_value_of_the_spec() -> None:
     policy = FieldPolicy(unmanaged=(Path.parse("spec.region"),), unspecified=Rule.PRUNED)
 
     assert policy.on_create() == FieldPolicy(listed=(Path.parse("spec.region"),))

@@ -25,7 +25,7 @@ KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
         (None, False),
     ],
 )
-def test_a_secret_is_told_by_its_kind(object_: Any, is_one: bool) -> None:
+def test_a_secret_is_recognised_by_group_and_kind(object_: Any, is_one: bool) -> None:
     assert is_secret(object_) is is_one
 
 
@@ -42,13 +42,13 @@ def test_a_secret_is_told_by_its_kind(object_: Any, is_one: bool) -> None:
         Path(),
     ],
 )
-def test_what_holds_values_is_hidden(path: Path) -> None:
+def test_secret_values_are_redacted(path: Path) -> None:
     (change,) = redact_changes([FieldChange(path, {"key": "old"}, {"key": "new"})], SECRET)
 
     assert (change.before, change.after) == (REDACTED, REDACTED)
 
 
-def test_whether_there_is_a_value_may_be_seen() -> None:
+def test_a_redacted_change_still_shows_whether_a_value_exists() -> None:
     key = Path(("data", "key"))
 
     changes = redact_changes([FieldChange(key, MISSING, "new"), FieldChange(key, "old", MISSING)], SECRET)
@@ -56,13 +56,13 @@ def test_whether_there_is_a_value_may_be_seen() -> None:
     assert [(one.before, one.after) for one in changes] == [(MISSING, REDACTED), (REDACTED, MISSING)]
 
 
-def test_the_rest_of_a_secret_may_be_seen() -> None:
+def test_other_fields_of_a_secret_are_shown() -> None:
     changes = (FieldChange(Path(("type",)), "a", "b"), FieldChange(Path(("metadata", "labels")), {}, {"a": "b"}))
 
     assert redact_changes(changes, SECRET) == changes
 
 
-def test_other_objects_may_be_seen() -> None:
+def test_objects_of_other_kinds_are_not_redacted() -> None:
     changes = (FieldChange(Path(("data", "key")), "old", "new"),)
 
     assert redact_changes(changes, {**SECRET, "kind": "ConfigMap"}) == changes
@@ -82,13 +82,13 @@ secrets = st.fixed_dictionaries(
 
 @pytest.mark.laws
 @given(secrets, secrets)
-def test_no_value_of_either_side_is_in_what_changed_between_two_secrets(before: Any, after: Any) -> None:
-    told = str(redact_changes(diff(before, after), before))
+def test_the_changes_between_two_secrets_hold_no_value_of_either(before: Any, after: Any) -> None:
+    shown = str(redact_changes(diff(before, after), before))
 
     for side in (before, after):
         held = [*side.get("data", {}).values(), *side.get("stringData", {}).values()]
         held += side.get("metadata", {}).get("annotations", {}).values()
-        assert [value for value in held if value in told] == []
+        assert [value for value in held if value in shown] == []
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_no_value_of_either_side_is_in_what_changed_between_two_secrets(before: 
             {"settings": [{"api_key": "k"}, {"clientToken": ["t"]}]},
             {"settings": [{"api_key": REDACTED}, {"clientToken": REDACTED}]},
         ),
-        # An empty value and a switch tell nothing; an object is a reference, or is walked into.
+        # An empty value and a boolean reveal nothing; an object is a reference, or is walked into.
         ({"password": "", "secretRotation": True}, {"password": "", "secretRotation": True}),
         ({"secretRef": {"name": "s", "token": "t"}}, {"secretRef": {"name": "s", "token": REDACTED}}),
         (

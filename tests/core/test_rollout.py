@@ -69,7 +69,7 @@ def test_no_count_of_an_older_generation_completes_a_rollout(kind: str, observed
         ({"paused": True, "replicas": 0}, seen(), None),
     ],
 )
-def test_a_deployment_says_what_it_lacks(spec: Json, status: Json, left: str | None) -> None:
+def test_a_deployment_reports_what_is_pending(spec: Json, status: Json, left: str | None) -> None:
     assert rollout_pending(workload("Deployment", spec, status)) == left
 
 
@@ -94,7 +94,7 @@ def test_a_deployment_says_what_it_lacks(spec: Json, status: Json, left: str | N
         ({"replicas": 0}, seen(), None),
     ],
 )
-def test_a_stateful_set_says_what_it_lacks(spec: Json, status: Json, left: str | None) -> None:
+def test_a_stateful_set_reports_what_is_pending(spec: Json, status: Json, left: str | None) -> None:
     assert rollout_pending(workload("StatefulSet", spec, status)) == left
 
 
@@ -127,7 +127,7 @@ def test_a_partitioned_stateful_set_updates_only_above_the_partition(
         (seen(desiredNumberScheduled=0), None),
     ],
 )
-def test_a_daemon_set_says_what_it_lacks(status: Json, left: str | None) -> None:
+def test_a_daemon_set_reports_what_is_pending(status: Json, left: str | None) -> None:
     assert rollout_pending(workload("DaemonSet", {}, status)) == left
 
 
@@ -151,7 +151,7 @@ def test_pods_that_are_updated_on_delete_need_not_be_updated() -> None:
         ({}, {"conditions": [{"type": "Complete", "status": "True"}]}, None),
     ],
 )
-def test_a_job_says_what_it_lacks(spec: Json, status: Json, left: str | None) -> None:
+def test_a_job_reports_what_is_pending(spec: Json, status: Json, left: str | None) -> None:
     assert rollout_pending(workload("Job", spec, status)) == left
 
 

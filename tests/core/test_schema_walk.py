@@ -33,7 +33,7 @@ def test_a_field_has_its_name_in_json_and_in_python() -> None:
     assert short.field.marks == {Mark.IMMUTABLE}
 
 
-def test_null_is_said_beside_the_type() -> None:
+def test_nullability_is_separate_from_the_type() -> None:
     assert (MEMBERS["ports"].is_nullable, MEMBERS["shortName"].is_nullable) == (True, False)
     assert isinstance(MEMBERS["ports"].type, inspect.ListType)
     assert isinstance(MEMBERS["both"].type, inspect.UnionType)
@@ -45,7 +45,7 @@ def test_the_outermost_description_counts() -> None:
     assert MEMBERS["hosts"].description == ""
 
 
-def test_what_a_list_or_a_map_holds_has_a_path_of_its_own() -> None:
+def test_the_item_of_a_list_or_map_has_its_own_path() -> None:
     found = {name: item_node(place) for name, place in MEMBERS.items()}
 
     assert {name: place.path for name, place in found.items() if place} == {

@@ -52,7 +52,7 @@ def _at(text: str, shape: ObjectShape = SHAPE) -> Field:
     return field_at(shape, Path.parse(text))
 
 
-def test_each_sort_of_type_has_its_shape() -> None:
+def test_each_type_has_its_shape() -> None:
     shape = shape_of(Service)
 
     assert isinstance(_at("ports", shape).shape, KeyedList)
@@ -77,11 +77,11 @@ def test_defaults_are_on_their_fields() -> None:
     assert _at("spec.settings.tier").default is MISSING
 
 
-def test_a_type_may_hold_itself() -> None:
+def test_a_type_may_be_recursive() -> None:
     assert isinstance(_at("tree.children[3].children[0].value", shape_of(Service)).shape, Leaf)
 
 
-def test_every_path_is_listed_and_a_type_inside_itself_is_not_followed() -> None:
+def test_every_path_is_listed_and_recursive_types_are_not_expanded() -> None:
     assert paths_of(shape_of(Service)) == (
         "ports",
         "ports[portNumber=…]",
@@ -123,7 +123,7 @@ def test_an_unknown_field_names_the_nearest_real_one(text: str, nearest: str) ->
     assert caught.value.nearest[0] == nearest
 
 
-def test_an_unknown_field_like_no_other_names_none() -> None:
+def test_an_unknown_field_without_a_similar_one_gets_no_suggestion() -> None:
     with pytest.raises(UnknownField, match=r"^no field qqqqqqqq$"):
         _at("qqqqqqqq")
 
@@ -150,7 +150,7 @@ def test_keys_belong_on_lists_of_structs_only(hint: Any) -> None:
         shape_of(wrong)
 
 
-def test_defaults_that_depend_on_the_spec_can_be_put_in_later() -> None:
+def test_defaults_that_depend_on_the_spec_can_be_set_later() -> None:
     shape = with_defaults(SHAPE, {"spec.settings.tier": "small", "spec.settings.backup.start": "03:00"})
 
     assert _at("spec.settings.tier", shape).default == "small"
@@ -165,7 +165,7 @@ def test_a_default_goes_to_a_field_of_an_object_that_exists() -> None:
         with_defaults(SHAPE, {"spec.settings.flags[name=x].value": ""})
 
 
-def test_marks_that_depend_on_the_live_object_can_be_put_in_later() -> None:
+def test_marks_that_depend_on_the_live_object_can_be_added_later() -> None:
     shape = with_marks(SHAPE, {"spec.settings.backup.start": Mark.IMMUTABLE})
 
     assert _at("spec.settings.backup.start", shape).immutable
@@ -188,5 +188,5 @@ def test_a_shape_with_a_default_anywhere_below_is_not_plain() -> None:
         ("spec.novelty.inside", "spec.novelty"),
     ],
 )
-def test_the_unit_that_a_path_leads_into_is_found(path: str, unit: str) -> None:
+def test_the_atomic_ancestor_of_a_path_is_found(path: str, unit: str) -> None:
     assert str(atomic_ancestor(SHAPE, Path.parse(path))) == unit

@@ -20,7 +20,7 @@ from setpoint.core.values.json_types import Json
         ({"a": ("x",)}, {"a": ["x"]}),
     ],
 )
-def test_what_was_added_does_not_matter(live: Json, wanted: Json) -> None:
+def test_added_fields_are_no_difference(live: Json, wanted: Json) -> None:
     assert contains_all(live, wanted)
 
 
@@ -35,7 +35,7 @@ def test_what_was_added_does_not_matter(live: Json, wanted: Json) -> None:
         ({"a": "text"}, {"a": ["t"]}),
     ],
 )
-def test_everything_else_does(live: Json, wanted: Json) -> None:
+def test_every_other_difference_counts(live: Json, wanted: Json) -> None:
     assert not contains_all(live, wanted)
 
 
@@ -52,7 +52,7 @@ def test_everything_else_does(live: Json, wanted: Json) -> None:
         ([{"name": "a"}, "text"], [{"name": "b"}, "other"], [{"name": "b"}, "other"]),
     ],
 )
-def test_what_was_added_stays_while_lists_are_as_wanted(live: Json, wanted: Json, made: Json) -> None:
+def test_added_fields_stay_and_lists_become_as_wanted(live: Json, wanted: Json, made: Json) -> None:
     assert merge_subset(live, wanted) == made
 
 
@@ -64,7 +64,7 @@ def test_what_was_added_stays_while_lists_are_as_wanted(live: Json, wanted: Json
         ({"exec": {"command": ["x"]}, "periodSeconds": 9}, {"httpGet": {"path": "/"}, "periodSeconds": 10}),
     ],
 )
-def test_what_stands_in_the_place_of_ours_goes(live: Json, wanted: Json) -> None:
+def test_an_alternative_of_a_wanted_field_is_replaced(live: Json, wanted: Json) -> None:
     assert merge_subset([live], [wanted]) == [wanted]
 
 
@@ -77,7 +77,7 @@ trees: st.SearchStrategy[Any] = st.recursive(
 
 @pytest.mark.laws
 @given(trees, trees)
-def test_whatever_was_there_it_covers_afterwards_and_once_is_enough(live: Json, wanted: Json) -> None:
+def test_a_subset_merge_contains_all_wanted_fields_and_is_idempotent(live: Json, wanted: Json) -> None:
     made = merge_subset(live, wanted)
 
     assert contains_all(made, wanted)
@@ -86,5 +86,5 @@ def test_whatever_was_there_it_covers_afterwards_and_once_is_enough(live: Json, 
 
 @pytest.mark.laws
 @given(trees, trees)
-def test_what_covers_is_left_as_it_is(live: Json, wanted: Json) -> None:
+def test_an_object_that_contains_all_wanted_fields_is_unchanged(live: Json, wanted: Json) -> None:
     assert (merge_subset(live, wanted) is live) or not contains_all(live, wanted)

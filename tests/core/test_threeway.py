@@ -40,7 +40,7 @@ ALSO_EDITABLE = {
 
 
 def table_of(case: Case) -> EditableFields:
-    """The fields people may edit, as trustee-operator had them in the dialect of `case`."""
+    """The editable fields, as trustee-operator had them in the dialect of `case`."""
     auto = (f"{case['trusteeconfig_name']}-ibmse-certstore-pvc",) if case["dialect"] == "head" else ()
     return {
         Path.parse("KbsDeploymentSpec.replicas"): WholeValue(),
@@ -53,7 +53,7 @@ def table_of(case: Case) -> EditableFields:
 
 
 def full(value: Any, name: str = "") -> Any:
-    """`value` without what is empty; a mountPath of "" says something."""
+    """`value` without what is empty; a mountPath of "" is a value."""
     if isinstance(value, dict):
         members = {key: full(member, key) for key, member in value.items()}
         return {key: member for key, member in members.items() if member is not None} or None
@@ -67,7 +67,7 @@ def covered(field: str, paths: tuple[Path, ...]) -> set[Path]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_first_contact_follows_the_two_way_rules(case: Case) -> None:
+def test_without_last_generated_the_two_way_rules_apply(case: Case) -> None:
     merged = merge(None, case["current"], case["generated"], table_of(case))
 
     assert full(merged.value) == full(case["expected"])
@@ -75,7 +75,7 @@ def test_first_contact_follows_the_two_way_rules(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_first_contact_reports_the_fields_people_changed(case: Case) -> None:
+def test_a_two_way_merge_reports_the_edited_fields(case: Case) -> None:
     edits = merge(None, case["current"], case["generated"], table_of(case)).edits
     by_field = {field: covered(field, edits) for field in case["detected_fields"]}
 
@@ -85,7 +85,7 @@ def test_first_contact_reports_the_fields_people_changed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_first_contact_leaves_something_to_write_only_where_the_child_differs(case: Case) -> None:
+def test_a_two_way_merge_writes_only_where_the_child_differs(case: Case) -> None:
     value = merge(None, case["current"], case["generated"], table_of(case)).value
 
     assert (full(value) != full(case["current"])) is case["update_called"]
@@ -93,7 +93,7 @@ def test_first_contact_leaves_something_to_write_only_where_the_child_differs(ca
 
 
 @pytest.mark.parametrize("case", REMEMBERED, ids=lambda case: case["name"])
-def test_with_a_memory_three_sides_decide(case: Case) -> None:
+def test_with_last_generated_the_three_way_rules_apply(case: Case) -> None:
     last = remember(case["last_generated"], table_of(case))
 
     merged = merge(last, case["current"], case["generated"], table_of(case))
@@ -113,7 +113,7 @@ TABLE: EditableFields = {
 }
 
 
-class Told(NamedTuple):
+class MergeSummary(NamedTuple):
     """A merge, its paths as text."""
 
     value: Json
@@ -122,9 +122,9 @@ class Told(NamedTuple):
     reverted: list[str]
 
 
-def told(last: Json, live: Json, generated: Json) -> Told:
+def summarize_merge(last: Json, live: Json, generated: Json) -> MergeSummary:
     merged = merge(remember(last, TABLE), live, generated, TABLE)
-    return Told(merged.value, texts(merged.edits), texts(merged.conflicts), texts(merged.reverted))
+    return MergeSummary(merged.value, texts(merged.edits), texts(merged.conflicts), texts(merged.reverted))
 
 
 def texts(paths: tuple[Path, ...]) -> list[str]:
@@ -139,8 +139,8 @@ def volume(name: str, path: str = "/old") -> Json:
     return {"name": name, "path": path}
 
 
-def test_a_scalar_that_both_moved_stays_the_persons_and_is_a_conflict() -> None:
-    value, edits, conflicts, _ = told(replicas(1), replicas(5), replicas(2))
+def test_a_scalar_that_both_sides_changed_keeps_the_edit_and_is_a_conflict() -> None:
+    value, edits, conflicts, _ = summarize_merge(replicas(1), replicas(5), replicas(2))
 
     assert value == {"size": {"replicas": 5}}
     assert (edits, conflicts) == (["size.replicas"], ["size.replicas"])
@@ -148,53 +148,53 @@ def test_a_scalar_that_both_moved_stays_the_persons_and_is_a_conflict() -> None:
 
 @pytest.mark.parametrize("edit", [0, False])
 def test_zero_and_false_are_values(edit: Json) -> None:
-    value, edits, _, _ = told(replicas(1), replicas(edit), replicas(1))
+    value, edits, _, _ = summarize_merge(replicas(1), replicas(edit), replicas(1))
 
     assert same(value, {"size": {"replicas": edit}})
     assert edits == ["size.replicas"]
 
 
 @pytest.mark.parametrize("emptied", [{}, {"size": None}, {"size": {}}, {"size": {"replicas": None}}])
-def test_an_emptied_scalar_is_handed_back(emptied: Json) -> None:
-    assert told(replicas(1), emptied, replicas(2)) == ({"size": {"replicas": 2}}, [], [], [])
+def test_an_emptied_scalar_takes_the_generated_value(emptied: Json) -> None:
+    assert summarize_merge(replicas(1), emptied, replicas(2)) == ({"size": {"replicas": 2}}, [], [], [])
 
 
-def test_an_object_of_empty_members_is_emptied() -> None:
-    merged = told(replicas({"min": 1}), replicas({"min": None, "max": {}}), replicas({"min": 2}))
+def test_an_object_with_only_empty_members_counts_as_empty() -> None:
+    merged = summarize_merge(replicas({"min": 1}), replicas({"min": None, "max": {}}), replicas({"min": 2}))
 
     assert merged == ({"size": {"replicas": {"min": 2}}}, [], [], [])
 
 
-def test_a_value_of_the_owners_own_is_never_a_persons() -> None:
-    merged = told({"size": {"claim": "old"}}, {"size": {"claim": "auto"}}, {"size": {"claim": "new"}})
+def test_a_value_of_the_owners_own_is_never_an_edit() -> None:
+    merged = summarize_merge({"size": {"claim": "old"}}, {"size": {"claim": "auto"}}, {"size": {"claim": "new"}})
 
     assert merged == ({"size": {"claim": "new"}}, [], [], [])
 
 
-def test_an_empty_text_is_a_value_in_a_map_and_null_is_none() -> None:
+def test_in_a_map_an_empty_text_is_a_value_and_null_is_absent() -> None:
     last, live, generated = {"A": "1"}, {"A": "", "B": None}, {"A": "1", "B": "2"}
 
-    value, edits, _, _ = told({"env": last}, {"env": live}, {"env": generated})
+    value, edits, _, _ = summarize_merge({"env": last}, {"env": live}, {"env": generated})
 
     assert value == {"env": {"A": "", "B": "2"}}
     assert edits == ["env.A"]
 
 
 def test_a_map_entry_that_the_owner_renames_is_renamed() -> None:
-    assert told({"env": {"A": "1"}}, {"env": {"A": "1"}}, {"env": {"B": "1"}}).value == {"env": {"B": "1"}}
+    assert summarize_merge({"env": {"A": "1"}}, {"env": {"A": "1"}}, {"env": {"B": "1"}}).value == {"env": {"B": "1"}}
 
 
 def test_a_removed_map_entry_stays_removed_and_is_a_conflict_once_the_owner_changes_it() -> None:
     last, live, generated = {"A": "1", "B": "1", "C": "1"}, {"C": "1"}, {"A": "1", "B": "2", "C": "1"}
 
-    value, edits, conflicts, _ = told({"env": last}, {"env": live}, {"env": generated})
+    value, edits, conflicts, _ = summarize_merge({"env": last}, {"env": live}, {"env": generated})
 
     assert value == {"env": {"C": "1"}}
     assert (edits, conflicts) == (["env.A", "env.B"], ["env.B"])
 
 
-def test_a_list_keeps_its_order_loses_what_was_retired_and_ends_with_what_is_new() -> None:
-    value, edits, conflicts, _ = told(
+def test_a_list_keeps_the_live_order_drops_retired_entries_and_appends_new_ones() -> None:
+    value, edits, conflicts, _ = summarize_merge(
         {"secrets": ["a", "b", "gone", "kept"]},
         {"secrets": ["mine", "kept", "gone", "a"]},
         {"secrets": ["new", "a", "b", "kept"]},
@@ -207,17 +207,17 @@ def test_a_list_keeps_its_order_loses_what_was_retired_and_ends_with_what_is_new
 def test_a_tuple_is_a_list() -> None:
     live: Json = {"secrets": ("mine", "a"), "tags": (1, 2), "none": ()}
 
-    assert told({"secrets": ("a",)}, live, {"secrets": ["a"], "tags": [1, 2]}).value is live
+    assert summarize_merge({"secrets": ("a",)}, live, {"secrets": ["a"], "tags": [1, 2]}).value is live
 
 
-def test_the_order_of_a_remembered_list_says_nothing() -> None:
+def test_the_order_of_the_last_generated_list_is_ignored() -> None:
     there, back = remember({"secrets": ["a", "b"]}, TABLE), remember({"secrets": ["b", "a"]}, TABLE)
 
     assert there == back
 
 
 def test_a_keyed_entry_is_kept_replaced_or_retired_by_its_own_history() -> None:
-    value, edits, conflicts, _ = told(
+    value, edits, conflicts, _ = summarize_merge(
         {"volumes": [volume("same"), volume("edited"), volume("gone"), volume("torn")]},
         {"volumes": [volume("torn", "/mine"), volume("edited", "/mine"), volume("gone"), volume("same")]},
         {"volumes": [volume("same", "/new"), volume("edited")]},
@@ -238,11 +238,11 @@ def test_a_list_of_objects_without_a_key_is_one_value() -> None:
     assert merged.conflicts == (Path.parse("rules"),)
 
 
-# --- Lists that break their own rules -----------------------------------------------------------------------
+# --- Lists with duplicate or missing keys -----------------------------------------------------------------------
 
 
-def test_entries_of_one_name_are_told_apart_by_their_order() -> None:
-    value, edits, conflicts, _ = told(
+def test_entries_with_the_same_name_are_distinguished_by_their_order() -> None:
+    value, edits, conflicts, _ = summarize_merge(
         {"volumes": [volume("x", "/1")]},
         {"volumes": [volume("x", "/1"), volume("x", "/2")]},
         {"volumes": [volume("x", "/3")]},
@@ -252,18 +252,18 @@ def test_entries_of_one_name_are_told_apart_by_their_order() -> None:
     assert (edits, conflicts) == (['volumes[name="x#2"]'], [])
 
 
-def test_an_entry_without_its_key_is_known_by_its_content() -> None:
+def test_an_entry_without_its_key_is_identified_by_its_content() -> None:
     last: Json = [{"path": "/old"}]
     live: Json = ["text", {"path": "/mine"}, {"path": "/old"}]
 
-    value, _, conflicts, _ = told({"volumes": last}, {"volumes": live}, {})
+    value, _, conflicts, _ = summarize_merge({"volumes": last}, {"volumes": live}, {})
 
     assert value == {"volumes": ["text", {"path": "/mine"}]}
     assert conflicts == []
 
 
 def test_a_number_names_an_entry_as_json_prints_it() -> None:
-    value, edits, _, _ = told({"volumes": [{"name": 1}]}, {}, {"volumes": [{"name": 1.0}]})
+    value, edits, _, _ = summarize_merge({"volumes": [{"name": 1}]}, {}, {"volumes": [{"name": 1.0}]})
 
     assert value == {}
     assert edits == ["volumes[name=1]"]
@@ -272,7 +272,7 @@ def test_a_number_names_an_entry_as_json_prints_it() -> None:
 @pytest.mark.parametrize("field", ["env", "secrets", "volumes"])
 @pytest.mark.parametrize(("live", "generated"), [("text", ["a"]), (["a"], 7), ({"a": "b"}, "text")])
 def test_a_value_of_the_wrong_shape_is_overwritten(field: str, live: Json, generated: Json) -> None:
-    merged = told({}, {field: live}, {field: generated})
+    merged = summarize_merge({}, {field: live}, {field: generated})
 
     assert merged == ({field: generated}, [], [], [field])
 
@@ -280,32 +280,32 @@ def test_a_value_of_the_wrong_shape_is_overwritten(field: str, live: Json, gener
 # --- Managed fields and sharing -----------------------------------------------------------------------------
 
 
-def test_a_managed_field_that_a_person_changed_is_reverted_and_reported() -> None:
-    merged = told({"a": {"b": 1, "c": [1]}}, {"a": {"b": 2, "c": []}}, {"a": {"b": 1, "c": [1]}})
+def test_an_edited_managed_field_is_reverted_and_reported() -> None:
+    merged = summarize_merge({"a": {"b": 1, "c": [1]}}, {"a": {"b": 2, "c": []}}, {"a": {"b": 1, "c": [1]}})
 
     assert merged == ({"a": {"b": 1, "c": [1]}}, [], [], ["a.b", "a.c"])
 
 
 def test_a_managed_field_that_only_the_owner_changed_is_not_reported() -> None:
-    merged = told({"a": {"b": 1}, "gone": "x"}, {"a": {"b": 1}, "gone": "x"}, {"a": "text", "new": 1})
+    merged = summarize_merge({"a": {"b": 1}, "gone": "x"}, {"a": {"b": 1}, "gone": "x"}, {"a": "text", "new": 1})
 
     assert merged == ({"a": "text", "new": 1}, [], [], [])
 
 
-def test_a_managed_field_that_both_changed_is_reported_because_a_persons_value_is_lost() -> None:
-    merged = told({"a": 1}, {"a": 2}, {"a": 3})
+def test_a_managed_field_that_both_sides_changed_is_reported_because_the_edit_is_lost() -> None:
+    merged = summarize_merge({"a": 1}, {"a": 2}, {"a": 3})
 
     assert merged == ({"a": 3}, [], [], ["a"])
 
 
-def test_first_contact_reports_every_managed_difference() -> None:
+def test_a_two_way_merge_reports_every_managed_difference() -> None:
     merged = merge(None, {"a": 1, "same": 1, "empty": []}, {"b": 2, "same": 1}, TABLE)
 
     assert merged.value == {"same": 1, "empty": [], "b": 2}
     assert merged.reverted == (Path.parse("a"), Path.parse("b"))
 
 
-def test_emptiness_of_another_form_is_nothing_to_write() -> None:
+def test_another_form_of_empty_is_not_written() -> None:
     live: Json = {"a": {}, "env": {"A": None}, "secrets": None, "size": "", "list": [{"b": None}]}
     generated: Json = {"size": {"claim": None}, "volumes": [], "env": {}, "list": [{"b": ""}], "c": {"d": {}}}
 
@@ -327,7 +327,7 @@ def test_parts_that_did_not_change_are_shared() -> None:
     assert value["b"] is generated["b"]
 
 
-def test_a_table_may_name_the_whole_object() -> None:
+def test_the_whole_object_may_be_editable() -> None:
     table: EditableFields = {Path(): EntryMap()}
 
     merged = merge(remember({"a": 1}, table), {"b": 2}, {"a": 1, "c": 3}, table)
@@ -344,10 +344,10 @@ def test_an_object_as_deep_as_json_may_be_is_merged() -> None:
     assert merge(remember(generated, TABLE), live, generated, TABLE).value is generated
 
 
-# --- The memory ---------------------------------------------------------------------------------------------
+# --- Last generated ---------------------------------------------------------------------------------------------
 
 
-def test_a_memory_holds_digests_by_field_and_by_entry() -> None:
+def test_last_generated_holds_digests_by_field_and_by_entry() -> None:
     size: Json = {"replicas": 1, "claim": ""}
     generated: Json = {"zone": 1, "size": size, "env": {"A": 1}, "volumes": [{"name": "v"}]}
     one = "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
@@ -362,16 +362,16 @@ def test_a_memory_holds_digests_by_field_and_by_entry() -> None:
 
 
 @pytest.mark.parametrize("data", [None, [], {"version": "v1"}, {"version": 1, "digests": {}}])
-def test_foreign_data_is_a_first_contact(data: object) -> None:
+def test_unreadable_last_generated_makes_a_two_way_merge(data: object) -> None:
     assert last_generated_from_data(data) is None
 
 
 @pytest.mark.parametrize("field", [None, 7, "text", "A" * 64, "0" * 65, ["0" * 64], {1: "0" * 64}])
-def test_a_damaged_memory_is_a_first_contact(field: object) -> None:
+def test_damaged_last_generated_makes_a_two_way_merge(field: object) -> None:
     assert last_generated_from_data({"version": "v1", "digests": {"a": {"b": field}}}) is None
 
 
-def test_a_field_remembered_under_another_table_is_a_first_contact_for_that_field() -> None:
+def test_a_field_stored_under_other_editable_fields_is_merged_two_way() -> None:
     some = "0" * 64
     last = LastGenerated({"size": some, "env": {"A": {"deep": some}}, "secrets": some, "whole": {"a": some}})
     table: EditableFields = {**TABLE, Path.parse("whole"): WholeValue()}

@@ -1,12 +1,12 @@
-"""Three-way merge of lists that name an entry more than once."""
+"""Three-way merge of lists with duplicate entries."""
 
-from tests.core.test_threeway import told, volume
+from tests.core.test_threeway import summarize_merge, volume
 
 
-def test_copies_share_what_becomes_of_the_first() -> None:
-    gone, _, _, _ = told({"secrets": ["a"]}, {"secrets": ["a", "b", "a"]}, {"secrets": []})
-    kept, edits, _, _ = told({"secrets": ["a"]}, {"secrets": ["a", "b", "a"]}, {"secrets": ["a"]})
-    moved, _, _, _ = told(
+def test_copies_are_kept_or_removed_with_the_first() -> None:
+    gone, _, _, _ = summarize_merge({"secrets": ["a"]}, {"secrets": ["a", "b", "a"]}, {"secrets": []})
+    kept, edits, _, _ = summarize_merge({"secrets": ["a"]}, {"secrets": ["a", "b", "a"]}, {"secrets": ["a"]})
+    moved, _, _, _ = summarize_merge(
         {"volumes": [volume("x")]}, {"volumes": [volume("x"), volume("x")]}, {"volumes": [volume("x", "/new")]}
     )
 
@@ -16,14 +16,14 @@ def test_copies_share_what_becomes_of_the_first() -> None:
     assert moved == {"volumes": [volume("x", "/new"), volume("x", "/new")]}
 
 
-def test_a_copy_of_what_is_there_or_was_removed_does_not_arrive() -> None:
-    value, edits, _, _ = told({"secrets": ["b"]}, {"secrets": ["a"]}, {"secrets": ["a", "a", "b", "b"]})
+def test_a_generated_copy_of_a_live_or_removed_entry_is_not_added() -> None:
+    value, edits, _, _ = summarize_merge({"secrets": ["b"]}, {"secrets": ["a"]}, {"secrets": ["a", "a", "b", "b"]})
 
     assert value == {"secrets": ["a"]}
     assert edits == ["secrets.b"]
 
 
-def test_generated_copies_all_arrive() -> None:
-    value, _, _, _ = told({}, {}, {"secrets": ["a", "a#2", "a"]})
+def test_all_generated_copies_are_added() -> None:
+    value, _, _, _ = summarize_merge({}, {}, {"secrets": ["a", "a#2", "a"]})
 
     assert value == {"secrets": ["a", "a#2", "a"]}

@@ -33,7 +33,7 @@ trees = st.recursive(
 
 
 @given(trees, trees)
-def test_an_object_that_differs_in_nothing_else_offers_the_same(status: Json, noise: Json) -> None:
+def test_objects_that_differ_in_volatile_fields_only_have_the_same_output(status: Json, noise: Json) -> None:
     noisy = _with_noise(status, noise)
 
     first = output_of(FieldWait(Path(("status",))), ObjectFound({"status": status}), Null(), "t")
@@ -54,14 +54,14 @@ def _with_noise(tree: Json, noise: Json) -> Json:
 
 
 @given(trees)
-def test_none_of_it_is_left(status: Json) -> None:
+def test_no_volatile_field_is_left(status: Json) -> None:
     text = canonical(without_volatile({"status": status, "metadata": {"resourceVersion": "7"}}, ROOT)).decode()
 
     assert [name for name in VOLATILE if f'"{name}"' in text] == []
 
 
 @given(json_values)
-def test_what_authors_write_is_theirs(spec: Json) -> None:
+def test_authored_fields_are_never_volatile(spec: Json) -> None:
     tree: Json = {"spec": {"resourceVersion": spec}, "data": {"lastUpdateTime": "x"}}
 
     assert same(without_volatile(tree, ROOT), tree)
@@ -69,12 +69,12 @@ def test_what_authors_write_is_theirs(spec: Json) -> None:
 
 
 @pytest.mark.parametrize("name", VOLATILE)
-def test_it_cannot_be_waited_for_as_a_value(name: str) -> None:
+def test_a_volatile_field_cannot_be_an_output(name: str) -> None:
     with pytest.raises(ManifestInvalid, match=f"{name} changes without a change of state"):
         parse_wait({"field": f"status.conditions[0].{name}"})
 
 
-def test_it_can_be_waited_for_by_its_value_and_elsewhere_it_is_a_name_like_any_other() -> None:
+def test_a_volatile_field_can_be_waited_for_by_value_and_its_name_is_allowed_elsewhere() -> None:
     parse_wait({"fieldValue": {"status.observedGeneration": 3}})
 
     assert parse_wait({"field": "data.resourceVersion"}).wait == FieldWait(Path(("data", "resourceVersion")))

@@ -12,6 +12,7 @@ from setpoint.core.values.canonical import digest, same
 from setpoint.core.values.json_types import MISSING, Json
 from setpoint.core.values.paths import Path
 from setpoint.core.wait.wait_for import (
+    WAIT_CRITERIA,
     ConditionWait,
     FieldValueWait,
     FieldWait,
@@ -70,6 +71,18 @@ def test_parsing_undoes_writing(wait_for: WaitFor) -> None:
     assert same(manifest_form(again), manifest_form(wait_for))
 
 
+@given(waits)
+def test_every_criterion_is_parsed_from_its_own_data(wait: WaitCriterion) -> None:
+    again = type(wait).parse(wait.to_data())
+
+    assert {wait.member: wait.to_data()} == _criterion_form(wait)
+    assert same({again.member: again.to_data()}, _criterion_form(wait))
+
+
+def test_the_criteria_are_the_members_of_wait_for() -> None:
+    assert [one.member for one in WAIT_CRITERIA] == ["field", "fieldValue", "condition", "rollout"]
+
+
 @given(json_values | st.dictionaries(member_names, json_values, max_size=2))
 def test_any_data_is_a_wait_or_an_error_of_the_author(data: Json) -> None:
     with suppress(UserError):
@@ -77,14 +90,14 @@ def test_any_data_is_a_wait_or_an_error_of_the_author(data: Json) -> None:
 
 
 @given(waits, waits)
-def test_waits_share_a_key_exactly_when_they_are_written_alike(a: WaitCriterion, b: WaitCriterion) -> None:
+def test_waits_share_a_key_exactly_when_their_manifest_form_is_the_same(a: WaitCriterion, b: WaitCriterion) -> None:
     alike = same(manifest_form(WaitFor(a)), manifest_form(WaitFor(b)))
 
     assert (satisfaction_key(a, LIVE) == satisfaction_key(b, LIVE)) is alike
 
 
 @given(waits, json_values)
-def test_no_object_breaks_the_key(wait: WaitCriterion, live: Json) -> None:
+def test_an_object_without_a_uid_has_no_key(wait: WaitCriterion, live: Json) -> None:
     assert satisfaction_key(wait, live) is MISSING
 
 
@@ -132,7 +145,7 @@ def test_reads_each_manifest_form(data: Json, wait_for: WaitFor) -> None:
         ({"rollout": True, "timeout": "0s"}, "waitFor.timeout: '0s' is no duration above 0"),
     ],
 )
-def test_refuses_with_the_member_at_fault(data: Json, message: str) -> None:
+def test_an_invalid_wait_is_refused_with_the_wrong_member(data: Json, message: str) -> None:
     with pytest.raises(ManifestInvalid, match=re.escape(message)):
         parse_wait(data)
 

@@ -46,7 +46,7 @@ def _one(text: str) -> Json:
         ("{}", {}),
     ],
 )
-def test_a_value_means_what_kubernetes_makes_of_it(text: str, value: Json) -> None:
+def test_plain_scalars_are_read_as_kubernetes_reads_them(text: str, value: Json) -> None:
     assert _one(f"x: {text}") == {"x": value}
 
 
@@ -69,7 +69,7 @@ def test_every_value_knows_its_line() -> None:
     assert document.where(Path.parse("nosuch.deeper")) == "a.yaml:2"
 
 
-def test_an_alias_stands_for_what_it_names() -> None:
+def test_an_alias_is_expanded() -> None:
     assert _one("a: &x [1]\nb: *x\n") == {"a": [1], "b": [1]}
 
 
@@ -96,7 +96,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("[" * 200_000, "nested deeper than 200 levels"),
     ],
 )
-def test_what_is_refused_names_its_line_and_what_to_do(text: str, message: str) -> None:
+def test_an_error_names_the_line_and_what_to_do(text: str, message: str) -> None:
     with pytest.raises(ManifestInvalid, match=message):
         read_documents(text, "a.yaml")
 
@@ -122,19 +122,19 @@ def test_any_text_is_documents_or_a_clear_error(text: str) -> None:
 @example("12e45678")
 @example("\x85")
 @example({"<<": "<<", "1e5": "~", "": ""})
-def test_what_is_written_is_read_as_the_same(value: Json) -> None:
+def test_a_written_document_is_read_back_as_the_same_value(value: Json) -> None:
     written = write_document({"value": value, "again": [value]})
 
     assert same(_one(written), {"value": value, "again": [value]})
 
 
-def test_text_goes_into_quotes_only_where_it_has_to() -> None:
+def test_text_is_quoted_only_where_needed() -> None:
     written = write_document({"b": "plain", "a": ["1e5", "yes", "a: b", "\t"]})
 
     assert written == "b: plain\na:\n- '1e5'\n- 'yes'\n- 'a: b'\n- \"\\t\"\n"
 
 
-def test_what_stands_twice_is_written_twice() -> None:
+def test_a_shared_value_is_written_without_aliases() -> None:
     one = {"x": 1}
 
     assert write_document([one, one]) == "- x: 1\n- x: 1\n"

@@ -111,7 +111,7 @@ def _below(holder: SchemaNode) -> Iterator[SchemaNode]:
 
 def _described(place: SchemaNode) -> str:
     assert place.struct is not None
-    return field_docs(place.struct).get(place.attribute, "")
+    return place.description or field_docs(place.struct).get(place.attribute, "")
 
 
 def _row(place: SchemaNode) -> str:

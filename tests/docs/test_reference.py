@@ -8,6 +8,7 @@ import pytest
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.core.schema.shape import Default, Keyed, Mark
+from setpoint.core.wait.wait_for import WAIT_CRITERIA
 from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from tests.docs.reference import (
     HEAD,
@@ -116,3 +117,11 @@ def test_a_page_names_annotations_and_outputs_of_its_kind(page: Path) -> None:
 
     assert [name for name in kind.annotations if f"`{name}" not in text] == []
     assert re.findall(r"^\| `status\.(\w+)` \|", text, re.MULTILINE) == sorted(outputs_of(page.stem))
+
+
+def test_every_wait_criterion_is_on_the_pages_that_are_written_by_hand() -> None:
+    how_to, errors = (Path("docs", name).read_text("utf-8") for name in ("how-to/wait-for-an-object.md", "errors.md"))
+    *first, last = (f"`{one.member}`" for one in WAIT_CRITERIA)
+
+    assert [one.member for one in WAIT_CRITERIA if f"\n| `{one.member}: " not in how_to] == []
+    assert f"`waitFor` is one of {', '.join(first)} and {last}, and perhaps a `timeout`." in errors

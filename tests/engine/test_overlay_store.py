@@ -7,19 +7,12 @@ import pytest
 
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
-from setpoint.engine.step.preview import OverlayStore
+from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import StoreError
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.stores.samples import REF, instance
-
-READS = ("close", "events", "get", "get_many", "leases", "list", "pages", "watch")
-WRITES = (
-    *("acquire", "annotate", "apply", "create", "delete"),
-    *("record_event", "release", "replace", "set_finalizers", "update", "update_status", "write_children"),
-)
-# Updates of one part are updates.
-PARTS = ("annotate", "set_finalizers", "update_status")
+from tests.stores.store_methods import READS, WRITES, arguments_for, verb_of
 
 
 def drafts() -> OverlayStore:
@@ -35,11 +28,9 @@ def test_every_method_of_a_store_reads_or_writes() -> None:
 @pytest.mark.parametrize("name", WRITES)
 def test_a_plan_writes_nothing(name: str) -> None:
     write = getattr(drafts(), name)
-    positional = [one for one in inspect.signature(write).parameters.values() if one.kind is not one.KEYWORD_ONLY]
-    verb = "update" if name in PARTS else name
 
-    with pytest.raises(StoreError, match=rf"^{verb}: a plan writes nothing"):
-        asyncio.run(write(*[None] * len(positional)))
+    with pytest.raises(StoreError, match=rf"^{verb_of(name)}: a plan writes nothing"):
+        asyncio.run(write(*arguments_for(write)))
 
 
 def test_a_replaced_resource_is_read_before_the_store() -> None:

@@ -1,4 +1,4 @@
-"""A kind with every sort of field, and strategies for specs, live objects and field policies."""
+"""A kind with every type of field, and strategies for specs, live objects and field policies."""
 
 from typing import Annotated
 

@@ -84,9 +84,9 @@ def _scalar(draw: st.DrawFn, type_: inspect.Type) -> Any:
 
 
 def _object(draw: st.DrawFn, place: SchemaNode, *, is_sure: bool) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for one in member_nodes(place):
         is_there = draw(st.integers(0, 2)) == 0 or (one.is_required and (is_sure or not draw(_RARELY)))
         if is_there:
-            said[one.name] = _value(draw, one, is_sure=is_sure)
-    return said
+            found[one.name] = _value(draw, one, is_sure=is_sure)
+    return found

@@ -1,4 +1,4 @@
-"""What a cluster takes by a structural schema: as much of its checks as our schemas use, choices by rule included."""
+"""The API server's validation by a structural schema, as far as our schemas use it, rules for enumerations included."""
 
 import json
 import re
@@ -11,10 +11,10 @@ _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a cluster takes `value`, apart from rules that are more than a choice."""
+    """Whether the API server accepts `value`, apart from rules that are no enumeration."""
     if value is None:
         return bool(schema.get("nullable", _OPEN in schema))
-    return _has_type(value, schema) and _is_chosen(value, schema) and _is_within(value, schema)
+    return _has_type(value, schema) and _is_enumerated(value, schema) and _is_within(value, schema)
 
 
 def _has_type(value: Any, schema: Mapping[str, Any]) -> bool:
@@ -50,7 +50,7 @@ def _fits_into(value: int, format_: str) -> bool:
     return -_RANGES[format_] <= value < _RANGES[format_]
 
 
-def _is_chosen(value: Any, schema: Mapping[str, Any]) -> bool:
+def _is_enumerated(value: Any, schema: Mapping[str, Any]) -> bool:
     choices = [json.loads(found[1]) for rule in _rules(schema) if (found := _CHOICE.fullmatch(rule))]
     return all(value in one for one in [*choices, *([schema["enum"]] if "enum" in schema else [])])
 

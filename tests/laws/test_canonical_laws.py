@@ -43,14 +43,14 @@ outers = st.builds(
 
 
 @given(json_values)
-def test_the_fast_route_says_nothing_or_exactly_what_the_exact_route_says(value: Json) -> None:
+def test_the_fast_encoder_returns_none_or_the_bytes_of_the_exact_encoder(value: Json) -> None:
     fast = routes._fast_text(value)
 
     assert fast is None or fast == routes._exact_text(value)
 
 
 @given(json_values)
-def test_canonical_bytes_are_the_exact_route_s(value: Json) -> None:
+def test_canonical_bytes_are_those_of_the_exact_encoder(value: Json) -> None:
     assert canonical(value) == routes._exact_text(value)
 
 
@@ -65,7 +65,7 @@ def test_digests_are_equal_exactly_when_small_values_are_the_same(a: Json, b: Js
 
 
 @given(numbers, numbers)
-def test_numbers_are_the_same_exactly_when_they_print_alike(a: float, b: float) -> None:
+def test_numbers_are_the_same_exactly_when_their_texts_are_equal(a: float, b: float) -> None:
     assert same(a, b) == (number_text(a) == number_text(b))
 
 
@@ -95,12 +95,12 @@ def test_canonical_bytes_equal_rfc_8785_wherever_it_is_defined(value: Json) -> N
 
 
 @given(outers)
-def test_a_struct_has_the_bytes_of_its_tree(value: Outer) -> None:
+def test_a_struct_has_the_bytes_of_its_builtins(value: Outer) -> None:
     assert canonical(value) == routes._exact_text(msgspec.to_builtins(value, str_keys=True))
 
 
 @given(inners)
-def test_a_struct_of_plain_types_takes_the_fast_route_or_none_but_never_another(value: Inner) -> None:
+def test_the_fast_encoder_of_structs_returns_none_or_the_bytes_of_the_exact_encoder(value: Inner) -> None:
     fast = routes._struct_text(value)
 
     assert fast is None or fast == routes._exact_text(msgspec.to_builtins(value, str_keys=True))

@@ -26,7 +26,7 @@ def test_a_cookie_is_129_ascii_characters(cookie: Cookie) -> None:
 
 
 @given(foreign)
-def test_a_foreign_cookie_is_no_cookie_and_no_crash(value: Json) -> None:
+def test_any_text_that_is_no_cookie_is_none_and_no_crash(value: Json) -> None:
     assert Cookie.parse(value) is None
 
 
@@ -44,5 +44,5 @@ def test_only_an_exact_match_of_both_is_in_sync(cookie: Cookie | None, intent: s
 
 
 @given(cookies | st.none(), digests)
-def test_what_is_not_there_is_created_whatever_the_cookie_says(cookie: Cookie | None, intent: str) -> None:
+def test_an_absent_object_is_created_whatever_the_cookie_is(cookie: Cookie | None, intent: str) -> None:
     assert decide(cookie, intent, MISSING) is Decision.CREATE

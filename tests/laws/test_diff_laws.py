@@ -21,7 +21,7 @@ def test_there_is_no_difference_exactly_when_two_values_are_the_same(a: Json, b:
 
 
 @given(small_json, small_json)
-def test_carrying_out_every_change_turns_before_into_after(before: Json, after: Json) -> None:
+def test_applying_every_change_turns_before_into_after(before: Json, after: Json) -> None:
     result = before
     for change in diff(before, after):
         if isinstance(change.after, Missing):
@@ -46,5 +46,5 @@ def test_a_typed_object_does_not_differ_from_itself_or_from_its_copy(live: JsonO
 
 
 @given(live_objects)
-def test_redacting_what_holds_no_secret_gives_the_very_same_value(live: JsonObject) -> None:
+def test_redacting_a_value_without_secrets_returns_the_same_value(live: JsonObject) -> None:
     assert redact(live, Field(SHAPE)) is live

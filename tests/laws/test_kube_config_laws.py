@@ -1,4 +1,4 @@
-"""Several kubeconfig files together: the first that says something about a name has said it all."""
+"""Several kubeconfig files together: the first that defines a name defines all of it."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def written(files: list[File]) -> Iterator[list[Path]]:
 
 
 @given(FILES)
-def test_the_first_file_that_says_something_counts_and_no_other_adds_to_it(files: list[File]) -> None:
+def test_the_first_file_that_defines_a_name_defines_all_of_it(files: list[File]) -> None:
     with written(files) as paths:
         found = load_files(paths)
 
@@ -60,7 +60,7 @@ def test_the_first_file_that_says_something_counts_and_no_other_adds_to_it(files
 
 
 @given(FILES, st.integers(0, 3))
-def test_to_name_a_file_twice_changes_nothing(files: list[File], again: int) -> None:
+def test_naming_a_file_twice_changes_nothing(files: list[File], again: int) -> None:
     with written(files) as paths:
         once = load_files(paths)
         twice = load_files([*paths, *paths[again:], Path("no-such-file")])

@@ -1,4 +1,4 @@
-"""Events of a watch: the same, in whatever pieces they come."""
+"""Events of a watch do not depend on how the stream is split."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from setpoint.core.values.json_types import Json
 
 pytestmark = pytest.mark.laws
 
-# Whatever looks like the end of a line, or of an event, and is none.
+# Bytes that resemble the end of a line or of an event, and are none.
 AWKWARD: tuple[Json, ...] = (
     {},
     {"a": "\n"},
@@ -41,12 +41,14 @@ def read(reader: WatchEventReader, pieces: list[bytes]) -> list[tuple[WatchEvent
 
 
 @given(EVENTS, CUTS)
-def test_any_pieces_give_the_same_events(events: list[tuple[WatchEventType, bytes]], cuts: list[int]) -> None:
+def test_events_do_not_depend_on_how_the_stream_is_split(
+    events: list[tuple[WatchEventType, bytes]], cuts: list[int]
+) -> None:
     assert read(WatchEventReader(), pieces_of(lines_of(events), cuts)) == events
 
 
 @given(EVENTS, OBJECTS, st.integers(0, 800), CUTS)
-def test_what_breaks_off_in_the_middle_gives_what_was_whole(
+def test_a_truncated_stream_gives_its_complete_events(
     events: list[tuple[WatchEventType, bytes]], last: bytes, end: int, cuts: list[int]
 ) -> None:
     begun = lines_of([(WatchEventType.ADDED, last)])
@@ -56,7 +58,7 @@ def test_what_breaks_off_in_the_middle_gives_what_was_whole(
 
 
 @given(EVENTS, st.sampled_from([b"", b"{", b"[]", b'{"type":"NEW","object":{}}', b"\xff"]), EVENTS)
-def test_a_line_that_is_no_event_is_an_error_after_all_that_came_before(
+def test_a_malformed_line_is_an_error_after_the_events_before_it(
     before: list[tuple[WatchEventType, bytes]], line: bytes, after: list[tuple[WatchEventType, bytes]]
 ) -> None:
     events = read(WatchEventReader(), [lines_of(before) + line + b"\n" + lines_of(after)])

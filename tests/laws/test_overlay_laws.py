@@ -1,4 +1,4 @@
-"""Who owns a field: what holds for every spec, live object and policy."""
+"""Overlay and plan: what holds for every spec, live state and policy."""
 
 import copy
 
@@ -58,7 +58,7 @@ def test_overlay_of_a_new_object_is_idempotent(one: Declared) -> None:
 
 
 @given(declared, live_objects)
-def test_a_step_planned_again_after_being_carried_out_plans_nothing(one: Declared, live: JsonObject) -> None:
+def test_a_plan_after_its_own_execution_is_empty(one: Declared, live: JsonObject) -> None:
     _plan(one, live)
 
     after = as_the_service_shows_it(overlay(one, live))
@@ -67,14 +67,14 @@ def test_a_step_planned_again_after_being_carried_out_plans_nothing(one: Declare
 
 
 @given(declared)
-def test_a_create_planned_again_after_being_carried_out_plans_nothing(one: Declared) -> None:
+def test_a_plan_after_the_execution_of_a_create_is_empty(one: Declared) -> None:
     after = as_the_service_shows_it(overlay(one, MISSING))
 
     assert _plan(one, after).is_empty
 
 
 @given(live_objects)
-def test_a_silent_author_under_ignore_unspecified_plans_nothing(live: JsonObject) -> None:
+def test_an_empty_spec_under_ignore_unspecified_plans_nothing(live: JsonObject) -> None:
     silent = Declared({}, SHAPE, IGNORE)
 
     assert overlay(silent, live) is live
@@ -133,12 +133,12 @@ def test_an_unmanaged_field_keeps_its_live_value_whatever_the_spec_says(one: Dec
 
 
 @given(declared, live_objects)
-def test_silence_never_gives_up_protection(one: Declared, live: JsonObject) -> None:
+def test_leaving_a_field_out_never_gives_up_its_protection(one: Declared, live: JsonObject) -> None:
     wanted = overlay(one, live)
 
     for path in PROTECTED:
-        said = [get_at(one.tree, Path(path.steps[:depth])) for depth in range(1, len(path.steps) + 1)]
-        if get_at(live, path) is not MISSING and said[-1] is MISSING and None not in said:
+        specified_values = [get_at(one.tree, Path(path.steps[:depth])) for depth in range(1, len(path.steps) + 1)]
+        if get_at(live, path) is not MISSING and specified_values[-1] is MISSING and None not in specified_values:
             assert get_at(wanted, path) is get_at(live, path)
 
 
@@ -174,14 +174,14 @@ def test_a_listed_field_that_the_spec_leaves_out_keeps_its_live_value(one: Decla
 
 
 @given(declared, live_objects)
-def test_a_plan_never_shows_what_is_write_only(one: Declared, live: JsonObject) -> None:
+def test_a_plan_never_shows_a_write_only_value(one: Declared, live: JsonObject) -> None:
     data = canonical(_plan(one, live, PlanOptions(resend=(PASSWORD,))).to_data())
 
     assert SECRET.encode() not in data
 
 
 @given(declared, live_objects)
-def test_what_did_not_change_is_shared_with_the_live_object(one: Declared, live: JsonObject) -> None:
+def test_unchanged_parts_are_shared_with_the_live_object(one: Declared, live: JsonObject) -> None:
     wanted = overlay(one, live)
 
     for path in LISTABLE:

@@ -28,14 +28,14 @@ def test_any_text_is_a_path_or_a_clear_error(written: str) -> None:
 
 
 @given(trees_with_paths(), small_json)
-def test_what_is_set_is_there(place: tuple[Json, Path], value: Json) -> None:
+def test_a_set_value_is_read_back(place: tuple[Json, Path], value: Json) -> None:
     tree, path = place
 
     assert get_at(set_at(tree, path, value), path) is value
 
 
 @given(trees_with_paths(), small_json)
-def test_what_is_set_and_removed_is_not_there(place: tuple[Json, Path], value: Json) -> None:
+def test_a_removed_value_is_missing(place: tuple[Json, Path], value: Json) -> None:
     tree, path = place
     inside = path / "new"
 
@@ -43,7 +43,7 @@ def test_what_is_set_and_removed_is_not_there(place: tuple[Json, Path], value: J
 
 
 @given(trees_with_paths(), text, small_json)
-def test_what_is_set_in_a_keyed_element_is_there(place: tuple[Json, Path], key: str, value: Json) -> None:
+def test_a_value_set_in_a_keyed_element_is_read_back(place: tuple[Json, Path], key: str, value: Json) -> None:
     tree, path = place
     inside = path / Selector((("key", key),)) / "value"
 
@@ -51,7 +51,7 @@ def test_what_is_set_in_a_keyed_element_is_there(place: tuple[Json, Path], key: 
 
 
 @given(trees_with_paths(), small_json)
-def test_setting_and_removing_change_no_input(place: tuple[Json, Path], value: Json) -> None:
+def test_setting_and_removing_never_mutate_their_input(place: tuple[Json, Path], value: Json) -> None:
     tree, path = place
     before = copy.deepcopy((tree, value))
 
@@ -62,12 +62,12 @@ def test_setting_and_removing_change_no_input(place: tuple[Json, Path], value: J
 
 
 @given(small_json, paths)
-def test_removing_what_is_not_there_gives_the_very_same_tree(tree: Json, path: Path) -> None:
+def test_removing_an_absent_value_returns_the_same_tree(tree: Json, path: Path) -> None:
     assert remove_at(tree, path / "nowhere") is tree
 
 
 @given(json_values)
-def test_every_place_of_a_tree_can_be_named_read_and_put_back(tree: Json) -> None:
+def test_every_value_of_a_tree_can_be_read_and_set_by_its_path(tree: Json) -> None:
     def places(node: Json, at: Path) -> list[tuple[Path, Json]]:
         steps = list(node.items()) if isinstance(node, dict) else []
         steps += list(enumerate(node)) if isinstance(node, list) else []

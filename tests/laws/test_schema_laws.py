@@ -1,4 +1,4 @@
-"""A schema takes what its type takes, and nothing else."""
+"""A schema accepts what its type accepts, and nothing else."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ TYPES: list[type[msgspec.Struct]] = [SqlDatabaseSpec, SqlInstanceSpec, SqlUserSp
 SCHEMAS = {type_: schema_of(type_, lambda _: {}) for type_ in TYPES}
 
 
-def _is_taken(spec: Any, type_: type[msgspec.Struct]) -> bool:
+def _is_accepted(spec: Any, type_: type[msgspec.Struct]) -> bool:
     try:
         msgspec.convert(spec, type_)
     except msgspec.ValidationError:
@@ -31,10 +31,10 @@ def _is_taken(spec: Any, type_: type[msgspec.Struct]) -> bool:
 
 @pytest.mark.parametrize("type_", TYPES)
 @given(data=st.data())
-def test_a_schema_takes_every_spec_of_its_type(type_: type[msgspec.Struct], data: st.DataObject) -> None:
+def test_a_schema_accepts_every_spec_of_its_type(type_: type[msgspec.Struct], data: st.DataObject) -> None:
     spec = data.draw(right_specs(type_))
 
-    assert _is_taken(spec, type_)
+    assert _is_accepted(spec, type_)
     assert fits(spec, SCHEMAS[type_])
 
 
@@ -43,4 +43,4 @@ def test_a_schema_takes_every_spec_of_its_type(type_: type[msgspec.Struct], data
 def test_a_schema_refuses_what_its_type_refuses(type_: type[msgspec.Struct], data: st.DataObject) -> None:
     spec = data.draw(odd_specs(type_))
 
-    assert fits(spec, SCHEMAS[type_]) == _is_taken(spec, type_)
+    assert fits(spec, SCHEMAS[type_]) == _is_accepted(spec, type_)

@@ -1,4 +1,4 @@
-"""Shards: every resource has one, every shard has one member, and little moves when members come and go."""
+"""Shards: every resource has one, every shard has one member, and few shards move when members are added or removed."""
 
 from collections import Counter
 from math import sqrt
@@ -38,7 +38,7 @@ def test_every_resource_has_one_shard(ref: ResourceRef, number: int) -> None:
     ],
 )
 def test_the_shard_of_a_resource_never_changes(ref: ResourceRef, shards: tuple[int, int, int]) -> None:
-    """Were one of these to differ, two versions would take steps for one resource: see LAYOUT."""
+    """If one of these differed, two versions would reconcile one resource: see LAYOUT."""
     assert (shard_of(ref, 1), shard_of(ref, 16), shard_of(ref, 1024)) == shards
 
 
@@ -49,7 +49,7 @@ def test_the_member_that_has_a_shard_never_changes() -> None:
 
 
 @given(REFS)
-def test_the_same_letters_cut_elsewhere_are_another_resource(one: ResourceRef) -> None:
+def test_refs_that_concatenate_to_the_same_text_are_distinct(one: ResourceRef) -> None:
     moved = ResourceRef(one.group + one.kind[:1], one.kind[1:], one.namespace, one.name)
 
     assert (shard_of(one, 2**62) == shard_of(moved, 2**62)) == (one == moved)
@@ -68,7 +68,7 @@ def test_without_members_no_shard_is_assigned() -> None:
 
 
 @given(MEMBERS, st.data())
-def test_a_member_that_goes_moves_its_own_shards_and_no_others(members: set[str], data: st.DataObject) -> None:
+def test_a_removed_member_moves_only_its_own_shards(members: set[str], data: st.DataObject) -> None:
     gone = data.draw(st.sampled_from(sorted(members)))
     before, after = shares(members), shares(members - {gone})
 
@@ -78,7 +78,7 @@ def test_a_member_that_goes_moves_its_own_shards_and_no_others(members: set[str]
 
 
 @given(MEMBERS, NAMES)
-def test_a_member_that_comes_takes_its_share_and_moves_nothing_else(members: set[str], comer: str) -> None:
+def test_an_added_member_takes_its_share_and_moves_no_other_shard(members: set[str], comer: str) -> None:
     number = 1024
     before, after = shares(members - {comer}, number), shares(members | {comer}, number)
     moved = [shard for shard in range(number) if before[shard] != after[shard]]
@@ -88,7 +88,7 @@ def test_a_member_that_comes_takes_its_share_and_moves_nothing_else(members: set
 
 
 @given(MEMBERS)
-def test_members_have_about_as_many_shards_each(members: set[str]) -> None:
+def test_shards_are_spread_evenly_over_members(members: set[str]) -> None:
     number = 1024
     counts = Counter(shares(members, number).values())
 

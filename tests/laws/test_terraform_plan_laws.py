@@ -1,4 +1,4 @@
-"""Laws of plans: what Terraform checks of every plan holds, whatever the schema."""
+"""Laws of plans: what Terraform checks of every plan holds for every schema."""
 
 from collections.abc import Mapping
 
@@ -74,7 +74,7 @@ def _authored_one(attribute: Attribute, value: CtyValue) -> CtyValue:
 
 
 @given(configured())
-def test_a_creation_is_planned_as_it_was_written_and_the_rest_is_unknown(
+def test_a_create_plan_has_the_configured_values_and_unknown_computed_ones(
     case: tuple[TerraformSchema, AttributeValues],
 ) -> None:
     schema, config = case
@@ -94,12 +94,12 @@ def test_a_plan_without_a_difference_is_the_prior_state(case: tuple[TerraformSch
 
 
 @given(configured(), st.data())
-def test_an_update_keeps_what_was_written_and_what_stays(
+def test_an_update_plan_keeps_configured_values_and_stable_computed_ones(
     case: tuple[TerraformSchema, AttributeValues], data: st.DataObject
 ) -> None:
     schema, config = case
     prior = without_write_only(schema, data.draw(_objects(schema)))
-    # As Terraform proposes: the configuration, and where it is silent what was there and is computed.
+    # As Terraform proposes: the configuration, and prior computed values where it has none.
     proposed = {
         name: prior[name] if config[name] is None and one.presence.is_computed else config[name]
         for name, one in schema.attributes.items()
@@ -115,7 +115,7 @@ def test_an_update_keeps_what_was_written_and_what_stays(
 
 
 @given(configured())
-def test_what_is_stored_once_is_stored_the_same_again(case: tuple[TerraformSchema, AttributeValues]) -> None:
+def test_removing_write_only_values_is_idempotent(case: tuple[TerraformSchema, AttributeValues]) -> None:
     schema, config = case
     once = without_write_only(schema, config)
 
@@ -124,7 +124,7 @@ def test_what_is_stored_once_is_stored_the_same_again(case: tuple[TerraformSchem
 
 
 def _keeps_to(attributes: Mapping[str, Attribute], config: AttributeValues, planned: AttributeValues) -> bool:
-    """What Terraform asks of a plan: values that were written stand, and only what is computed is added."""
+    """What Terraform requires of a plan: configured values stay, and only computed ones are added."""
     return all(_one_keeps_to(one, config[name], planned[name]) for name, one in attributes.items())
 
 

@@ -78,7 +78,7 @@ def test_a_value_is_of_its_type(typed: tuple[CtyType, CtyValue]) -> None:
 
 
 @given(types, typed_values(known=True))
-def test_what_is_not_of_a_type_is_not_written_as_one(type_: CtyType, typed: tuple[CtyType, CtyValue]) -> None:
+def test_a_value_of_another_type_is_not_encoded(type_: CtyType, typed: tuple[CtyType, CtyValue]) -> None:
     own, value = typed
     if conforms(value, type_) and type_ != own:
         again = decode_msgpack(encode_msgpack(value, type_), type_)
@@ -87,7 +87,7 @@ def test_what_is_not_of_a_type_is_not_written_as_one(type_: CtyType, typed: tupl
 
 
 @given(types, st.binary(max_size=12))
-def test_bytes_give_a_value_of_the_type_or_an_error_of_ours(type_: CtyType, data: bytes) -> None:
+def test_any_bytes_decode_to_a_value_of_the_type_or_a_clear_error(type_: CtyType, data: bytes) -> None:
     try:
         value = decode_msgpack(data, type_)
     except ManifestInvalid:
@@ -111,7 +111,7 @@ def test_a_number_on_the_wire_is_exactly_that_number(number: int | Decimal) -> N
 
 
 @given(json_values)
-def test_json_goes_in_and_out_unchanged(plain: Any) -> None:
+def test_json_survives_the_conversion_to_cty_and_back(plain: Any) -> None:
     value = from_untyped(plain, DYNAMIC)
     again = to_untyped(value)
 
@@ -120,7 +120,7 @@ def test_json_goes_in_and_out_unchanged(plain: Any) -> None:
 
 
 @given(typed_values())
-def test_what_is_plain_is_the_same_value_again(typed: tuple[CtyType, CtyValue]) -> None:
+def test_an_untyped_value_is_converted_back_to_the_same_value(typed: tuple[CtyType, CtyValue]) -> None:
     type_, value = typed
     if "Infinity" in str(value):
         return
@@ -133,7 +133,7 @@ def test_what_is_plain_is_the_same_value_again(typed: tuple[CtyType, CtyValue]) 
 
 
 @given(json_values, json_values)
-def test_what_changed_is_not_as_before(plain: Any, other: Any) -> None:
+def test_prior_types_do_not_change_a_value(plain: Any, other: Any) -> None:
     value, before = from_untyped(plain, DYNAMIC), from_untyped(other, DYNAMIC)
 
     assert to_untyped(with_prior_types(value, before)) == to_untyped(value)
@@ -155,7 +155,7 @@ def test_a_value_is_known_when_no_part_of_it_is_unknown(typed: tuple[CtyType, Ct
 
 
 @given(st.lists(values_of(DYNAMIC), max_size=4), st.randoms())
-def test_the_order_of_a_set_is_nothing(parts: list[CtyValue], random: Any) -> None:
+def test_the_order_of_a_set_is_ignored(parts: list[CtyValue], random: Any) -> None:
     shuffled = random.sample(parts, len(parts))
 
     assert same_value(tuple(parts), tuple(shuffled), SetType(DYNAMIC))
@@ -170,8 +170,8 @@ def test_every_extension_means_unknown(typed: tuple[CtyType, CtyValue], code: in
 
 
 @given(st.dictionaries(st.integers(7, 99), st.booleans(), max_size=3))
-def test_what_else_is_known_of_an_unknown_is_passed_over(says: dict[int, bool]) -> None:
-    data = msgspec.msgpack.encode(msgspec.msgpack.Ext(12, msgspec.msgpack.encode({**says, 2: "ab"})))
+def test_unknown_refinements_are_skipped(refinements: dict[int, bool]) -> None:
+    data = msgspec.msgpack.encode(msgspec.msgpack.Ext(12, msgspec.msgpack.encode({**refinements, 2: "ab"})))
     found = decode_msgpack(data, STRING)
 
     assert isinstance(found, UnknownValue)
@@ -179,7 +179,7 @@ def test_what_else_is_known_of_an_unknown_is_passed_over(says: dict[int, bool]) 
 
 
 @given(json_values)
-def test_a_tree_has_the_type_that_its_parts_have(plain: Any) -> None:
+def test_the_implied_type_of_a_tree_is_made_of_those_of_its_parts(plain: Any) -> None:
     type_ = implied_type(plain)
     if isinstance(plain, dict):
         assert all(type_at(type_, key) == implied_type(one) for key, one in plain.items())

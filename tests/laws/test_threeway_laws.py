@@ -74,7 +74,7 @@ def full(value: Json | Missing) -> Json:
 
 
 def in_any_order(spec: Json) -> Json:
-    """`spec` with the entries of its lists sorted, and each there once: how often it is named says nothing."""
+    """`spec` with the entries of its lists sorted, and each there once: duplicates are ignored."""
     if isinstance(spec, dict):
         return {name: in_any_order(member) for name, member in spec.items()}
     if not isinstance(spec, list):
@@ -104,7 +104,7 @@ def pairwise_different(a: Json, b: Json, c: Json) -> bool:
 
 
 def with_additions(spec: Spec, more: Spec) -> Spec:
-    """`spec` after a person changed and added what `more` says, and removed nothing but scalars."""
+    """`spec` after an edit that changed and added the fields of `more`, and removed only scalars."""
     before: Any = get_at(spec, VOLUMES)
     after: Any = get_at(more, VOLUMES)
     edited = {volume["name"]: volume for volume in after or ()}
@@ -127,7 +127,7 @@ def test_without_an_edit_the_result_is_what_is_generated(last: Spec, generated: 
 
 
 @given(any_spec, any_spec)
-def test_while_the_generated_stays_every_edit_stays(live: Spec, generated: Spec) -> None:
+def test_every_edit_is_kept_while_the_generated_value_stays(live: Spec, generated: Spec) -> None:
     merged = merge(remember(generated, TABLE), live, generated, TABLE)
 
     for path in (ENV, SECRETS, VOLUMES):
@@ -149,7 +149,7 @@ def test_merging_again_leaves_nothing_to_write_and_no_conflict(history: History)
 
 
 @given(any_spec, any_spec)
-def test_a_first_contact_repeated_leaves_nothing_to_write(live: Spec, generated: Spec) -> None:
+def test_a_repeated_two_way_merge_writes_nothing(live: Spec, generated: Spec) -> None:
     once = merge(None, live, generated, TABLE).value
 
     assert merge(None, once, generated, TABLE).value is once
@@ -186,7 +186,7 @@ def test_managed_fields_are_always_as_generated(last: Spec | None, live: Spec, g
 
 
 @given(histories)
-def test_a_revert_is_reported_exactly_where_a_persons_value_is_lost(history: History) -> None:
+def test_a_revert_is_reported_exactly_where_an_edit_is_lost(history: History) -> None:
     last, live, generated = history
     reverted = merge(remember(last, TABLE), live, generated, TABLE).reverted
 
@@ -196,14 +196,14 @@ def test_a_revert_is_reported_exactly_where_a_persons_value_is_lost(history: His
 
 
 @given(any_spec)
-def test_a_memory_survives_its_json(generated: Spec) -> None:
+def test_last_generated_survives_its_json_form(generated: Spec) -> None:
     memory = remember(generated, TABLE)
 
     assert last_generated_from_data(json.loads(json.dumps(last_generated_to_data(memory)))) == memory
 
 
 @given(any_spec, any_spec)
-def test_a_memory_tells_objects_apart_that_say_different_things(a: Spec, b: Spec) -> None:
+def test_last_generated_differs_for_different_objects(a: Spec, b: Spec) -> None:
     if remember(a, TABLE) == remember(b, TABLE):
         assert same(in_any_order(full(a)), in_any_order(full(b)))
     else:
@@ -211,7 +211,7 @@ def test_a_memory_tells_objects_apart_that_say_different_things(a: Spec, b: Spec
 
 
 @given(json_values)
-def test_foreign_data_is_no_memory_and_no_crash(data: Json) -> None:
+def test_other_data_is_no_last_generated_and_no_crash(data: Json) -> None:
     memory = last_generated_from_data({"version": "v1", "digests": data})
 
     assert last_generated_from_data(data) is None
@@ -219,7 +219,7 @@ def test_foreign_data_is_no_memory_and_no_crash(data: Json) -> None:
 
 
 @given(distinct_spec, distinct_spec)
-def test_two_sides_decide_like_three_while_nothing_was_removed(generated: Spec, more: Spec) -> None:
+def test_two_way_and_three_way_merges_agree_while_nothing_was_removed(generated: Spec, more: Spec) -> None:
     live = with_additions(generated, more)
 
     two = merge(None, live, generated, TABLE)
@@ -242,7 +242,7 @@ def test_a_conflict_is_reported_exactly_where_all_three_differ(history: History)
 
 
 @given(distinct_histories)
-def test_an_entry_comes_out_as_the_side_that_moved_or_as_the_persons(history: History) -> None:
+def test_an_entry_takes_the_side_that_changed_or_the_edit(history: History) -> None:
     last, live, generated = history
     value: Any = merge(remember(last, TABLE), live, generated, TABLE).value
 
@@ -250,7 +250,7 @@ def test_an_entry_comes_out_as_the_side_that_moved_or_as_the_persons(history: Hi
         assert same(result, new if same(is_, was) else is_)
 
 
-# --- A process that died: whether it had written by then, only the live object tells ---------------------------------
+# --- Recovery after a crash: only the live object shows whether the write happened ------------------------------------
 
 
 @given(histories)
@@ -273,7 +273,7 @@ def test_a_write_that_did_happen_leaves_nothing_to_write(history: History) -> No
 
 
 @given(distinct_histories, distinct_spec)
-def test_what_only_the_owner_wrote_is_never_told_as_an_edit(history: History, later: Spec) -> None:
+def test_a_value_that_only_the_owner_wrote_is_never_reported_as_an_edit(history: History, later: Spec) -> None:
     last, live, generated = history
     first = merge(remember(last, TABLE), live, generated, TABLE)
 
@@ -285,14 +285,14 @@ def test_what_only_the_owner_wrote_is_never_told_as_an_edit(history: History, la
 
 
 @given(any_spec, any_spec)
-def test_nothing_under_way_is_nothing_to_catch_up_with(last: Spec, live: Spec) -> None:
+def test_without_a_write_in_flight_recovery_changes_nothing(last: Spec, live: Spec) -> None:
     memory = remember(last, TABLE)
 
     assert recover_last_generated(memory, memory, live, TABLE) == memory
 
 
 @given(histories)
-def test_to_catch_up_twice_is_to_catch_up_once(history: History) -> None:
+def test_recovery_is_idempotent(history: History) -> None:
     last, live, generated = history
     begun = remember(generated, TABLE)
     once = recover_last_generated(remember(last, TABLE), begun, live, TABLE)
@@ -301,7 +301,7 @@ def test_to_catch_up_twice_is_to_catch_up_once(history: History) -> None:
 
 
 @given(any_spec, any_spec)
-def test_a_first_contact_is_one_until_all_that_was_begun_is_there(live: Spec, generated: Spec) -> None:
+def test_without_last_generated_recovery_needs_the_whole_write(live: Spec, generated: Spec) -> None:
     begun = remember(generated, TABLE)
 
     assert recover_last_generated(None, begun, generated, TABLE) == begun

@@ -55,7 +55,7 @@ AN_EARLIER_LOOK: list[Operation] = [
 @example(RAISED_IN_TIME)
 @example(DUE_IN_WORK)
 @example(AN_EARLIER_LOOK)
-def test_keys_come_as_from_a_queue_that_searches_for_the_earliest_deadline(program: list[Operation]) -> None:
+def test_keys_come_in_the_order_of_a_reference_queue_with_linear_search(program: list[Operation]) -> None:
     async def scenario() -> None:
         work = Run()
         for operation in program:
@@ -73,7 +73,7 @@ def test_keys_come_as_from_a_queue_that_searches_for_the_earliest_deadline(progr
 
 
 @given(programs, programs)
-def test_after_a_shut_down_every_worker_is_told_and_no_key_comes(
+def test_after_shut_down_every_worker_is_notified_and_gets_no_key(
     before: list[Operation], after: list[Operation]
 ) -> None:
     async def scenario() -> None:
@@ -104,7 +104,7 @@ def test_after_a_shut_down_every_worker_is_told_and_no_key_comes(
 
 
 @dataclass
-class Diary:
+class HandOutLog:
     """When each key was added, and when a worker got it. Moments are numbered: several may share one time."""
 
     asked: dict[str, int] = field(default_factory=dict)
@@ -124,80 +124,80 @@ class Diary:
         self.held.add(key)
 
 
-async def work_on(queue: WorkQueue[str], diary: Diary, naps: list[float]) -> None:
-    """A worker, each time busy for as long as its next nap; whatever happens to it, it says that it is done."""
+async def work_on(queue: WorkQueue[str], log: HandOutLog, durations: list[float]) -> None:
+    """A worker, each time busy for its next duration; it calls `done` even when it is cancelled."""
     while (item := await queue.get()) is not SHUT_DOWN:
-        diary.begin(item.key)
-        assert VirtualClock().monotonic() >= diary.due.pop(item.key, 0.0)
+        log.begin(item.key)
+        assert VirtualClock().monotonic() >= log.due.pop(item.key, 0.0)
         try:
-            await asyncio.sleep(naps[diary.context % len(naps)])
+            await asyncio.sleep(durations[log.context % len(durations)])
         finally:
-            diary.held.remove(item.key)
+            log.held.remove(item.key)
             queue.done(item.key)
 
 
-_naps = st.lists(st.floats(min_value=0, max_value=100), min_size=1, max_size=5)
+_durations = st.lists(st.floats(min_value=0, max_value=100), min_size=1, max_size=5)
 _requests = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from(Priority), st.floats(min_value=0, max_value=50)), max_size=30
 )
 
 
-@given(_requests, _naps, st.integers(1, 4), st.sets(st.integers(0, 29), max_size=10))
+@given(_requests, _durations, st.integers(1, 4), st.sets(st.integers(0, 29), max_size=10))
 def test_every_key_is_handed_out_after_its_last_add_and_never_to_two_at_once(
-    requests: list[tuple[str, Priority, float]], naps: list[float], workers: int, cancelled: set[int]
+    requests: list[tuple[str, Priority, float]], durations: list[float], workers: int, cancelled: set[int]
 ) -> None:
-    async def scenario() -> Diary:
-        queue, diary = WorkQueue[str](VirtualClock()), Diary()
-        crew = [asyncio.create_task(work_on(queue, diary, naps)) for _ in range(workers)]
+    async def scenario() -> HandOutLog:
+        queue, log = WorkQueue[str](VirtualClock()), HandOutLog()
+        workers_ = [asyncio.create_task(work_on(queue, log, durations)) for _ in range(workers)]
         for number, (key, priority, pause) in enumerate(requests):
             queue.add(key, priority, "test")
-            diary.ask(key)
+            log.ask(key)
             if number in cancelled:
-                crew[number % workers].cancel()
-                crew[number % workers] = asyncio.create_task(work_on(queue, diary, naps))
+                workers_[number % workers].cancel()
+                workers_[number % workers] = asyncio.create_task(work_on(queue, log, durations))
             await asyncio.sleep(pause)
         await asyncio.sleep(100_000)
         queue.shut_down()
         await queue.drained()
-        await asyncio.gather(*crew)
-        return diary
+        await asyncio.gather(*workers_)
+        return log
 
-    diary = run(scenario())
+    log = run(scenario())
 
-    assert all(diary.begun[key] > asked for key, asked in diary.asked.items())
-    assert diary.held == set()
+    assert all(log.begun[key] > asked for key, asked in log.asked.items())
+    assert log.held == set()
 
 
-@given(_requests, _naps, st.integers(1, 4))
-def test_every_look_comes_and_none_before_it_is_due(
-    requests: list[tuple[str, Priority, float]], naps: list[float], workers: int
+@given(_requests, _durations, st.integers(1, 4))
+def test_every_delayed_add_is_handed_out_and_none_before_it_is_due(
+    requests: list[tuple[str, Priority, float]], durations: list[float], workers: int
 ) -> None:
-    async def scenario() -> Diary:
+    async def scenario() -> HandOutLog:
         clock = VirtualClock()
-        queue, diary = WorkQueue[str](clock), Diary()
-        crew = [asyncio.create_task(work_on(queue, diary, naps)) for _ in range(workers)]
+        queue, log = WorkQueue[str](clock), HandOutLog()
+        workers_ = [asyncio.create_task(work_on(queue, log, durations)) for _ in range(workers)]
         for number, (_, priority, seconds) in enumerate(requests):
-            diary.due[f"key {number}"] = clock.monotonic() + seconds
+            log.due[f"key {number}"] = clock.monotonic() + seconds
             queue.schedule(f"key {number}", seconds, priority, "test")
             await asyncio.sleep(seconds / 10)
         await asyncio.sleep(100_000)
         queue.shut_down()
-        await asyncio.gather(*crew)
-        return diary
+        await asyncio.gather(*workers_)
+        return log
 
-    diary = run(scenario())
+    log = run(scenario())
 
-    assert sorted(diary.begun) == sorted(f"key {number}" for number in range(len(requests)))
+    assert sorted(log.begun) == sorted(f"key {number}" for number in range(len(requests)))
 
 
 @given(st.lists(st.none() | st.floats(min_value=0, max_value=1000), max_size=20), st.floats(min_value=0, max_value=1))
 def test_a_delay_doubles_within_bounds_until_the_key_is_forgotten(asked: list[float | None], jitter: float) -> None:
     async def scenario() -> None:
         queue = WorkQueue[str](VirtualClock(), jitter=lambda: jitter)
-        for number, wish in enumerate(asked):
-            delay = queue.retry("a", RemoteUnavailable("down", wish), RESYNC, "retry")
+        for number, at_least in enumerate(asked):
+            delay = queue.retry("a", RemoteUnavailable("down", at_least), RESYNC, "retry")
             longest = min(0.25 * 2**number, 120.0)
-            assert max(longest / 2, wish or 0.0) <= delay <= max(longest, wish or 0.0)
+            assert max(longest / 2, at_least or 0.0) <= delay <= max(longest, at_least or 0.0)
             assert queue.failures("a") == number + 1
         queue.forget("a")
         assert queue.failures("a") == 0
@@ -208,7 +208,7 @@ def test_a_delay_doubles_within_bounds_until_the_key_is_forgotten(asked: list[fl
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Priority), st.booleans()), max_size=30))
 @example([(0, START_UP, False), (0, EDIT, True)])
-def test_raises_and_drops_do_not_pile_up_what_is_stale(steps: list[tuple[int, Priority, bool]]) -> None:
+def test_raises_and_drops_do_not_accumulate_stale_entries(steps: list[tuple[int, Priority, bool]]) -> None:
     lanes, entries = PriorityLanes[int](), dict[int, QueueEntry[int]]()
     for number, (key, priority, is_taken) in enumerate(steps * 100):
         at, found = number / 1000, entries.get(key)
@@ -229,18 +229,18 @@ def test_raises_and_drops_do_not_pile_up_what_is_stale(steps: list[tuple[int, Pr
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(min_value=0, max_value=10), st.booleans()), max_size=30))
-def test_looks_that_were_replaced_do_not_pile_up(plans: list[tuple[int, float, bool]]) -> None:
-    looks, wanted = DelayedAdds[int](), dict[int, float]()
+def test_replaced_delayed_adds_do_not_accumulate(plans: list[tuple[int, float, bool]]) -> None:
+    delayed, wanted = DelayedAdds[int](), dict[int, float]()
     for number, (key, seconds, is_dropped) in enumerate(plans * 20):
         now = number / 20
-        for look in looks.due(now):
-            assert looks.claim(look)
-            assert wanted.pop(look.key) == look.due <= now
-        looks.schedule(key, now + seconds, RESYNC, "test")
+        for one in delayed.due(now):
+            assert delayed.claim(one)
+            assert wanted.pop(one.key) == one.due <= now
+        delayed.schedule(key, now + seconds, RESYNC, "test")
         wanted[key] = now + seconds
         if is_dropped:
-            looks.drop(key)
+            delayed.drop(key)
             del wanted[key]
-        assert len(looks) == len(wanted)
-        assert looks.slots <= 2 * len(wanted) + 64
-        assert looks.next_due <= min(wanted.values(), default=looks.next_due)
+        assert len(delayed) == len(wanted)
+        assert delayed.slots <= 2 * len(wanted) + 64
+        assert delayed.next_due <= min(wanted.values(), default=delayed.next_due)

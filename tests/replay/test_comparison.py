@@ -77,26 +77,26 @@ PATCH = {"way": "google", "method": "PATCH", "target": "/b/a", "body": {"size": 
         ({**PATCH, "body": None}, ("PATCH /b/a", "PATCH /b/a: a.b", "PATCH /b/a: size")),
     ],
 )
-def test_the_same_plan_that_is_carried_out_otherwise_writes_something_else(after: Any, fields: tuple[str, ...]) -> None:
+def test_the_same_plan_with_other_requests_is_different(after: Any, fields: tuple[str, ...]) -> None:
     expected = (UpgradeVerdict.DIFFERENT if fields else UpgradeVerdict.SAME, fields)
 
     assert _verdict({**WRITING, "requests": [PATCH]}, {**WRITING, "requests": [after]}) == expected
 
 
-def test_what_would_be_sent_is_compared_where_it_is_known_of_both() -> None:
+def test_requests_are_compared_where_both_versions_report_them() -> None:
     known, unknown = {**WRITING, "requests": [PATCH]}, WRITING
 
     assert [_verdict(*pair)[0] for pair in ((known, unknown), (unknown, known))] == [UpgradeVerdict.SAME] * 2
     assert _verdict(known, {**known, "requests": [PATCH, {**PATCH, "target": "/b/c"}]})[0] is UpgradeVerdict.DIFFERENT
 
 
-def test_a_deletion_has_no_fields_and_counts_all_the_same() -> None:
+def test_a_deletion_without_fields_counts() -> None:
     gone = {"decision": "intent changed", "writes": [{"action": "delete", "name": "delete", "changes": []}], "kept": []}
 
     assert _verdict(QUIET, _one("writes", plan=gone)) == (UpgradeVerdict.NEW, ("(delete)",))
 
 
-def test_what_only_one_of_them_looks_after_counts() -> None:
+def test_a_resource_that_only_one_version_manages_counts() -> None:
     dropped, taken_up = compare_reports(_report(QUIET), _report()), compare_reports(_report(), _report(WRITING))
 
     assert [(one.verdict, one.trouble, one.candidate) for one in dropped.each] == [
@@ -105,7 +105,7 @@ def test_what_only_one_of_them_looks_after_counts() -> None:
     assert [(one.verdict, one.baseline) for one in taken_up.each] == [(UpgradeVerdict.NEW, "not looked after")]
 
 
-def test_what_the_candidate_tried_or_asked_in_vain_breaks_it() -> None:
+def test_blocked_writes_and_missed_reads_of_the_candidate_are_broken() -> None:
     block: dict[str, Any] = {
         "method": "PATCH",
         "target": "/b",
@@ -124,7 +124,7 @@ def test_what_the_candidate_tried_or_asked_in_vain_breaks_it() -> None:
     assert asked.worst is UpgradeVerdict.BROKEN
 
 
-def test_the_loudest_verdict_counts_and_those_that_are_the_same_are_only_counted() -> None:
+def test_the_most_severe_verdict_counts_and_equal_resources_are_only_counted() -> None:
     before = _report(_one(name="a", plan=_plan()), _one(name="b", plan=_plan()), _one("writes", "c", plan=_plan(SIZE)))
     after = _report(
         _one("one-time", "a", plan=_plan()), _one("writes", "b", plan=_plan(NOTE)), _one(name="c", plan=_plan())
@@ -133,9 +133,9 @@ def test_the_loudest_verdict_counts_and_those_that_are_the_same_are_only_counted
     found = compare_reports(before, after)
 
     assert (found.worst, found.one_time) == (UpgradeVerdict.NEW, 1)
-    told = found.to_data()
-    assert told["summary"] == {"same": 1, "fewer writes": 1, "new writes": 1}
-    assert [one["name"] for one in told["resources"]] == ["b", "c"]  # type: ignore[index,union-attr,call-overload] # plain JSON
+    report = found.to_data()
+    assert report["summary"] == {"same": 1, "fewer writes": 1, "new writes": 1}
+    assert [one["name"] for one in report["resources"]] == ["b", "c"]  # type: ignore[index,union-attr,call-overload] # plain JSON
     assert Comparison(()).worst is UpgradeVerdict.SAME
 
 
@@ -149,29 +149,29 @@ plans = st.lists(changes, max_size=3).map(lambda some: _plan(*some))
 
 
 @st.composite
-def looked_at(draw: st.DrawFn) -> dict[str, Any]:
+def previewed(draw: st.DrawFn) -> dict[str, Any]:
     """Any finding with plans."""
     one = _one(draw(st.sampled_from(("in sync", "one-time", "writes", "masked"))), plan=draw(plans))
     return {**one, "withoutCookie": draw(plans)} if draw(st.booleans()) else one
 
 
 def _written(one: dict[str, Any]) -> set[tuple[str, str, int]]:
-    looks = {"plan": one["plan"], "withoutCookie": one.get("withoutCookie", one["plan"])}
+    plans = {"plan": one["plan"], "withoutCookie": one.get("withoutCookie", one["plan"])}
     return {
-        (look, change["path"], change["after"])
-        for look, plan in looks.items()
+        (name, change["path"], change["after"])
+        for name, plan in plans.items()
         for write in plan["writes"]
         for change in write["changes"]
     }
 
 
-@given(looked_at())
+@given(previewed())
 def test_a_version_is_the_same_as_itself(one: dict[str, Any]) -> None:
     assert _verdict(one, one) == (UpgradeVerdict.SAME, ())
 
 
-@given(looked_at(), looked_at())
-def test_nothing_passes_that_was_not_written_before(before: dict[str, Any], after: dict[str, Any]) -> None:
+@given(previewed(), previewed())
+def test_every_new_write_is_reported(before: dict[str, Any], after: dict[str, Any]) -> None:
     verdict, fields = _verdict(before, after)
 
     is_new = bool(_written(after) - _written(before))

@@ -19,7 +19,7 @@ from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 
 
-def test_a_kind_that_does_not_say_that_it_can_be_stopped_is_not_tried() -> None:
+def test_a_kind_without_write_guard_support_is_not_dry_run() -> None:
     async def main() -> tuple[Any, list[Any]]:
         service, store = Service(), MemoryStore(FakeClock(), lambda: "uid")
         kind = GadgetKind(service)
@@ -31,17 +31,17 @@ def test_a_kind_that_does_not_say_that_it_can_be_stopped_is_not_tried() -> None:
     assert asyncio.run(main()) == ((), [])
 
 
-class Trusted(GadgetKind):
-    """Says that it can be stopped."""
+class GuardedGadgetKind(GadgetKind):
+    """A kind that writes through our clients only."""
 
     writes_through_clients = True
 
 
-def test_nothing_is_tried_where_writes_are_not_stopped() -> None:
+def test_a_dry_run_needs_a_write_guard() -> None:
     service = Service()
 
     async def main() -> None:
-        store, kind = MemoryStore(FakeClock(), lambda: "uid"), Trusted(service)
+        store, kind = MemoryStore(FakeClock(), lambda: "uid"), GuardedGadgetKind(service)
         engine = EngineContext(store, FakeClock(), {(kind.group, kind.name): kind})
         await store.apply(gadget("g", {"size": 1}))
         await dry_run_requests(PreviewResult(gadget_ref("g"), PreviewFinding.WRITES), engine, BlockedWrites())
@@ -60,26 +60,28 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def scratched(verb: Callable[[WriteCaptureStore, Resource], Awaitable[Any]]) -> tuple[Any, list[str], Resource | None]:
-    """What it comes to, what is on record, and what a step would see from then on."""
+def run_on_capture_store(
+    verb: Callable[[WriteCaptureStore, Resource], Awaitable[Any]],
+) -> tuple[Any, list[str], Resource | None]:
+    """The result, the captured writes, and the resource as a step would read it afterwards."""
 
     async def main() -> tuple[Any, list[str], Resource | None]:
         blocked_writes, resource = BlockedWrites(), Resource(DOCUMENT)
-        scratch = WriteCaptureStore(MemoryStore(FakeClock(), lambda: "uid"), {resource.ref: resource}, blocked_writes)
-        outcome = await verb(scratch, resource)
-        return outcome, [str(one) for one in blocked_writes.writes], await scratch.get(resource.ref)
+        store = WriteCaptureStore(MemoryStore(FakeClock(), lambda: "uid"), {resource.ref: resource}, blocked_writes)
+        outcome = await verb(store, resource)
+        return outcome, [str(one) for one in blocked_writes.writes], await store.get(resource.ref)
 
     return asyncio.run(main())
 
 
 def test_a_step_reads_back_its_own_status_and_nothing_is_captured() -> None:
-    async def verb(scratch: WriteCaptureStore, resource: Resource) -> Any:
-        seen = await scratch.update_status(resource, {"s": 2})
-        seen = await scratch.annotate(seen, {"a": None, "e": "f"})
-        await scratch.record_event(EventRecord(resource.ref, "1", "Normal", "r", "m", "2026-01-01T00:00:00Z"))
-        return await scratch.set_finalizers(seen, ("f", "g"))
+    async def verb(store: WriteCaptureStore, resource: Resource) -> Any:
+        seen = await store.update_status(resource, {"s": 2})
+        seen = await store.annotate(seen, {"a": None, "e": "f"})
+        await store.record_event(EventRecord(resource.ref, "1", "Normal", "r", "m", "2026-01-01T00:00:00Z"))
+        return await store.set_finalizers(seen, ("f", "g"))
 
-    _, record, seen = scratched(verb)
+    _, record, seen = run_on_capture_store(verb)
 
     assert record == []
     assert seen is not None
@@ -87,25 +89,25 @@ def test_a_step_reads_back_its_own_status_and_nothing_is_captured() -> None:
     assert seen.uid == "1"
 
 
-def test_the_last_finalizer_of_what_is_deleted_lets_it_go() -> None:
+def test_removing_the_last_finalizer_of_a_deleted_resource_removes_it() -> None:
     metadata = {**DOCUMENT["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     going = Resource({**DOCUMENT, "metadata": metadata})
 
-    assert scratched(lambda scratch, _: scratch.set_finalizers(going, ()))[0] is None
-    assert scratched(lambda scratch, _: scratch.set_finalizers(going, ("f",)))[0] is not None
+    assert run_on_capture_store(lambda store, _: store.set_finalizers(going, ()))[0] is None
+    assert run_on_capture_store(lambda store, _: store.set_finalizers(going, ("f",)))[0] is not None
 
 
-def test_what_it_writes_to_others_is_on_record_and_it_goes_on_as_if_it_were_done() -> None:
+def test_writes_to_children_are_captured_and_read_back() -> None:
     new = {**DOCUMENT, "metadata": {"name": "c", "namespace": "n", "labels": {"l": "m"}}, "data": {"x": "2"}}
     del new["status"]
 
-    made, record, seen = scratched(lambda scratch, _: scratch.create(new))
+    made, record, seen = run_on_capture_store(lambda store, _: store.create(new))
     assert (record, seen) == (["create ConfigMap n/c (store)"], made)
 
-    _, record, seen = scratched(lambda scratch, resource: scratch.replace(resource, new))
+    _, record, seen = run_on_capture_store(lambda store, resource: store.replace(resource, new))
     assert record == ["replace ConfigMap n/c (store)"]
     assert seen is not None
     assert (seen.document["data"], seen.status, seen.uid, seen.labels) == ({"x": "2"}, {"s": 1}, "1", {"l": "m"})
 
-    _, record, _ = scratched(lambda scratch, resource: scratch.delete(resource.ref))
+    _, record, _ = run_on_capture_store(lambda store, resource: store.delete(resource.ref))
     assert record == ["delete ConfigMap n/c (store)"]

@@ -12,7 +12,7 @@ environments = st.dictionaries(names, st.text(max_size=3))
 
 
 @given(environments, st.lists(names))
-def test_what_was_asked_is_answered_again_and_nothing_besides(environment: dict[str, str], asked: list[str]) -> None:
+def test_recorded_variables_are_replayed_and_no_others(environment: dict[str, str], asked: list[str]) -> None:
     noted: dict[str, str | None] = {}
     watched = RecordingEnvironment(environment, noted)
     answers = [watched.get(name) for name in asked]
@@ -27,7 +27,7 @@ def test_what_was_asked_is_answered_again_and_nothing_besides(environment: dict[
             recorded.get(name)
 
 
-def test_an_environment_that_is_watched_reads_as_it_is() -> None:
+def test_a_recording_environment_reads_like_its_source() -> None:
     watched = RecordingEnvironment({"A": "1"}, {})
 
     assert (dict(watched), len(watched), "B" in watched) == ({"A": "1"}, 1, False)

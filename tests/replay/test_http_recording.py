@@ -33,7 +33,7 @@ def _played(http_recording: HttpRecording, request: HttpRequest, way: str = "goo
 
 
 @given(st.integers(200, 599).filter(lambda status: status != 429), st.binary(max_size=40))
-def test_an_answer_is_played_as_it_came_wherever_its_server_was(status: int, body: bytes) -> None:
+def test_a_response_is_replayed_as_recorded_for_any_host(status: int, body: bytes) -> None:
     if status == 401:
         return
     http_recording = _recorded(
@@ -46,7 +46,7 @@ def test_an_answer_is_played_as_it_came_wherever_its_server_was(status: int, bod
 
 
 @given(json_values)
-def test_what_has_nothing_to_hide_is_played_byte_for_byte(value: Any) -> None:
+def test_a_response_without_secrets_is_replayed_byte_for_byte(value: Any) -> None:
     body = json.dumps(value, indent=3).encode()
 
     http_recording = _recorded(HttpRequest("GET", URL), HttpResponse(200, {}, body), Masker())
@@ -72,7 +72,7 @@ def test_headers_are_found_in_any_case() -> None:
         HttpRequest("GET", URL, body=b"{}"),
     ],
 )
-def test_another_question_has_no_answer(other: HttpRequest) -> None:
+def test_another_request_is_not_recorded(other: HttpRequest) -> None:
     http_recording = _recorded(HttpRequest("GET", URL), HttpResponse(200, {}, b"{}"))
 
     with pytest.raises(NotRecorded, match="was not asked when this world was recorded"):
@@ -83,7 +83,7 @@ def test_another_question_has_no_answer(other: HttpRequest) -> None:
     assert len(http_recording.missed) == 2
 
 
-def test_what_was_answered_once_is_not_asked_again() -> None:
+def test_a_recorded_request_is_not_sent_again() -> None:
     http_recording, request = HttpRecording(), HttpRequest("GET", URL)
     one, other = HttpRecorder("google", http_recording), HttpRecorder("google", http_recording)
     assert (one.on_request(request), other.on_request(request)) == (None, None)
@@ -97,14 +97,14 @@ def test_what_was_answered_once_is_not_asked_again() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 429])
-def test_who_we_are_and_how_fast_we_ask_is_not_on_record(status: int) -> None:
+def test_authentication_and_rate_limit_responses_are_not_recorded(status: int) -> None:
     http_recording = _recorded(HttpRequest("GET", URL), HttpResponse(status, {}, b"no"))
 
     assert http_recording.responses == {}
 
 
 @pytest.mark.parametrize("error", [RemoteUnavailable("GET /b: gone"), RemoteRefused("GET /b: not trusted")])
-def test_a_failure_is_one_again(error: RemoteUnavailable | RemoteRefused) -> None:
+def test_a_recorded_failure_is_raised_again(error: RemoteUnavailable | RemoteRefused) -> None:
     http_recording = HttpRecording()
     HttpRecorder("google", http_recording).on_error(HttpRequest("GET", URL), error)
 

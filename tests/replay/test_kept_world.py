@@ -1,4 +1,4 @@
-"""A world that was recorded before: whatever was changed since, nothing is written to it that is not declared."""
+"""A world that an earlier version recorded: nothing is written to it that is not declared here."""
 
 import asyncio
 import gzip
@@ -20,18 +20,19 @@ from setpoint.replay.world_file import unpack_world
 from tests.cluster.access import Access
 from tests.engine.owners.owner_fixtures import Place
 from tests.engine.owners.upgrading import otherwise, with_another
-from tests.replay.keeping import KEPT, record_world
+from tests.replay.record_kept_world import KEPT, record_world
 
 # By `KIND/NAME`: the fields that the implementations of today set on what is in the kept world.
 DECLARED: Final[Mapping[str, tuple[str, ...]]] = {}
 WHAT_TO_DO: Final = (
     "this is written to what earlier versions made. If that is meant: raise the revision of the kind or owner, and "
-    "declare the fields here. `python -m tests.replay.keeping` makes the world anew, once the old one is out of use"
+    "declare the fields here. `python -m tests.replay.record_kept_world` records the world again, once the old one is "
+    "out of use"
 )
 Change = Callable[[EngineContext], EngineContext]
 
 
-def look(change: Change = lambda engine: engine) -> PreviewReport:
+def preview_kept_world(change: Change = lambda engine: engine) -> PreviewReport:
     """The preview of everything in the kept world; no service is asked, and nothing can be written."""
 
     async def main() -> PreviewReport:
@@ -42,8 +43,8 @@ def look(change: Change = lambda engine: engine) -> PreviewReport:
     return asyncio.run(main())
 
 
-def findings(report: PreviewReport) -> list[str]:
-    """Each that is not left alone, what was found, and the fields, or else why."""
+def written_fields(report: PreviewReport) -> list[str]:
+    """Each resource with writes: its finding, and the fields or the error."""
     return [
         f"{one.ref.kind}/{one.ref.name} {one.finding.value}: {', '.join(one.fields) or one.trouble}"
         for one in report.found
@@ -51,25 +52,29 @@ def findings(report: PreviewReport) -> list[str]:
     ]
 
 
-def test_nothing_is_written_to_what_was_made_before_but_what_is_declared() -> None:
-    report = look()
+def test_only_declared_fields_are_written_to_objects_of_earlier_versions() -> None:
+    report = preview_kept_world()
 
-    assert findings(report) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], WHAT_TO_DO
+    assert written_fields(report) == [f"{name} writes: {', '.join(paths)}" for name, paths in DECLARED.items()], (
+        WHAT_TO_DO
+    )
     assert (report.blocked, report.missed) == ((), ())
 
 
-def test_something_of_every_kind_and_every_owner_was_made_before() -> None:
-    there = {(one.ref.group, one.ref.kind) for one in look().found}
+def test_the_kept_world_has_every_kind_and_owner() -> None:
+    there = {(one.ref.group, one.ref.kind) for one in preview_kept_world().found}
 
     missing = sorted(name for group, name in definitions() if (group, name) not in there)
-    assert missing == [], "declare one in tests/replay/kept_world.yaml, and run `python -m tests.replay.keeping`"
+    assert missing == [], (
+        "declare one in tests/replay/kept_world.yaml, and run `python -m tests.replay.record_kept_world`"
+    )
 
 
-# --- It finds what was changed ----------------------------------------------------------------------------------------
+# --- Changes are found -----------------------------------------------------------------------------------------------
 
 
-def mapped_otherwise(kind: AnyKind, path: str, value: Any) -> AnyKind:
-    """The kind with another value in that place of all that it declares."""
+def with_changed_mapping(kind: AnyKind, path: str, value: Any) -> AnyKind:
+    """The kind with another value at that path of everything that it declares."""
     before: Any = type(kind)
 
     def declare(self: Any, resource: Resource, resolved: ResolvedReferences) -> Any:
@@ -100,7 +105,7 @@ CHANGES: Final[list[tuple[str, str, Any, list[str]]]] = [
             ". Put the old value back, or delete the resource and apply it again"
         ],
     ),
-    # What a cluster would say to another object, only a cluster can tell: tests/cluster/objects asks one.
+    # The answer to another object comes from an API server: see tests/cluster/objects.
     (
         *("KubernetesObject", "spec.manifest.metadata.labels", {"kept-by": "setpoint"}),
         [
@@ -117,12 +122,12 @@ CHANGES: Final[list[tuple[str, str, Any, list[str]]]] = [
 
 
 @pytest.mark.parametrize(("name", "path", "value", "expected"), CHANGES, ids=[name for name, *_ in CHANGES])
-def test_a_mapping_that_was_changed_is_named(name: str, path: str, value: Any, expected: list[str]) -> None:
+def test_a_changed_mapping_is_reported(name: str, path: str, value: Any, expected: list[str]) -> None:
     def change(engine: EngineContext) -> EngineContext:
         (key,) = (one for one in engine.kinds if one[1] == name)
-        return replace(engine, kinds={**engine.kinds, key: mapped_otherwise(engine.kinds[key], path, value)})
+        return replace(engine, kinds={**engine.kinds, key: with_changed_mapping(engine.kinds[key], path, value)})
 
-    assert findings(look(change)) == expected
+    assert written_fields(preview_kept_world(change)) == expected
 
 
 OWNERS: Final = [
@@ -140,22 +145,22 @@ OWNERS: Final = [
 
 
 @pytest.mark.parametrize(("name", "place", "expected"), OWNERS, ids=[name for name, *_ in OWNERS])
-def test_a_child_that_is_made_otherwise_is_named(name: str, place: Place, expected: list[str]) -> None:
+def test_a_child_that_is_generated_differently_is_reported(name: str, place: Place, expected: list[str]) -> None:
     def change(engine: EngineContext) -> EngineContext:
         (key,) = (one for one in engine.owners if one[1] == name)
         return replace(engine, owners={**engine.owners, key: otherwise(engine.owners[key], with_another(place))})
 
-    assert findings(look(change)) == expected
+    assert written_fields(preview_kept_world(change)) == expected
 
 
-def test_every_mapping_is_changed_here() -> None:
+def test_a_changed_mapping_is_tested_for_every_kind_and_owner() -> None:
     assert {name for name, *_ in (*CHANGES, *OWNERS)} == {name for _, name in definitions()}
 
 
-# --- It can be made anew ----------------------------------------------------------------------------------------------
+# --- Recording it again -----------------------------------------------------------------------------------------------
 
 
-def test_the_world_can_be_made_anew(other_api_server: Access, tmp_path: File) -> None:
+def test_the_kept_world_can_be_recorded_again(other_api_server: Access, tmp_path: File) -> None:
     made = unpack_world(record_world(other_api_server, tmp_path), "world.gz")
 
     assert refs(made.resources) == refs(unpack_world(gzip.compress(KEPT.read_bytes()), str(KEPT)).resources)

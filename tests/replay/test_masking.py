@@ -27,7 +27,7 @@ def _secret(**members: Any) -> dict[str, Any]:
 
 @st.composite
 def _with_secret(draw: st.DrawFn) -> Json:
-    """A value with a secret in it, at a place where secrets stand."""
+    """A value with a secret in a secret field."""
     copy = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"stringData": {"a": SECRET}})}
     forms = (
         st.builds(lambda name: {name: SECRET}, names),
@@ -45,7 +45,7 @@ def _with_secret(draw: st.DrawFn) -> Json:
 
 
 @given(_with_secret())
-def test_no_secret_is_seen(value: Json) -> None:
+def test_no_secret_is_left_after_masking(value: Json) -> None:
     shown = json.dumps(MASKER.mask(value))
 
     assert SECRET not in shown
@@ -53,12 +53,12 @@ def test_no_secret_is_seen(value: Json) -> None:
 
 
 @given(json_values)
-def test_everything_else_is_as_it_was(value: Json) -> None:
+def test_values_without_secrets_are_unchanged(value: Json) -> None:
     assert MASKER.mask(value) == value
 
 
 @given(_with_secret(), _with_secret())
-def test_what_was_the_same_is_the_same(one: Json, other: Json) -> None:
+def test_masking_keeps_equality(one: Json, other: Json) -> None:
     assert (one == other) == (MASKER.mask(one) == MASKER.mask(other))
 
 
@@ -88,19 +88,19 @@ def test_text_and_base64_of_the_same_have_the_same_mask() -> None:
 
 
 @pytest.mark.parametrize("value", ["not base64!", 7, None])
-def test_a_secret_with_odd_values_is_hidden_all_the_same(value: Json) -> None:
+def test_a_malformed_secret_is_masked_as_well(value: Json) -> None:
     hidden: Any = MASKER.mask(_secret(data={"a": value}))
 
     assert (hidden["data"]["a"] == value) == (not isinstance(value, str))
 
 
-def test_a_reference_to_a_secret_is_none() -> None:
+def test_a_reference_to_a_secret_is_not_masked() -> None:
     reference: Json = {"password": {"valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}}}
 
     assert MASKER.mask(reference) == reference
 
 
-def test_a_manifest_in_a_text_stays_one_where_nothing_is_hidden() -> None:
+def test_a_manifest_in_text_form_without_secrets_is_unchanged() -> None:
     for text in ("apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n", "a: [", "a: 1\n---\nb: 2\n"):
         assert MASKER.mask({"manifest": text}) == {"manifest": text}
 
@@ -110,5 +110,5 @@ def test_every_secret_field_is_recognised_by_its_name(page: Any) -> None:
     shape = shape_of(PAGES[page].tree)
     hidden = [Path.parse(text) for text in paths_of(shape) if "[" not in text]
 
-    others = [str(path) for path in hidden if field_at(shape, path).write_only]
-    assert [path for path in others if not SECRET_FIELDS & set(path.split("."))] == []
+    write_only = [str(path) for path in hidden if field_at(shape, path).write_only]
+    assert [path for path in write_only if not SECRET_FIELDS & set(path.split("."))] == []

@@ -1,4 +1,4 @@
-"""Whatever the world is like: what is recorded of it gives the same report, and no secret is in it."""
+"""For every world: its recording gives the same report, and holds no secret."""
 
 import asyncio
 import gzip
@@ -37,7 +37,7 @@ EDITS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What happened: what others edited, what the author changed since, and what became of each cookie."""
+    """The edits of another writer, those of the author, and the state of each cookie."""
 
     edits: frozenset[int]
     new_root: bool
@@ -87,11 +87,11 @@ async def _play(story: Story, engine: EngineContext, cloud: LocalCloud) -> None:
     for one in _manifests(root, app, "NEARLINE" if story.new_spec else "STANDARD"):
         await engine.store.apply(one)
     for ref in refs[1:]:
-        await _leave(story.cookies.get(ref.kind, "kept"), ref, engine)
+        await _set_cookie(story.cookies.get(ref.kind, "kept"), ref, engine)
 
 
-async def _leave(word: str, ref: ResourceRef, engine: EngineContext) -> None:
-    """Something happens to a cookie."""
+async def _set_cookie(word: str, ref: ResourceRef, engine: EngineContext) -> None:
+    """Keeps, removes, forges or corrupts the cookie of a resource."""
     resource = await engine.store.get(ref)
     assert resource is not None
     if word == "kept":

@@ -1,20 +1,19 @@
 """A snapshot reads as the store did at one moment, and cannot be written to."""
 
 import asyncio
-import inspect
 from typing import Any
 
 import pytest
 
 from setpoint.clients.write_guard import BlockedWrites
-from setpoint.engine.ports import EVERYTHING, ChildWrite, EventRecord, ResourceQuery, ResourceUpdate
+from setpoint.engine.ports import EVERYTHING, ResourceQuery, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import NotRecorded, StoreError, WriteBlocked
 from setpoint.replay.snapshot import StoreSnapshot, take_snapshot
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.engine.test_overlay_store import WRITES
-from tests.stores.samples import REF, instance
+from tests.stores.samples import instance
+from tests.stores.store_methods import WRITES, arguments_for, verb_of
 
 OTHER = ResourceRef("", "Secret", "default", "other")
 
@@ -26,7 +25,7 @@ async def _taken(*, is_whole: bool = True) -> tuple[MemoryStore, StoreSnapshot]:
     return store, await take_snapshot(store, BlockedWrites(), is_whole=is_whole)
 
 
-def test_it_reads_as_the_store_did_whatever_happens_later() -> None:
+def test_a_snapshot_reads_as_the_store_did_whatever_is_written_later() -> None:
     async def scenario() -> None:
         store, taken = await _taken()
         before = await store.list()
@@ -47,7 +46,7 @@ def test_it_reads_as_the_store_did_whatever_happens_later() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 500])
-def test_pages_have_all_of_it(size: int) -> None:
+def test_pages_of_a_snapshot_are_complete(size: int) -> None:
     async def scenario() -> tuple[list[Resource], list[Resource]]:
         store, taken = await _taken()
         paged = [one async for page in taken.pages(EVERYTHING, size) for one in page.resources]
@@ -66,7 +65,7 @@ def test_an_empty_store_has_one_empty_page() -> None:
     assert asyncio.run(scenario()) == [()]
 
 
-def test_nothing_happens_in_it() -> None:
+def test_a_snapshot_cannot_be_watched() -> None:
     async def scenario() -> None:
         _, taken = await _taken()
         taken.watch(taken.revision)
@@ -75,37 +74,18 @@ def test_nothing_happens_in_it() -> None:
         asyncio.run(scenario())
 
 
-def _argument(name: str) -> Any:
-    document = instance()
-    examples = {
-        "event": EventRecord(REF, "uid", "Normal", "Updated", "updated", "2026-01-01T00:00:00Z"),
-        "ref": REF,
-        "finalizers": (),
-        "writes": [ChildWrite(document)],
-        "update": ResourceUpdate(status={"a": 1}),
-        "name": "lease",
-        "lease": type("Named", (), {"name": "lease"}),
-        "holder": "me",
-        "seconds": 1.0,
-    }
-    return examples.get(name, Resource(document) if name in ("resource", "seen") else document)
-
-
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_is_blocked_and_on_record(name: str) -> None:
+def test_a_write_is_blocked_and_recorded(name: str) -> None:
     taken = asyncio.run(_taken())[1]
     write = getattr(taken, name)
-    parameters = inspect.signature(write).parameters.values()
-    arguments = [_argument(one.name) for one in parameters if one.kind is not one.KEYWORD_ONLY]
-    verb = "update" if name in ("annotate", "set_finalizers", "update_status") else name
 
-    with pytest.raises(WriteBlocked, match=rf"^{verb} .* \(store\): nothing may be written"):
-        asyncio.run(write(*arguments))
+    with pytest.raises(WriteBlocked, match=rf"^{verb_of(name)} .* \(store\): nothing may be written"):
+        asyncio.run(write(*arguments_for(write)))
 
-    assert [(one.way, one.method) for one in taken.blocked_writes.writes] == [("store", verb)]
+    assert [(one.way, one.method) for one in taken.blocked_writes.writes] == [("store", verb_of(name))]
 
 
-def test_every_part_of_a_blocked_update_is_on_record() -> None:
+def test_every_part_of_a_blocked_update_is_recorded() -> None:
     taken = asyncio.run(_taken())[1]
     update = ResourceUpdate(status={"a": 1}, finalizers=("f",), annotations={"b": None})
 
@@ -116,7 +96,7 @@ def test_every_part_of_a_blocked_update_is_on_record() -> None:
     assert blocked.body == {"status": {"a": 1}, "metadata": {"finalizers": ["f"], "annotations": {"b": None}}}
 
 
-def test_a_secret_that_was_to_be_written_is_not_on_record() -> None:
+def test_a_blocked_write_of_a_secret_is_redacted() -> None:
     taken = asyncio.run(_taken())[1]
     secret: dict[str, Any] = {
         "apiVersion": "v1",
@@ -134,7 +114,7 @@ def test_a_secret_that_was_to_be_written_is_not_on_record() -> None:
 # --- What a store does not list ---------------------------------------------------------------------------------------
 
 
-def test_what_is_not_listed_is_asked_for_once() -> None:
+def test_an_unlisted_resource_is_read_once() -> None:
     async def scenario() -> None:
         store, taken = await _taken(is_whole=False)
         await store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other"}, "stringData": {}})
@@ -151,7 +131,7 @@ def test_what_is_not_listed_is_asked_for_once() -> None:
     asyncio.run(scenario())
 
 
-def test_a_read_that_was_not_recorded_is_not_guessed() -> None:
+def test_a_read_that_was_not_recorded_is_an_error() -> None:
     async def scenario() -> None:
         _, taken = await _taken(is_whole=False)
         taken.source = None

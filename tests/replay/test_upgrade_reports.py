@@ -36,7 +36,7 @@ FOUND = Comparison(
 )
 
 
-def test_a_ci_system_sees_a_failure_for_each_that_may_not_pass() -> None:
+def test_the_junit_report_has_a_failure_for_each_failing_resource() -> None:
     root = Xml.fromstring(junit_report(FOUND, NAMES))
 
     assert root.get("name") == "1.0 → 2.0"
@@ -53,7 +53,7 @@ def test_a_ci_system_sees_a_failure_for_each_that_may_not_pass() -> None:
     }
 
 
-def test_people_read_what_differs() -> None:
+def test_the_markdown_report_lists_what_differs() -> None:
     assert markdown_report(FOUND, NAMES).splitlines() == [
         "# 1.0 → 2.0: broken",
         "",
@@ -80,7 +80,7 @@ def test_people_read_what_differs() -> None:
     ]
 
 
-def test_a_report_for_people_does_not_go_on_for_ever() -> None:
+def test_the_markdown_report_is_limited() -> None:
     many = Comparison(tuple(_one(f"n{number}", UpgradeVerdict.NEW, "spec.size") for number in range(150)))
 
     lines = markdown_report(many, NAMES).splitlines()
@@ -89,7 +89,7 @@ def test_a_report_for_people_does_not_go_on_for_ever() -> None:
     assert len(lines) < 120
 
 
-def test_a_close_look_is_told() -> None:
+def test_the_markdown_report_counts_one_time_comparisons() -> None:
     once = Comparison(
         (
             ResourceComparison(
@@ -102,7 +102,7 @@ def test_a_close_look_is_told() -> None:
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_whatever_is_said_a_report_can_be_read(trouble: str, name: str) -> None:
+def test_any_text_gives_a_well_formed_report(trouble: str, name: str) -> None:
     found = Comparison((_one(name, UpgradeVerdict.BROKEN, trouble=trouble),), (trouble,))
 
     assert len(list(Xml.fromstring(junit_report(found, NAMES).encode(errors="replace")).iter("failure"))) == 2

@@ -58,7 +58,7 @@ WORLD = RecordedWorld(
 
 
 @given(worlds())
-def test_what_was_packed_is_unpacked(world: RecordedWorld) -> None:
+def test_a_packed_world_is_unpacked_as_it_was(world: RecordedWorld) -> None:
     read = unpack_world(pack_world(world), "w")
 
     assert [canonical(one.document) for one in read.resources] == [canonical(one.document) for one in world.resources]
@@ -71,14 +71,14 @@ def test_what_was_packed_is_unpacked(world: RecordedWorld) -> None:
     assert pack_world(read) == pack_world(world)
 
 
-def test_no_part_is_taken_for_the_whole() -> None:
+def test_a_truncated_file_is_refused() -> None:
     whole = pack_world(WORLD)
     for length in range(len(whole)):
         with pytest.raises(UserError, match=r"^w (breaks off|is no recorded world)|^w: a world of format 0"):
             unpack_world(whole[:length], "w")
 
 
-def test_no_line_can_be_left_out() -> None:
+def test_a_file_with_a_missing_line_is_refused() -> None:
     lines = gzip.decompress(pack_world(WORLD)).splitlines(keepends=True)
     for number in range(1, len(lines)):
         with pytest.raises(UserError, match="w breaks off: 3 records should follow, and 2 do; record it again"):
@@ -86,9 +86,9 @@ def test_no_line_can_be_left_out() -> None:
 
 
 @given(st.data())
-def test_a_damaged_file_is_never_taken_for_another_world(data: st.DataObject) -> None:
+def test_a_damaged_file_is_refused(data: st.DataObject) -> None:
     whole = bytearray(pack_world(WORLD))
-    # Behind the head of the format: what stands there does not say anything about the world.
+    # After the gzip header, which does not depend on the world.
     at = data.draw(st.integers(10, len(whole) - 1))
     whole[at] ^= data.draw(st.integers(1, 255))
 
@@ -97,7 +97,7 @@ def test_a_damaged_file_is_never_taken_for_another_world(data: st.DataObject) ->
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "breaks off|is no recorded world|format 0"),
         (b"apiVersion: v1\n", "is no recorded world, or is damaged"),
@@ -108,10 +108,10 @@ def test_a_damaged_file_is_never_taken_for_another_world(data: st.DataObject) ->
     ],
     ids=["nothing", "a manifest", "no header", "another format", "half a header", "a list"],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, content: bytes, told: str) -> None:
+def test_the_error_says_what_is_wrong_with_the_file(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "w").write_bytes(content)
 
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         read_world(tmp_path / "w")
 
 
@@ -122,13 +122,13 @@ def test_a_file_that_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
         read_world(tmp_path)
 
 
-def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_world_file_is_read_back_as_written(tmp_path: Path) -> None:
     (tmp_path / "w").write_bytes(pack_world(WORLD))
 
     assert read_world(tmp_path / "w").http_recording == WORLD.http_recording
 
 
-def test_time_stands_still_in_it() -> None:
+def test_the_fixed_clock_has_a_fixed_time_and_a_running_monotonic_clock() -> None:
     from setpoint.replay.snapshot import FixedClock
 
     clock = FixedClock("2026-01-01T00:00:00Z")

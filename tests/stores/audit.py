@@ -1,4 +1,4 @@
-"""Does a SQLite store make sense as a whole? Asked with nothing but SQL."""
+"""Consistency check of a SQLite store, by SQL alone."""
 
 import sqlite3
 from contextlib import closing

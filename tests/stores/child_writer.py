@@ -1,4 +1,4 @@
-"""A process that writes as fast as it can and says what was acknowledged, until it is killed."""
+"""A process that writes as fast as it can and prints what was acknowledged, until it is killed."""
 
 import asyncio
 import sys
@@ -24,7 +24,7 @@ async def count_up(store: SqliteStore, name: str, begin: int) -> None:
     for number in count(begin):
         resource = await store.apply(instance(name, spec={"number": number}, labels={"odd": str(number % 2)}))
         await store.update_status(resource, {"number": number})
-        say(name, number)
+        print_acknowledged(name, number)
         password: JsonObject = {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -43,7 +43,7 @@ async def update_parts(store: SqliteStore, name: str, begin: int) -> None:
         after = await store.update(resource, update)
         assert after is not None
         resource = after
-        say(name, number)
+        print_acknowledged(name, number)
 
 
 async def write_pairs(store: SqliteStore, begin: int) -> None:
@@ -54,24 +54,24 @@ async def write_pairs(store: SqliteStore, begin: int) -> None:
         seen = await store.write_children([ChildWrite(*one) for one in zip(documents, seen, strict=True)])
 
 
-async def come_and_go(store: SqliteStore, begin: int) -> None:
-    """One resource after the other, each deleted and never made again."""
+async def create_and_delete(store: SqliteStore, begin: int) -> None:
+    """One resource after the other, each created and deleted once."""
     for number in count(begin):
         name = f"gone-{number}"
         await store.apply(instance(name))
         await store.delete(ResourceRef(GROUP, "SQLInstance", "default", name))
-        say(name, 0)
+        print_acknowledged(name, 0)
 
 
-def say(*words: object) -> None:
-    print(*words, flush=True)  # noqa: T201 - this is how the parent learns of it
+def print_acknowledged(*words: object) -> None:
+    print(*words, flush=True)  # noqa: T201 - read by the parent process
 
 
 async def main(path: Path, begin: int) -> None:
     store = await open_sqlite(path, FakeClock(), lambda: str(uuid.uuid4()), limits=LIMITS)
     counters = (count_up(store, f"db-{number}", begin) for number in range(8))
     updates = (update_parts(store, f"parts-{number}", begin) for number in range(4))
-    await asyncio.gather(come_and_go(store, begin), write_pairs(store, begin), *updates, *counters)
+    await asyncio.gather(create_and_delete(store, begin), write_pairs(store, begin), *updates, *counters)
 
 
 if __name__ == "__main__":

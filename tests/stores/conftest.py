@@ -1,4 +1,4 @@
-"""A loop, a clock, and each store in turn."""
+"""An event loop, a clock, and each embedded store."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What every store promises about writing. Each class is a chapter; test_contract.py runs all on each store."""
+"""The contract of every store about writes. Each class is a part of it; test_contract.py runs all on each store."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ManifestInvalid, NotReady, StoreError, WriteConflict
 from tests.engine.clock import FakeClock
-from tests.stores.samples import GROUP, REF, instance, kept, metadata_of
+from tests.stores.samples import GROUP, REF, expected_document, instance, metadata_of
 
 READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -21,13 +21,13 @@ READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 class Applying:
     """What `apply` does."""
 
-    def test_creates_what_is_not_there(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_apply_creates_an_absent_resource(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(instance(labels={"team": "a"})))
 
-        assert created.document == kept(created, {"labels": {"team": "a"}})
+        assert created.document == expected_document(created, {"labels": {"team": "a"}})
         assert loop.run(store.get(REF)) == created
 
-    def test_a_manifest_that_says_nothing_new_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_unchanged_manifest_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(instance(spec={"size": 10})))
 
         again = loop.run(store.apply(instance(spec={"size": 10.0}, labels={}, annotations=None)))
@@ -39,7 +39,7 @@ class Applying:
 
         assert loop.run(store.apply(instance(spec={"size": True}))).generation == 2
 
-    def test_a_new_spec_raises_the_generation_and_keeps_what_is_not_the_author_s(
+    def test_a_new_spec_raises_the_generation_and_keeps_the_engine_s_part(
         self, store: Store, loop: asyncio.Runner, clock: FakeClock
     ) -> None:
         created = loop.run(store.apply(instance()))
@@ -74,7 +74,7 @@ class Applying:
         assert metadata_of(owned)["ownerReferences"] == [owner]
         assert "ownerReferences" not in metadata_of(free)
 
-    def test_what_only_a_store_writes_is_skipped(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_metadata_that_only_a_store_writes_is_ignored(self, store: Store, loop: asyncio.Runner) -> None:
         manifest = instance(uid="mine", resourceVersion="99", generation=7, finalizers=["f"], deletionTimestamp="now")
 
         created = loop.run(store.apply({**manifest, "status": READY}))
@@ -113,14 +113,14 @@ class Applying:
         self, store: Store, loop: asyncio.Runner, number: int
     ) -> None:
         try:
-            kept = loop.run(store.apply(instance(spec={"size": number})))
+            expected_document = loop.run(store.apply(instance(spec={"size": number})))
         except ManifestInvalid as error:
-            assert str(error).startswith(f"SQLInstance db: spec.size cannot be {number}: ")  # noqa: PT017 - or it is kept
+            assert str(error).startswith(f"SQLInstance db: spec.size cannot be {number}: ")  # noqa: PT017 - or it is expected_document
             assert loop.run(store.get(REF)) is None
         else:
-            assert same(kept.spec, {"size": number})
+            assert same(expected_document.spec, {"size": number})
 
-    def test_nobody_changes_the_store_through_a_document(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_changing_a_returned_document_does_not_change_the_store(self, store: Store, loop: asyncio.Runner) -> None:
         settings = {"tier": "small"}
         created = loop.run(store.apply(instance(spec={"settings": settings})))
         settings["tier"] = "changed in the manifest"
@@ -133,7 +133,9 @@ class Applying:
         assert found is not None
         assert found.spec == {"settings": {"tier": "small"}}
 
-    def test_a_resource_that_is_being_deleted_takes_no_manifest(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_no_manifest_is_applied_to_a_resource_that_is_being_deleted(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
         loop.run(store.delete(REF))
 
@@ -142,15 +144,15 @@ class Applying:
         with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
             loop.run(store.apply(instance(spec={"region": "another"}, annotations={"how": "gently"})))
 
-    def test_a_request_for_a_look_that_is_left_out_says_nothing(self, store: Store, loop: asyncio.Runner) -> None:
-        said = instance(annotations={"how": "gently", RECONCILE_REQUESTED: "at noon"})
-        loop.run(store.set_finalizers(loop.run(store.apply(said)), ("x.dev/f",)))
+    def test_leaving_out_a_reconcile_request_is_no_change(self, store: Store, loop: asyncio.Runner) -> None:
+        manifest = instance(annotations={"how": "gently", RECONCILE_REQUESTED: "at noon"})
+        loop.run(store.set_finalizers(loop.run(store.apply(manifest)), ("x.dev/f",)))
         loop.run(store.delete(REF))
 
         with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
             loop.run(store.apply(instance(annotations={"how": "gently"})))
 
-    def test_annotations_may_still_say_how_a_resource_goes(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_annotations_can_be_applied_during_deletion(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance(annotations={"how": "gently"}))), ("x.dev/f",)))
         loop.run(store.delete(REF))
 
@@ -169,7 +171,7 @@ class Applying:
 
 
 class Refusing:
-    """What `apply` does not take, and how it says so."""
+    """What `apply` refuses, and its messages."""
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -195,7 +197,7 @@ class Refusing:
             ({"spec": {"a": float("nan")}}, "spec.a: nan is not a JSON number"),
         ],
     )
-    def test_says_which_member_what_is_wrong_and_what_to_write(
+    def test_an_invalid_manifest_is_refused_with_the_member_and_what_to_write(
         self, store: Store, loop: asyncio.Runner, changes: Mapping[str, Any], message: str
     ) -> None:
         manifest = {name: value for name, value in {**instance(), **changes}.items() if value is not None}
@@ -212,9 +214,9 @@ class Refusing:
 
 
 class Annotating:
-    """Whose an annotation is."""
+    """Which writer an annotation belongs to."""
 
-    def test_what_the_engine_annotated_outlives_a_manifest_that_does_not_name_it(
+    def test_annotations_of_the_engine_survive_a_manifest_that_does_not_name_them(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         loop.run(store.annotate(loop.run(store.apply(instance(annotations={"mine": "1"}))), {"cookie": "c"}))
@@ -223,7 +225,7 @@ class Annotating:
 
         assert edited.annotations == {"cookie": "c", "other": "2"}
 
-    def test_a_document_that_is_applied_as_it_was_read_changes_nothing_and_nobody_s_annotations(
+    def test_applying_a_document_as_it_was_read_changes_nothing_and_no_ownership_of_annotations(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         annotated = loop.run(store.annotate(loop.run(store.apply(instance())), {"cookie": "c"}))
@@ -231,9 +233,7 @@ class Annotating:
         assert loop.run(store.apply(annotated.document)) == annotated
         assert loop.run(store.apply(instance())).annotations == {"cookie": "c"}
 
-    def test_an_author_who_writes_another_value_takes_the_annotation_over(
-        self, store: Store, loop: asyncio.Runner
-    ) -> None:
+    def test_an_author_takes_over_an_annotation_by_changing_its_value(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.annotate(loop.run(store.apply(instance())), {"project": "guessed"}))
 
         taken = loop.run(store.apply(instance(annotations={"project": "mine"})))
@@ -241,7 +241,7 @@ class Annotating:
 
         assert (taken.annotations, dropped.annotations) == ({"project": "mine"}, {})
 
-    def test_none_takes_an_annotation_off(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_none_removes_an_annotation(self, store: Store, loop: asyncio.Runner) -> None:
         annotated = loop.run(store.annotate(loop.run(store.apply(instance())), {"a": "1", "b": "2"}))
 
         assert loop.run(store.annotate(annotated, {"a": None, "c": None})).annotations == {"b": "2"}
@@ -276,7 +276,7 @@ class Status:
         cleared = loop.run(store.update_status(loop.run(store.update_status(created, READY)), {}))
         assert "status" not in cleared.document
 
-    def test_a_write_after_somebody_else_s_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_write_over_an_older_revision_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance()))
         loop.run(store.update_status(seen, READY))
 
@@ -288,14 +288,14 @@ class Status:
             with pytest.raises(WriteConflict, match=r"^SQLInstance default/db has changed since it was read"):
                 loop.run(write)
 
-    def test_a_write_on_what_is_gone_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_write_to_a_deleted_resource_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance()))
         loop.run(store.delete(REF))
 
         with pytest.raises(WriteConflict, match="SQLInstance default/db is gone"):
             loop.run(store.update_status(seen, READY))
 
-    def test_a_write_on_a_successor_of_the_same_name_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_write_to_a_recreated_resource_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance()))
         loop.run(store.delete(REF))
         loop.run(store.apply(instance()))
@@ -305,7 +305,7 @@ class Status:
 
 
 class Deleting:
-    """How finalizers hold a resource."""
+    """Deletion with and without finalizers."""
 
     def test_finalizers_are_kept_once_each_and_in_order(self, store: Store, loop: asyncio.Runner) -> None:
         held = loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/b", "x.dev/a", "x.dev/b")))
@@ -314,13 +314,15 @@ class Deleting:
         assert (held.finalizers, held.generation) == (("x.dev/b", "x.dev/a"), 1)
         assert loop.run(store.set_finalizers(held, ("x.dev/b", "x.dev/a"))) == held
 
-    def test_what_nothing_holds_is_removed(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_resource_without_finalizers_is_removed(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.apply(instance()))
 
         assert loop.run(store.delete(REF)) is None
         assert loop.run(store.get(REF)) is None
 
-    def test_what_a_finalizer_holds_is_marked_once(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+    def test_a_resource_with_finalizers_is_marked_for_deletion_once(
+        self, store: Store, loop: asyncio.Runner, clock: FakeClock
+    ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
 
         marked = loop.run(store.delete(REF))
@@ -331,7 +333,9 @@ class Deleting:
         assert marked.is_deleting
         assert again == marked
 
-    def test_the_last_finalizer_lets_go_of_what_is_being_deleted(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_resource_that_is_being_deleted_is_removed_with_its_last_finalizer(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f", "x.dev/g")))
         marked = loop.run(store.delete(REF))
         assert marked is not None
@@ -342,7 +346,9 @@ class Deleting:
 
         assert loop.run(store.get(REF)) is None
 
-    def test_a_resource_without_finalizers_that_nobody_deleted_stays(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_removing_the_last_finalizer_without_a_deletion_keeps_the_resource(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         held = loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
         assert held is not None
 
@@ -351,7 +357,9 @@ class Deleting:
         assert free is not None
         assert "finalizers" not in metadata_of(free)
 
-    def test_nobody_else_takes_hold_of_what_is_being_deleted(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_no_finalizer_can_be_added_to_a_resource_that_is_being_deleted(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
         marked = loop.run(store.delete(REF))
         assert marked is not None
@@ -359,7 +367,7 @@ class Deleting:
         with pytest.raises(StoreError, match="is being deleted: finalizers can be taken off, not added"):
             loop.run(store.set_finalizers(marked, ("x.dev/f", "x.dev/g")))
 
-    def test_what_is_not_there_is_deleted_already(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_deleting_an_absent_resource_does_nothing(self, store: Store, loop: asyncio.Runner) -> None:
         assert loop.run(store.delete(REF)) is None
 
 
@@ -385,6 +393,6 @@ class Listing:
         ]
         assert found(ResourceQuery(kind="Nothing")) == []
 
-    def test_nothing_is_there_at_first(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_new_store_is_empty(self, store: Store, loop: asyncio.Runner) -> None:
         assert loop.run(store.list()).resources == ()
         assert loop.run(store.get(ResourceRef("", "Secret", "default", "x"))) is None

@@ -1,4 +1,4 @@
-"""What every store promises about objects of kinds that nobody here looks after."""
+"""The contract of every store about objects of kinds without a controller."""
 
 import asyncio
 
@@ -23,17 +23,17 @@ def labelled(resource: Resource) -> JsonObject:
 
 
 class AnyKind:
-    """Objects of any kind are made, read, replaced and deleted."""
+    """Objects of any kind are created, read, replaced and deleted."""
 
     @EVERY
-    def test_what_was_created_is_what_is_read(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
+    def test_a_created_object_is_read_back(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
         made = loop.run(store.create(document))
 
         assert contains_all(made.document, document)
         assert loop.run(store.get(ref_of(document))) == made
 
     @EVERY
-    def test_what_was_read_put_back_changes_nothing(
+    def test_replacing_an_object_by_itself_changes_nothing(
         self, store: Store, loop: asyncio.Runner, document: JsonObject
     ) -> None:
         loop.run(store.create(document))
@@ -57,7 +57,9 @@ class AnyKind:
         assert loop.run(store.get(ref_of(document))) == after
 
     @EVERY
-    def test_who_comes_too_late_changes_nothing(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
+    def test_a_replacement_over_an_older_revision_changes_nothing(
+        self, store: Store, loop: asyncio.Runner, document: JsonObject
+    ) -> None:
         seen = loop.run(store.create(document))
         now = loop.run(store.replace(seen, labelled(seen)))
 
@@ -69,7 +71,7 @@ class AnyKind:
         assert loop.run(store.get(ref_of(document))) == now
 
     @NAMESPACED
-    def test_what_was_deleted_is_gone(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
+    def test_a_deleted_object_is_gone(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
         loop.run(store.create(document))
 
         assert loop.run(store.delete(ref_of(document))) is None
@@ -83,7 +85,7 @@ class AnyKind:
 
         assert (after.document["data"], after.labels, after.uid) == ({"b": "2"}, {"team": "a"}, seen.uid)
 
-    def test_of_a_kind_that_nobody_knows_there_is_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_object_of_an_unknown_kind_does_not_exist(self, store: Store, loop: asyncio.Runner) -> None:
         ref = ResourceRef("none.dev", "Nothing", "default", "x")
 
         assert loop.run(store.get(ref)) is None
@@ -91,15 +93,15 @@ class AnyKind:
 
 
 class NoNamespace:
-    """Objects of a whole cluster are found by those who name no namespace."""
+    """Cluster-scoped objects are found without a namespace."""
 
-    def test_what_is_in_no_namespace_is_deleted(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_cluster_scoped_object_is_deleted(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.create(STORAGE_CLASS))
 
         assert loop.run(store.delete(ref_of(STORAGE_CLASS))) is None
         assert loop.run(store.get(ref_of(STORAGE_CLASS))) is None
 
-    def test_an_empty_namespace_in_a_document_is_none(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_empty_namespace_in_a_document_counts_as_none(self, store: Store, loop: asyncio.Runner) -> None:
         made = loop.run(store.create({**STORAGE_CLASS, "metadata": {"name": "slow", "namespace": ""}}))
 
         assert loop.run(store.get(ref_of(STORAGE_CLASS))) == made

@@ -1,4 +1,4 @@
-"""What every store promises about objects that an owner makes: creating them, and replacing what was seen."""
+"""The contract of every store about objects that an owner generates: create, and replace over a revision."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,29 +10,31 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.ports import ResourceChangeType, Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, WriteConflict
-from tests.stores.samples import REF, SECRET_REF, instance, kept, metadata_of, secret, take
+from tests.stores.samples import REF, SECRET_REF, expected_document, instance, metadata_of, secret, take
 
 OWNER = {"apiVersion": "v1", "kind": "Parent", "name": "p", "uid": "u", "controller": True, "blockOwnerDeletion": True}
 READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def edited(resource: Resource, spec: Any = None, **metadata: Any) -> JsonObject:
-    """The document of `resource` with another spec, and with this in its metadata; None takes a member out."""
-    kept = {name: value for name, value in {**metadata_of(resource), **metadata}.items() if value is not None}
-    return {**resource.document, "metadata": kept, **({} if spec is None else {"spec": spec})}
+    """The document of `resource` with another spec, and with this in its metadata; None removes a member."""
+    expected_document = {
+        name: value for name, value in {**metadata_of(resource), **metadata}.items() if value is not None
+    }
+    return {**resource.document, "metadata": expected_document, **({} if spec is None else {"spec": spec})}
 
 
 class Creating:
     """What `create` does."""
 
-    def test_what_was_created_is_what_is_read(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_created_object_is_read_back(self, store: Store, loop: asyncio.Runner) -> None:
         made = loop.run(store.create(instance(labels={"a": "1"}, annotations={"b": "2"}, ownerReferences=[OWNER])))
 
-        said = {"labels": {"a": "1"}, "annotations": {"b": "2"}, "ownerReferences": [OWNER]}
-        assert made.document == kept(made, said)
+        metadata = {"labels": {"a": "1"}, "annotations": {"b": "2"}, "ownerReferences": [OWNER]}
+        assert made.document == expected_document(made, metadata)
         assert loop.run(store.get(REF)) == made
 
-    def test_an_author_who_names_no_owner_leaves_the_one_that_was_named(
+    def test_an_apply_without_owner_references_keeps_those_of_the_engine(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         loop.run(store.create(instance(ownerReferences=[OWNER])))
@@ -45,7 +47,7 @@ class Creating:
         owners = [metadata_of(one).get("ownerReferences") for one in (edited_by_hand, again, free, after)]
         assert owners == [[OWNER], [OWNER], None, None]
 
-    def test_a_watcher_sees_it_come(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_watch_shows_the_created_object(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
         made = loop.run(store.create(instance()))
 
@@ -53,7 +55,7 @@ class Creating:
 
         assert (event.change, event.resource) == (ResourceChangeType.ADDED, made)
 
-    def test_what_only_a_store_writes_is_skipped(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_metadata_that_only_a_store_writes_is_ignored(self, store: Store, loop: asyncio.Runner) -> None:
         document = instance(uid="mine", resourceVersion="99", generation=7, finalizers=["x.dev/f"])
 
         made = loop.run(store.create({**document, "status": READY}))
@@ -61,7 +63,7 @@ class Creating:
         assert (made.generation, made.finalizers, made.status) == (1, (), {})
         assert made.uid not in ("", "mine")
 
-    def test_a_name_that_is_taken_is_a_conflict_and_what_is_there_stays(
+    def test_creating_an_existing_name_is_a_conflict_and_changes_nothing(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         there = loop.run(store.apply(instance()))
@@ -74,14 +76,14 @@ class Creating:
         )
         assert loop.run(store.get(REF)) == there
 
-    def test_a_name_is_taken_until_what_is_being_deleted_is_gone(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_name_is_taken_until_its_object_is_removed(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.set_finalizers(loop.run(store.create(instance())), ("x.dev/f",)))
         loop.run(store.delete(REF))
 
         with pytest.raises(WriteConflict, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
             loop.run(store.create(instance()))
 
-    def test_of_all_who_create_at_once_one_does(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_of_several_concurrent_creates_one_succeeds(self, store: Store, loop: asyncio.Runner) -> None:
         async def scenario() -> list[Resource | BaseException]:
             documents = [instance(spec={"number": number}) for number in range(8)]
             return await asyncio.gather(*map(store.create, documents), return_exceptions=True)
@@ -100,7 +102,7 @@ class Creating:
             ({"spec": {"a": float("nan")}}, "spec.a: nan is not a JSON number"),
         ],
     )
-    def test_what_cannot_be_kept_is_named(
+    def test_an_invalid_object_is_refused_with_the_member(
         self, store: Store, loop: asyncio.Runner, changes: Mapping[str, Any], message: str
     ) -> None:
         with pytest.raises(ManifestInvalid) as caught:
@@ -113,7 +115,9 @@ class Creating:
 class Replacing:
     """What `replace` does."""
 
-    def test_the_owner_s_part_is_new_and_the_rest_stays(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_replacement_changes_the_owner_s_part_and_keeps_the_rest(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         made = loop.run(store.create(instance(labels={"a": "1"}, annotations={"b": "1"})))
         held = loop.run(store.set_finalizers(made, ("x.dev/f",)))
         assert held is not None
@@ -131,7 +135,7 @@ class Replacing:
         assert (after.generation, after.revision != seen.revision) == (2, True)
         assert loop.run(store.get(REF)) == after
 
-    def test_metadata_alone_is_new_in_the_same_generation(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_new_metadata_alone_keeps_the_generation(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance(labels={"a": "1"}, ownerReferences=[OWNER])))
 
         after = loop.run(store.replace(seen, edited(seen, labels=None, ownerReferences=[])))
@@ -139,7 +143,7 @@ class Replacing:
         assert (after.labels, "ownerReferences" in metadata_of(after), after.generation) == ({}, False, 1)
         assert after.revision != seen.revision
 
-    def test_what_says_nothing_new_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_unchanged_document_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
         held = loop.run(store.set_finalizers(loop.run(store.create(instance(spec={"size": 10}))), ("x.dev/f",)))
         assert held is not None
         seen = loop.run(store.update_status(held, READY))
@@ -148,12 +152,14 @@ class Replacing:
         assert loop.run(store.replace(seen, instance(spec={"size": 10.0}, labels={}))) == seen
         assert loop.run(store.get(REF)) == seen
 
-    def test_true_instead_of_1_is_new(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_true_instead_of_1_is_a_change(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance(spec={"size": 1})))
 
         assert loop.run(store.replace(seen, edited(seen, {"size": True}))).generation == 2
 
-    def test_annotations_stay_whose_they_were(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_replacement_does_not_change_the_ownership_of_annotations(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
         loop.run(store.annotate(loop.run(store.apply(instance(annotations={"mine": "1"}))), {"cookie": "c"}))
         seen = loop.run(store.get(REF))
         assert seen is not None
@@ -163,7 +169,7 @@ class Replacing:
         assert after.annotations == {"mine": "1", "cookie": "c"}
         assert loop.run(store.apply(instance())).annotations == {"cookie": "c"}
 
-    def test_fields_stay_the_author_s_who_can_take_them_out(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_fields_stay_the_author_s_and_can_be_removed_by_an_apply(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance(spec={"size": 1, "tier": "small"}, labels={"team": "a"})))
         loop.run(store.replace(seen, edited(seen, {"size": 1, "tier": "large"})))
 
@@ -171,7 +177,7 @@ class Replacing:
 
         assert (again.spec, again.labels) == ({"tier": "small"}, {})
 
-    def test_what_is_being_deleted_can_still_be_replaced(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_object_that_is_being_deleted_can_be_replaced(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.set_finalizers(loop.run(store.create(instance())), ("x.dev/f",)))
         marked = loop.run(store.delete(REF))
         assert marked is not None
@@ -180,7 +186,7 @@ class Replacing:
 
         assert (after.spec, after.is_deleting) == ({"tier": "large"}, True)
 
-    def test_the_values_of_a_secret_are_new(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_replacement_changes_the_values_of_a_secret(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(secret(stringData={"a": "1", "b": "2"})))
 
         after = loop.run(store.replace(seen, secret(type="Opaque", stringData={"a": "3"})))
@@ -190,7 +196,7 @@ class Replacing:
         assert "stringData" not in after.document
         assert loop.run(store.get(SECRET_REF)) == after
 
-    def test_the_values_of_a_secret_are_in_no_error(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_no_error_holds_a_value_of_a_secret(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(secret(stringData={"a": "1"})))
 
         with pytest.raises(ManifestInvalid, match=r"^Secret default/login: data.a is not base64") as caught:
@@ -199,7 +205,7 @@ class Replacing:
         assert "hunter2" not in str(caught.value)
         assert loop.run(store.get(SECRET_REF)) == seen
 
-    def test_nobody_changes_the_store_through_a_document(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_changing_a_returned_document_does_not_change_the_store(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance()))
         settings = {"tier": "large"}
         after = loop.run(store.replace(seen, edited(seen, {"settings": settings})))
@@ -214,10 +220,10 @@ class Replacing:
         assert found.spec == {"settings": {"tier": "large"}}
 
 
-class Losing:
-    """Who comes too late changes nothing."""
+class Conflicts:
+    """A replacement over an older revision changes nothing."""
 
-    def test_a_replacement_after_somebody_else_s_write_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_replacement_over_an_older_revision_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance()))
         now = loop.run(store.update_status(seen, READY))
 
@@ -226,7 +232,7 @@ class Losing:
 
         assert loop.run(store.get(REF)) == now
 
-    def test_a_replacement_of_what_is_gone_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_replacement_of_a_deleted_object_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance()))
         loop.run(store.delete(REF))
 
@@ -235,7 +241,7 @@ class Losing:
 
         assert loop.run(store.get(REF)) is None
 
-    def test_a_replacement_of_a_successor_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_replacement_of_a_recreated_object_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance()))
         loop.run(store.delete(REF))
         successor = loop.run(store.create(instance()))
@@ -245,7 +251,7 @@ class Losing:
 
         assert loop.run(store.get(REF)) == successor
 
-    def test_of_all_who_replace_at_once_one_does(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_of_several_concurrent_replacements_one_succeeds(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance()))
 
         async def scenario() -> list[Resource | BaseException]:
@@ -259,7 +265,7 @@ class Losing:
         assert loop.run(store.get(REF)) == after
 
     @pytest.mark.parametrize("changes", [{"kind": "Secret"}, {"metadata": {"name": "another"}}])
-    def test_nothing_becomes_something_else(
+    def test_a_replacement_cannot_change_the_identity(
         self, store: Store, loop: asyncio.Runner, changes: Mapping[str, Any]
     ) -> None:
         seen = loop.run(store.create(instance()))

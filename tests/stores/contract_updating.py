@@ -1,4 +1,4 @@
-"""What every store promises about updates of several parts of a resource, and about writes of several children."""
+"""The contract of every store about updates of several parts of a resource, and about writes of several children."""
 
 import asyncio
 
@@ -50,7 +50,7 @@ class Updating:
         assert after is not None
         assert (after.status, after.finalizers, after.annotations) == ({"size": 1}, FINALIZER, {"cookie": "c"})
 
-    def test_parts_that_say_nothing_new_change_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_unchanged_parts_change_nothing(self, store: Store, loop: asyncio.Runner) -> None:
         update = ResourceUpdate(status=READY, finalizers=FINALIZER, annotations={"cookie": "c"})
         before = loop.run(store.update(loop.run(store.apply(instance())), update))
         assert before is not None
@@ -79,7 +79,7 @@ class Updating:
         assert loop.run(store.apply(instance(annotations={"cookie": "d"}))).annotations == {"cookie": "d"}
         assert loop.run(store.apply(instance())).annotations == {}
 
-    def test_a_resource_goes_with_its_last_finalizer_and_its_events_stay(
+    def test_a_resource_is_removed_with_its_last_finalizer_and_its_events_stay(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), FINALIZER))
@@ -109,7 +109,7 @@ class RefusedUpdates:
         assert loop.run(store.get(REF)) == now
         assert loop.run(store.events()) == ()
 
-    def test_an_update_of_what_is_gone_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_update_of_a_deleted_resource_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance()))
         loop.run(store.delete(REF))
         update = ResourceUpdate(status=READY, annotations={"a": "1"}, events=[event_about(seen)])
@@ -169,7 +169,7 @@ class WritingChildren:
         assert [metadata_of(one)["ownerReferences"] for one in (made, after)] == [[OWNER], [OWNER]]
         assert [loop.run(store.get(one.ref)) for one in (made, after)] == [made, after]
 
-    def test_a_document_that_says_nothing_new_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_unchanged_documents_change_nothing(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(instance()))
 
         assert loop.run(store.write_children([ChildWrite(seen.document, seen)])) == (seen,)
@@ -194,7 +194,7 @@ class WritingChildren:
 
         assert loop.run(store.list()).resources == (there,)
 
-    def test_a_document_that_cannot_be_kept_is_named(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_invalid_document_is_refused_with_its_position(self, store: Store, loop: asyncio.Runner) -> None:
         with pytest.raises(ChildRefused, match=r"^SQLInstance My_DB: metadata.name cannot be 'My_DB'") as refused:
             loop.run(store.write_children([ChildWrite(instance("My_DB")), ChildWrite(instance())]))
 
@@ -202,13 +202,13 @@ class WritingChildren:
         assert isinstance(refused.value.__cause__, ManifestInvalid)
         assert loop.run(store.list()).resources == ()
 
-    def test_a_refusal_says_which_of_the_writes_it_is_about(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_refusal_has_the_index_of_its_write(self, store: Store, loop: asyncio.Runner) -> None:
         with pytest.raises(ChildRefused) as refused:
             loop.run(store.write_children([ChildWrite(instance()), ChildWrite(instance("My_DB"))]))
 
         assert refused.value.index == 1
 
-    def test_many_are_read_in_the_order_of_their_refs_and_none_where_there_is_none(
+    def test_get_many_returns_resources_in_the_order_of_the_refs_and_none_for_absent_ones(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         first, second = (loop.run(store.apply(instance(name))) for name in ("a", "b"))

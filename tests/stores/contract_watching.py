@@ -1,4 +1,4 @@
-"""What every store promises to those who watch."""
+"""The contract of every store about watches, and about closing."""
 
 import asyncio
 
@@ -37,7 +37,7 @@ class Watching:
 
         assert (event.change, as_known(event.resource)) == (ResourceChangeType.DELETED, as_known(marked))
 
-    def test_goes_on_from_the_revision_of_any_event(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_watch_resumes_from_the_revision_of_any_event(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
         for name in ("a", "b", "c"):
             loop.run(store.apply(instance(name)))
@@ -55,7 +55,7 @@ class Watching:
 
         assert brief(loop.run(take(store.watch(created.revision), 1))) == [("added", "next")]
 
-    def test_all_who_wait_wake_up_at_a_change(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_change_wakes_all_waiting_watches(self, store: Store, loop: asyncio.Runner) -> None:
         async def scenario() -> list[list[tuple[str, str]]]:
             since = (await store.list()).revision
             watchers = [asyncio.create_task(take(store.watch(since), 2)) for _ in range(3)]
@@ -66,7 +66,7 @@ class Watching:
 
         assert loop.run(scenario()) == [[("added", "a"), ("added", "b")]] * 3
 
-    def test_a_watcher_sees_all_that_is_written_at_once_exactly_once(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_watch_shows_concurrent_writes_exactly_once(self, store: Store, loop: asyncio.Runner) -> None:
         names = [f"db-{number}" for number in range(60)]
 
         async def scenario() -> list[tuple[str, str]]:
@@ -94,7 +94,7 @@ class Watching:
         assert sorted(seen) == sorted(names)
         assert sorted(sevens) == sorted(names[7::10])
 
-    def test_pages_are_the_list_in_pieces(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_pages_are_slices_of_the_list(self, store: Store, loop: asyncio.Runner) -> None:
         for name in ("a", "b", "c", "d", "e"):
             loop.run(store.apply(instance(name, labels={"is": "vowel" if name in "ae" else "consonant"})))
         whole = loop.run(store.list())
@@ -109,7 +109,7 @@ class Watching:
         assert max(len(page.resources) for page in pages) == 2
         assert [one.ref.name for page in consonants for one in page.resources] == ["b", "c", "d"]
 
-    def test_a_piece_of_a_page_says_the_same_as_the_whole(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_resource_of_a_page_equals_that_of_the_list(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(instance("a", labels={"x": "y"}, annotations={"k": "v"})))
         loop.run(store.update_status(created, {"conditions": [], "shown": 1}))
 
@@ -123,9 +123,9 @@ class Watching:
             assert getattr(light, name) == getattr(whole, name), name
         assert light.author_digest == whole.author_digest == Resource(whole.document).author_digest
         assert (light.mentions("nowhere in it"), light.mentions("apiVersion")) == (False, True)
-        assert Resource(whole.document).mentions("anything: nobody knows")
+        assert Resource(whole.document).mentions("anything: it is not known")
 
-    def test_pages_of_nothing_still_say_where_to_watch_from(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_empty_pages_have_a_revision_to_watch_from(self, store: Store, loop: asyncio.Runner) -> None:
         async def read() -> list[ResourceList]:
             return [page async for page in store.pages(ResourceQuery(kind="SQLInstance"))]
 
@@ -137,7 +137,7 @@ class Watching:
             ("added", "db")
         ]
 
-    def test_what_changes_between_two_pages_is_in_the_watch(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_change_between_two_pages_is_in_the_watch(self, store: Store, loop: asyncio.Runner) -> None:
         for name in ("a", "c", "e"):
             loop.run(store.apply(instance(name)))
 
@@ -154,11 +154,11 @@ class Watching:
 
         seen, events = loop.run(scenario())
 
-        # A later piece may show what came in between, or not: the watch shows it in any case.
+        # A later page may show a change in between, or not: the watch shows it in any case.
         assert [name for name in seen if name != "b"] == ["a", "c", "e"]
         assert events == [("added", "b"), ("deleted", "a")]
 
-    def test_a_watcher_that_is_cancelled_leaves_nothing_behind(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_cancelled_watch_leaves_nothing_behind(self, store: Store, loop: asyncio.Runner) -> None:
         async def scenario() -> set[asyncio.Task[object]]:
             since = (await store.list()).revision
             watcher = asyncio.create_task(take(store.watch(since), 1))
@@ -180,7 +180,7 @@ class Watching:
 
         assert brief(loop.run(take(store.watch(since, query), 1))) == [("added", "yes")]
 
-    def test_to_a_watcher_of_labels_resources_come_and_go_with_their_labels(
+    def test_a_watch_by_labels_adds_and_deletes_resources_as_their_labels_change(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         since = loop.run(store.list()).revision
@@ -197,15 +197,13 @@ class Watching:
         assert [as_known(event.resource) for event in events[:3]] == [as_known(one) for one in (joined, stays, stays)]
 
     @pytest.mark.parametrize("since", ["", "never", "-1", "\u0661"])
-    def test_a_revision_that_no_store_gave_out_has_expired(
-        self, store: Store, loop: asyncio.Runner, since: str
-    ) -> None:
+    def test_an_unknown_revision_has_expired(self, store: Store, loop: asyncio.Runner, since: str) -> None:
         with pytest.raises(RevisionExpired, match="list again, then watch from there"):
             loop.run(take(store.watch(Revision(since)), 1))
 
 
 class Closing:
-    """What is left after `close`."""
+    """What a closed store does."""
 
     def test_a_closed_store_refuses_everything(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(instance()))
@@ -227,7 +225,7 @@ class Closing:
             with pytest.raises(StoreError, match="the store is closed"):
                 loop.run(call)
 
-    def test_whoever_watches_is_told(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_closing_the_store_ends_a_watch_with_an_error(self, store: Store, loop: asyncio.Runner) -> None:
         async def scenario() -> None:
             watcher = asyncio.create_task(take(store.watch((await store.list()).revision), 1))
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Objects as owners make them, of kinds that every cluster has."""
+"""Objects as owners generate them, of built-in kinds."""
 
 from typing import Final
 

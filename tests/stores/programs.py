@@ -1,4 +1,4 @@
-"""Programs: writes in any order, as values, and what a store answers to each."""
+"""Programs: sequences of store operations as values, and the answers of a store."""
 
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -59,8 +59,8 @@ class Delete:
 
 
 @dataclass(frozen=True)
-class Tell:
-    note: EventRecord
+class RecordEvent:
+    event: EventRecord
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Wait:
     seconds: int
 
 
-Operation: TypeAlias = Apply | Create | Write | Update | Children | Delete | Tell | Acquire | Release | Wait
+Operation: TypeAlias = Apply | Create | Write | Update | Children | Delete | RecordEvent | Acquire | Release | Wait
 
 _values: st.SearchStrategy[Json] = st.sampled_from((0, 1, 1.0, True, None, "", "x", 2**70, {"a": []}))
 _labels = st.dictionaries(st.sampled_from(("team", "tier")), st.sampled_from(("a", "b")), max_size=2)
@@ -127,7 +127,7 @@ operations: st.SearchStrategy[Operation] = (
     | st.builds(Update, _refs, _ago, _updates)
     | st.builds(Children, _children)
     | st.builds(Delete, _refs)
-    | st.builds(Tell, _notes)
+    | st.builds(RecordEvent, _notes)
     | st.builds(Acquire, _holders, st.integers(1, 3))
     | st.builds(Release, st.builds(Lease, st.just("shard"), _holders, st.integers(1, 3), st.just(0.0)))
     | st.builds(Wait, st.integers(1, 2))
@@ -137,14 +137,14 @@ programs = st.lists(operations, max_size=25)
 
 @dataclass
 class Run:
-    """A program at work on one store."""
+    """Runs a program on one store."""
 
     store: Store
     clock: FakeClock
     seen: dict[ResourceRef, list[Resource]] = field(default_factory=dict)
 
     async def perform(self, operation: Operation) -> object:
-        """What the store answers; its refusals are answers too."""
+        """The answer of the store; an error is an answer, too."""
         try:
             return self._noticed(await self._perform(operation))
         except SetpointError as error:
@@ -157,8 +157,8 @@ class Run:
             case Children(writes):
                 found = [self._child(document, ago) for document, ago in writes]
                 return [self._noticed(one) for one in await self.store.write_children(found)]
-            case Tell(note):
-                await self.store.record_event(note)
+            case RecordEvent(event):
+                await self.store.record_event(event)
             case Acquire(holder, seconds):
                 return await self.store.acquire("shard", holder, seconds)
             case Release(lease):

@@ -36,15 +36,15 @@ def metadata_of(resource: Resource) -> Mapping[str, Any]:
     return metadata
 
 
-def kept(resource: Resource, said: Mapping[str, Any]) -> JsonObject:
-    """The whole document of a new `instance()` whose author, or owner, said this in its metadata."""
+def expected_document(resource: Resource, metadata: Mapping[str, Any]) -> JsonObject:
+    """The document of a new `instance()` with this metadata of its author or owner."""
     written = {
         "uid": resource.uid,
         "resourceVersion": resource.revision,
         "generation": 1,
         "creationTimestamp": metadata_of(resource)["creationTimestamp"],
     }
-    return instance(namespace="default", **said, **written)
+    return instance(namespace="default", **metadata, **written)
 
 
 def event_about(resource: Resource, message: str = "updated") -> EventRecord:
@@ -59,11 +59,11 @@ async def take(events: AsyncIterator[ResourceChange], count: int) -> list[Resour
 
 
 def brief(events: list[ResourceChange]) -> list[tuple[str, str]]:
-    """What happened to whom."""
+    """The change and the name of each event."""
     return [(event.change.value, event.resource.ref.name) for event in events]
 
 
 def as_known(resource: Resource) -> Mapping[str, Any]:
-    """The document without its revision: what is told of a resource that went may carry the one of its going."""
+    """The document without its revision: a deletion event may carry the revision of the deletion."""
     metadata = {name: value for name, value in metadata_of(resource).items() if name != "resourceVersion"}
     return {**resource.document, "metadata": metadata}

@@ -5,7 +5,7 @@ import pytest
 pytest.register_assert_rewrite(
     "tests.stores.contract",
     "tests.stores.contract_watching",
-    "tests.stores.contract_keeping",
+    "tests.stores.contract_secrets_events_leases",
     "tests.stores.contract_owning",
     "tests.stores.contract_updating",
     "tests.stores.contract_any_kind",

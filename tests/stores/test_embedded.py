@@ -1,4 +1,4 @@
-"""What the stores that are not a cluster promise besides: they stamp by our clock, and count everything in one row."""
+"""The contract of the embedded stores: times by our clock, and one sequence of revisions."""
 
 import asyncio
 from dataclasses import replace
@@ -9,13 +9,13 @@ from setpoint.engine.ports import Store
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.errors import RevisionExpired
 from tests.engine.clock import FakeClock
-from tests.stores.contract_keeping import NOTE
+from tests.stores.contract_secrets_events_leases import EVENT
 from tests.stores.objects import CONFIG_MAP, VOLUME, ref_of
 from tests.stores.samples import GROUP, REF, instance, metadata_of, secret, take
 
 
 class TestStamps:
-    def test_uid_and_times_are_ours(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+    def test_uid_and_times_are_set_by_the_store(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
         held = loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
         clock.seconds = 5
 
@@ -26,7 +26,7 @@ class TestStamps:
         assert marked is not None
         assert (metadata_of(marked)["deletionTimestamp"], marked.generation) == ("2026-01-01T00:00:05Z", 1)
 
-    def test_everything_that_an_author_writes_counts_as_a_generation(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_every_change_of_the_author_s_part_raises_the_generation(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.apply(instance()))
         loop.run(store.apply(secret(stringData={"a": "1"})))
 
@@ -35,10 +35,10 @@ class TestStamps:
 
 
 class TestOwning:
-    def test_nothing_goes_with_its_owner(self, store: Store) -> None:
+    def test_nothing_is_deleted_with_its_owner(self, store: Store) -> None:
         assert store.collects is False
 
-    def test_what_is_in_no_namespace_is_in_the_default_one(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_object_without_a_namespace_is_in_the_default_one(self, store: Store, loop: asyncio.Runner) -> None:
         made = loop.run(store.create(VOLUME))
 
         assert made.ref == ResourceRef("", "PersistentVolume", "default", "disk")
@@ -46,7 +46,7 @@ class TestOwning:
         assert loop.run(store.delete(ref_of(VOLUME))) is None
         assert loop.run(store.get(made.ref)) is None
 
-    def test_what_the_engine_annotated_outlives_a_replacement_that_does_not_name_it(
+    def test_annotations_of_the_engine_survive_a_replacement_that_does_not_name_them(
         self, store: Store, loop: asyncio.Runner
     ) -> None:
         seen = loop.run(store.annotate(loop.run(store.create(instance(annotations={"a": "1"}))), {"cookie": "c"}))
@@ -55,7 +55,7 @@ class TestOwning:
 
         assert after.annotations == {"b": "2", "cookie": "c"}
 
-    def test_new_contents_of_any_kind_are_a_generation(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_new_contents_of_any_kind_raise_the_generation(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.create(CONFIG_MAP))
 
         assert loop.run(store.replace(seen, {**CONFIG_MAP, "data": {"a": "2"}})).generation == 2
@@ -69,7 +69,7 @@ class TestRevisions:
 
         assert loop.run(store.list()).revision == created.revision
 
-    def test_events_are_at_the_revision_of_what_they_show(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_an_event_has_the_revision_of_its_resource(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
         created = loop.run(store.apply(instance()))
         updated = loop.run(store.update_status(created, {"a": 1}))
@@ -78,7 +78,7 @@ class TestRevisions:
 
         assert [event.revision for event in events] == [created.revision, updated.revision]
 
-    def test_what_is_written_at_once_is_shown_in_the_order_of_asking(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_concurrent_writes_are_shown_in_the_order_of_the_calls(self, store: Store, loop: asyncio.Runner) -> None:
         names = [f"db-{number}" for number in range(60)]
 
         async def scenario() -> list[str]:
@@ -93,15 +93,15 @@ class TestRevisions:
             loop.run(take(store.watch(Revision("999999")), 1))
 
 
-class TestForgetting:
-    def test_the_oldest_of_one_resource_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
+class TestEventLimits:
+    def test_the_oldest_events_of_one_resource_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
         for number in range(5):
-            loop.run(store.record_event(replace(NOTE, reason=str(number))))
+            loop.run(store.record_event(replace(EVENT, reason=str(number))))
 
-        assert [note.reason for note in loop.run(store.events())] == ["2", "3", "4"]
+        assert [event.reason for event in loop.run(store.events())] == ["2", "3", "4"]
 
-    def test_the_oldest_of_all_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_the_oldest_events_of_all_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
         for number in range(10):
-            loop.run(store.record_event(replace(NOTE, uid=f"uid-{number}")))
+            loop.run(store.record_event(replace(EVENT, uid=f"uid-{number}")))
 
-        assert [note.uid for note in loop.run(store.events())] == [f"uid-{number}" for number in range(2, 10)]
+        assert [event.uid for event in loop.run(store.events())] == [f"uid-{number}" for number in range(2, 10)]

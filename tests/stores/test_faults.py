@@ -1,4 +1,4 @@
-"""Kill it or cancel it at any point: whatever was acknowledged is there, and all of it makes sense."""
+"""After kill -9 or a cancellation at any point, acknowledged writes are there and the store is consistent."""
 
 import asyncio
 import subprocess
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
-def test_whatever_was_acknowledged_survives_kill_9(
+def test_acknowledged_writes_survive_kill_9(
     tmp_path: Path, loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str]
 ) -> None:
     path = tmp_path / "state.db"
@@ -36,7 +36,7 @@ def test_whatever_was_acknowledged_survives_kill_9(
         loop.run(store.close())
 
         assert lost(acknowledged, kept) == []
-        assert halves(kept, events) == []
+        assert partial_writes(kept, events) == []
         assert audit(path) == NOTHING_WRONG
 
 
@@ -45,11 +45,11 @@ def killed_after(lines: int, path: Path, begin: int) -> dict[str, int]:
     command = [sys.executable, "-m", "tests.stores.child_writer", str(path), str(begin)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        said = [child.stdout.readline() for _ in range(lines)]
+        lines_ = [child.stdout.readline() for _ in range(lines)]
         child.kill()
-        said += child.stdout.readlines()
+        lines_ += child.stdout.readlines()
     # The kill may have cut off the last line.
-    pairs = [line.split() for line in said if line.endswith("\n")]
+    pairs = [line.split() for line in lines_ if line.endswith("\n")]
     return {name: int(number) for name, number in pairs}
 
 
@@ -63,8 +63,8 @@ def lost(acknowledged: dict[str, int], kept: tuple[Resource, ...]) -> list[str]:
     ]
 
 
-def halves(kept: tuple[Resource, ...], events: set[tuple[ResourceRef, str]]) -> list[str]:
-    """The names of which a part was written without the others: of an update, or of two children."""
+def partial_writes(kept: tuple[Resource, ...], events: set[tuple[ResourceRef, str]]) -> list[str]:
+    """The names of which only a part was written: of an update, or of two children."""
     updated = [one for one in kept if one.ref.name.startswith("parts-") and one.status]
     pair = {str(one.spec["number"]) for one in kept if one.ref.name in PAIR}
     return [
@@ -81,7 +81,7 @@ def reached(resource: Resource) -> int:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_writes_that_are_cancelled_anywhere_happen_wholly_or_not_at_all(
+def test_a_cancelled_write_happens_wholly_or_not_at_all(
     loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], seed: int
 ) -> None:
     with scratch_folder() as folder:

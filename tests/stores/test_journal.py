@@ -1,4 +1,4 @@
-"""How far back a watch can go."""
+"""How far back a watch can start."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def test_a_watch_goes_back_as_far_as_the_limit_and_not_one_change_further(
     loop.run(forgetful.close())
 
 
-def test_a_watcher_that_is_too_slow_is_told(forgetful: Store, loop: asyncio.Runner) -> None:
+def test_a_watch_that_is_too_slow_expires(forgetful: Store, loop: asyncio.Runner) -> None:
     async def scenario() -> None:
         events = forgetful.watch(Revision("0"))
         await forgetful.apply(instance("first"))
@@ -58,7 +58,7 @@ def test_a_watcher_that_is_too_slow_is_told(forgetful: Store, loop: asyncio.Runn
     loop.run(forgetful.close())
 
 
-def test_what_authors_wrote_is_dropped_with_the_last_change_that_showed_it(
+def test_a_body_is_dropped_with_the_last_change_that_refers_to_it(
     loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
 ) -> None:
     path = tmp_path / "state.db"

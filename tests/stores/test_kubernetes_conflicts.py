@@ -19,15 +19,15 @@ from tests.engine.clock import FakeClock
 from tests.stores.objects import CONFIG_MAP
 
 MESSAGE = "the quota was counted at the same moment"
-TOLD = f"409: Conflict: {MESSAGE}"
+ANSWER = f"409: Conflict: {MESSAGE}"
 LIVE: JsonObject = {
     **CONFIG_MAP,
     "metadata": {"name": "settings", "namespace": "default", "uid": "u", "resourceVersion": "7"},
 }
 
 
-class Contested(HttpClient):
-    """A cluster in which every write comes at the same moment as another one."""
+class ConflictingCluster(HttpClient):
+    """A cluster that answers every write with a conflict."""
 
     def __init__(self, there: JsonObject | None) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Contested(HttpClient):
 
 
 def store_with(there: JsonObject | None) -> KubernetesStore:
-    client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=Contested(there))
+    client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=ConflictingCluster(there))
     kinds = (ServedKind("", "v1", "ConfigMap", "configmaps"),)
     return KubernetesStore(client, FakeClock(), ClusterScope({kind.name: kind for kind in kinds}, "default"))
 
@@ -60,8 +60,8 @@ async def created(store: KubernetesStore) -> Resource:
 @pytest.mark.parametrize(
     ("write", "there", "method"), [(created, None, "POST"), (replaced, LIVE, "PUT")], ids=["create", "replace"]
 )
-def test_what_is_not_about_the_object_is_told_as_the_cluster_told_it(
+def test_a_conflict_that_is_not_about_the_object_has_the_message_of_the_api_server(
     write: Callable[[KubernetesStore], Coroutine[Any, Any, Resource]], there: JsonObject | None, method: str
 ) -> None:
-    with pytest.raises(WriteConflict, match=rf"^the cluster: {method} /api/v1/.*{TOLD}: read again and plan again$"):
+    with pytest.raises(WriteConflict, match=rf"^the cluster: {method} /api/v1/.*{ANSWER}: read again and plan again$"):
         asyncio.run(write(store_with(there)))

@@ -1,4 +1,4 @@
-"""What a store in a cluster knows without asking it: positions, what is kept, what is remembered, who holds a lease."""
+"""Values of the Kubernetes store: bookmarks, object states, write bodies, cache, leases, events and addresses."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ from setpoint.errors import (
 from setpoint.stores.kubernetes.bookmarks import from_revision, to_revision
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.errors import object_errors
-from setpoint.stores.kubernetes.events import count_patch, decode_event, event_for, event_name, note_from
+from setpoint.stores.kubernetes.events import count_patch, decode_event, event_for, event_name, event_record
 from setpoint.stores.kubernetes.factory import ClusterAddress, parse_cluster_address
 from setpoint.stores.kubernetes.leases import (
     LeaseObservation,
@@ -48,9 +48,9 @@ _names = st.tuples(
 _versions = st.integers(0, 2**64 - 1).map(str)
 
 
-class TestPositions:
+class TestBookmarks:
     @given(st.dictionaries(_names, _versions, min_size=1), st.data())
-    def test_any_part_of_what_was_given_out_is_found_again(
+    def test_any_subset_of_the_kinds_of_a_bookmark_is_found_again(
         self, positions: dict[tuple[str, str], str], data: st.DataObject
     ) -> None:
         wanted = data.draw(st.lists(st.sampled_from(sorted(positions)), unique=True))
@@ -61,15 +61,15 @@ class TestPositions:
     def test_a_bare_number_is_the_position_of_each(self, version: str, kinds: list[tuple[str, str]]) -> None:
         assert from_revision(Revision(version), kinds) == dict.fromkeys(kinds, version)
 
-    def test_where_no_kind_is_watched_there_is_still_a_place(self) -> None:
+    def test_a_watch_of_no_kind_has_a_bookmark(self) -> None:
         assert from_revision(to_revision({}), ()) == {}
 
     @pytest.mark.parametrize("text", ["", "x", "A.=1,", "A.", "=1", ".=1", "A.=x", "A=1", "9" * 21])
-    def test_what_nobody_gave_out_has_expired(self, text: str) -> None:
+    def test_a_text_that_is_no_bookmark_has_expired(self, text: str) -> None:
         with pytest.raises(RevisionExpired, match="list again"):
             from_revision(Revision(text), [("", "A")])
 
-    def test_a_position_that_lacks_a_kind_has_expired(self) -> None:
+    def test_a_bookmark_that_lacks_a_kind_has_expired(self) -> None:
         with pytest.raises(RevisionExpired, match="list again"):
             from_revision(to_revision({("", "A"): "1"}), [("", "B")])
 
@@ -84,7 +84,7 @@ def _kept(version: str = "7", uid: str = "u") -> ObjectState:
 
 
 class TestObjects:
-    def test_what_others_manage_is_not_kept_and_the_rest_is(self) -> None:
+    def test_managed_fields_are_dropped_and_everything_else_is_kept(self) -> None:
         resource = ClusterResource(_kept())
 
         assert resource.document == {
@@ -101,7 +101,7 @@ class TestObjects:
         }
         assert b"managedFields" not in resource.kept.metadata
 
-    def test_an_object_of_metadata_alone_is_still_of_its_kind(self) -> None:
+    def test_an_object_of_metadata_alone_has_its_own_kind(self) -> None:
         raw = _object(apiVersion="meta.k8s.io/v1", kind="PartialObjectMetadata")
 
         assert ClusterResource(decode_object(raw, "v1", "Secret")).ref == ResourceRef("", "Secret", "default", "db")
@@ -113,11 +113,11 @@ class TestObjects:
         assert "status" not in ClusterResource(decode_object(raw, "v1", "Secret")).document
 
     @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"metadata":{}}', b"\xff", b'{"metadata":{"name":1}}'])
-    def test_what_is_no_object_is_a_failure_of_the_store(self, raw: bytes) -> None:
+    def test_a_malformed_object_is_a_store_error(self, raw: bytes) -> None:
         with pytest.raises(StoreError, match="no Secret"):
             decode_object(raw, "v1", "Secret")
 
-    def test_what_stands_in_the_author_s_part_is_mentioned(self) -> None:
+    def test_words_of_the_author_s_part_are_found(self) -> None:
         raw = _object(spec={"rootPassword": {"valueFrom": {"secretKeyRef": {"name": "a"}}}}, status={"other": "words"})
         resource = ClusterResource(decode_object(raw, "v1", "SQLInstance"))
 
@@ -153,13 +153,15 @@ _contents = st.fixed_dictionaries({}, optional={"spec": st.integers(0, 2), "stat
 
 
 class TestReplacing:
-    def test_what_was_read_says_nothing_new(self) -> None:
+    def test_an_object_as_it_was_read_needs_no_replacement(self) -> None:
         assert replacement_body(_seen(), _seen().document) is None
 
     @given(_said, _contents)
-    def test_what_is_not_the_owner_s_is_as_it_was_seen(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_a_replacement_keeps_the_part_that_is_not_the_owner_s(
+        self, metadata: dict[str, Any], contents: dict[str, Any]
+    ) -> None:
         seen = _seen()
-        sent = replacement_body(seen, _with(seen, said, **contents))
+        sent = replacement_body(seen, _with(seen, metadata, **contents))
 
         if sent is not None:
             made = Resource(sent)
@@ -167,9 +169,11 @@ class TestReplacing:
             assert "managedFields" not in str(sent)
 
     @given(_said, _contents)
-    def test_the_owner_s_part_is_as_it_is_said(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_a_replacement_has_the_owner_s_part_as_declared(
+        self, metadata: dict[str, Any], contents: dict[str, Any]
+    ) -> None:
         seen = _seen()
-        document = _with(seen, said, **contents)
+        document = _with(seen, metadata, **contents)
         made = Resource(replacement_body(seen, document) or seen.document)
 
         assert made.labels == Resource(document).labels
@@ -177,14 +181,16 @@ class TestReplacing:
         assert made.document.get("spec") == document["spec"]
 
     @given(_said, _contents)
-    def test_what_was_sent_says_nothing_new(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+    def test_an_object_as_it_was_sent_needs_no_replacement(
+        self, metadata: dict[str, Any], contents: dict[str, Any]
+    ) -> None:
         seen = _seen()
-        sent = replacement_body(seen, _with(seen, said, **contents)) or seen.document
+        sent = replacement_body(seen, _with(seen, metadata, **contents)) or seen.document
 
         assert replacement_body(Resource(sent), sent) is None
 
     @pytest.mark.parametrize("member", ["name", "namespace"])
-    def test_nothing_becomes_something_else(self, member: str) -> None:
+    def test_a_replacement_cannot_change_the_identity(self, member: str) -> None:
         with pytest.raises(ManifestInvalid, match=r"^SQLInstance default/db cannot become"):
             replacement_body(_seen(), _with(_seen(), {member: "another"}))
 
@@ -208,7 +214,7 @@ class TestRefusals:
             (RemoteConflict("POST /a: 409: Conflict: no"), StoreError),
         ],
     )
-    def test_what_is_the_object_s_fault_is_told_by_its_name(self, error: Exception, wanted: type[Exception]) -> None:
+    def test_an_error_about_the_object_names_it(self, error: Exception, wanted: type[Exception]) -> None:
         with pytest.raises(SetpointError) as caught, object_errors(REF):
             raise error
 
@@ -230,7 +236,7 @@ class TestRefusals:
 
 
 class TestCache:
-    def test_an_older_state_says_nothing(self) -> None:
+    def test_an_older_state_is_ignored(self) -> None:
         cache = ObjectCache()
         cache.put(_kept("9"))
         cache.put(_kept("10"))
@@ -240,7 +246,7 @@ class TestCache:
         assert found is not None
         assert found.revision == "10"
 
-    def test_what_went_by_our_own_hand_does_not_come_back_with_old_news(self) -> None:
+    def test_an_object_that_this_process_deleted_does_not_come_back_with_a_stale_event(self) -> None:
         cache = ObjectCache()
         cache.put(_kept("9"))
         cache.drop(REF, "u")
@@ -248,7 +254,7 @@ class TestCache:
 
         assert cache.get(REF) is None
 
-    def test_a_successor_is_known_before_and_after_the_end_of_the_first_is_heard(self) -> None:
+    def test_a_recreated_object_is_cached_before_and_after_the_deletion_event_of_the_first(self) -> None:
         cache = ObjectCache()
         cache.put(_kept("9", "first"))
         cache.drop(REF, "first")
@@ -259,7 +265,7 @@ class TestCache:
         assert found is not None
         assert found.uid == "second"
 
-    def test_the_end_of_an_object_is_heard_of(self) -> None:
+    def test_a_deletion_event_removes_an_object(self) -> None:
         cache = ObjectCache()
         cache.put(_kept("9"))
         cache.observe_deletion(_kept("10"))
@@ -267,14 +273,14 @@ class TestCache:
         assert cache.get(REF) is None
         assert len(cache) == 0
 
-    def test_what_a_new_list_does_not_show_is_gone(self) -> None:
+    def test_a_relist_removes_objects_that_it_does_not_show(self) -> None:
         cache = ObjectCache()
         cache.put(_kept("9"))
         cache.restart([KIND])
 
         assert cache.get(REF) is None
 
-    def test_a_kind_is_answered_for_while_it_is_watched(self) -> None:
+    def test_the_cache_knows_a_kind_while_it_is_watched(self) -> None:
         cache = ObjectCache()
         cache.begin([KIND])
         during = cache.knows(KIND)
@@ -283,7 +289,7 @@ class TestCache:
         assert (during, cache.knows(KIND)) == (True, False)
 
 
-class TestTenancies:
+class TestLeases:
     def _written(self, body: object, version: str) -> bytes:
         tree = json.decode(json.encode(body), type=dict[str, Any])
         tree["metadata"]["resourceVersion"] = version
@@ -299,14 +305,14 @@ class TestTenancies:
         assert [one.fence for one in (first, renewed, freed, taken)] == [1, 1, 1, 2]
         assert [one.holder for one in (first, renewed, freed, taken)] == ["me", "me", "", "you"]
 
-    def test_a_lease_runs_out_when_nobody_was_seen_to_renew_it(self) -> None:
+    def test_a_lease_expires_when_no_renewal_was_observed(self) -> None:
         lease = decode_lease(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
-        sighting = LeaseObservation(lease, 100.0)
+        observation = LeaseObservation(lease, 100.0)
 
-        assert observed(sighting, lease, 110.0) is sighting
-        assert (sighting.left(114.0), sighting.left(115.0)) == (1.0, 0.0)
+        assert observed(observation, lease, 110.0) is observation
+        assert (observation.left(114.0), observation.left(115.0)) == (1.0, 0.0)
 
-    def test_onlookers_take_the_holder_s_word_for_what_they_did_not_see(self) -> None:
+    def test_a_reader_presumes_the_holder_by_its_renew_time(self) -> None:
         lease = decode_lease(self._written({**lease_body("a", "me", 15, "2026-01-01T00:00:00Z", None)}, "1"))
         renewed = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
@@ -314,7 +320,7 @@ class TestTenancies:
         assert seconds_presumed_held(LeaseObservation(lease, 100.0), 100.0, renewed + 44) == 1.0
         assert seconds_presumed_held(LeaseObservation(lease, 100.0), 100.0, renewed + 3600) < 0
 
-    def test_a_renewal_that_is_seen_begins_anew(self) -> None:
+    def test_an_observed_renewal_starts_the_duration_again(self) -> None:
         lease = decode_lease(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
         renewed = decode_lease(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", lease)}, "2"))
 
@@ -322,24 +328,24 @@ class TestTenancies:
 
 
 class TestEvents:
-    def test_a_note_comes_back_as_it_went_in_and_is_counted(self) -> None:
-        note = EventRecord(REF, "u", "Warning", "Failed", "no", "2026-01-01T00:00:00Z")
-        sent = json.decode(json.encode(event_for(note, "v1beta1")), type=dict[str, Any])
+    def test_an_event_record_survives_its_event_and_is_counted(self) -> None:
+        record = EventRecord(REF, "u", "Warning", "Failed", "no", "2026-01-01T00:00:00Z")
+        sent = json.decode(json.encode(event_for(record, "v1beta1")), type=dict[str, Any])
         sent["metadata"]["resourceVersion"] = "5"
         event = decode_event(json.encode(sent))
 
-        assert note_from(event).note == note
-        assert count_patch(event, note)["count"] == 2
+        assert event_record(event).event == record
+        assert count_patch(event, record)["count"] == 2
 
-    def test_the_same_note_has_the_same_name_and_a_long_one_fits(self) -> None:
-        note = EventRecord(REF._replace(name="a" * 253), "u", "Normal", "Done", "yes", "now")
+    def test_equal_event_records_have_the_same_name_and_a_long_name_fits(self) -> None:
+        record = EventRecord(REF._replace(name="a" * 253), "u", "Normal", "Done", "yes", "now")
 
-        assert event_name(note) == event_name(EventRecord(note.ref, "u", "Normal", "Done", "yes", "later"))
-        assert len(event_name(note)) <= 253
-        assert event_name(note) != event_name(EventRecord(note.ref, "other", "Normal", "Done", "yes", "now"))
+        assert event_name(record) == event_name(EventRecord(record.ref, "u", "Normal", "Done", "yes", "later"))
+        assert len(event_name(record)) <= 253
+        assert event_name(record) != event_name(EventRecord(record.ref, "other", "Normal", "Done", "yes", "now"))
 
 
-class TestWhereabouts:
+class TestClusterAddress:
     @pytest.mark.parametrize(
         ("url", "place"),
         [

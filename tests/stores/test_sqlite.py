@@ -1,4 +1,4 @@
-"""What is SQLite's own: the file, who may open it, and what is wrong with it."""
+"""The file of a SQLite store: opening, locking and errors."""
 
 import asyncio
 import os
@@ -49,11 +49,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state.db"
 
 
-def test_everything_is_there_after_opening_again(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_everything_is_kept_when_the_store_is_reopened(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
     store = opened(path)
     kept = loop.run(store.annotate(loop.run(store.apply(instance())), {"cookie": "c"}))
-    note = EventRecord(REF, kept.uid, "Normal", "r", "m", "2026-01-01T00:00:00Z")
-    loop.run(store.record_event(note))
+    event = EventRecord(REF, kept.uid, "Normal", "r", "m", "2026-01-01T00:00:00Z")
+    loop.run(store.record_event(event))
     lease = loop.run(store.acquire("shard", "me", 15))
     loop.run(store.close())
 
@@ -65,7 +65,7 @@ def test_everything_is_there_after_opening_again(path: Path, opened: Opener, loo
     assert listing.resources == (kept,)
     assert brief(events) == [("added", "db"), ("modified", "db")]
     assert same == kept
-    assert loop.run(store.events()) == (note,)
+    assert loop.run(store.events()) == (event,)
     assert lease is not None
     assert loop.run(store.acquire("shard", "me", 15)) == lease
     loop.run(store.close())
@@ -79,7 +79,7 @@ def test_the_bytes_of_a_spec_are_those_that_were_applied_however_often_its_statu
         store = opened(folder / "state.db")
         resource = loop.run(store.apply(manifest))
         for number in range(1_000):
-            resource = loop.run(store.update_status(resource, {"looked": number}))
+            resource = loop.run(store.update_status(resource, {"observed": number}))
         loop.run(store.close())
         with closing(sqlite3.connect(folder / "state.db")) as connection:
             bodies = connection.execute("SELECT body FROM bodies").fetchall()
@@ -89,7 +89,9 @@ def test_the_bytes_of_a_spec_are_those_that_were_applied_however_often_its_statu
     assert body == canonical({name: manifest[name] for name in ("apiVersion", "kind", "spec")})
 
 
-def test_a_second_writer_is_told_who_has_the_store(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_a_second_writer_is_refused_with_the_holder_of_the_store(
+    path: Path, opened: Opener, loop: asyncio.Runner
+) -> None:
     store = opened(path)
 
     with pytest.raises(StoreInUse, match=rf"state\.db is in use by process {os.getpid()}: wait for it or stop it"):
@@ -99,7 +101,9 @@ def test_a_second_writer_is_told_who_has_the_store(path: Path, opened: Opener, l
     loop.run(opened(path).close())
 
 
-def test_a_second_process_is_told_who_has_the_store(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_a_second_process_is_refused_with_the_holder_of_the_store(
+    path: Path, opened: Opener, loop: asyncio.Runner
+) -> None:
     store = opened(path)
     imports = "from pathlib import Path; from setpoint.stores.sqlite.database_file import FileLock"
     script = f"{imports}; FileLock(Path({str(path)!r}))"
@@ -110,9 +114,7 @@ def test_a_second_process_is_told_who_has_the_store(path: Path, opened: Opener, 
     assert f"StoreInUse: {path} is in use by process {os.getpid()}" in other.stderr
 
 
-def test_a_reader_sees_what_is_written_beside_it_and_writes_nothing(
-    path: Path, opened: Opener, loop: asyncio.Runner
-) -> None:
+def test_a_reader_sees_concurrent_writes_and_cannot_write(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
     writer = opened(path)
     reader = opened(path, OpenMode.READ)
 
@@ -134,7 +136,7 @@ def test_a_reader_sees_what_is_written_beside_it_and_writes_nothing(
     loop.run(writer.close())
 
 
-def test_a_reader_s_watch_finds_what_another_writes_by_looking_again(
+def test_the_watch_of_a_reader_polls_for_commits_of_another_process(
     path: Path, opened: Opener, loop: asyncio.Runner, clock: FakeClock
 ) -> None:
     writer, reader = opened(path), opened(path, OpenMode.READ)
@@ -151,7 +153,7 @@ def test_a_reader_s_watch_finds_what_another_writes_by_looking_again(
     loop.run(writer.close())
 
 
-def test_a_reader_opens_what_nobody_has_open(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_a_reader_opens_a_store_without_a_writer(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
     writer = opened(path)
     created = loop.run(writer.apply(instance()))
     loop.run(writer.close())
@@ -162,7 +164,9 @@ def test_a_reader_opens_what_nobody_has_open(path: Path, opened: Opener, loop: a
     loop.run(reader.close())
 
 
-def test_our_folder_and_file_are_for_their_owner_only(tmp_path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_folder_and_file_are_accessible_to_their_owner_only(
+    tmp_path: Path, opened: Opener, loop: asyncio.Runner
+) -> None:
     path = tmp_path / ".setpoint" / "state.db"
 
     loop.run(opened(path).close())
@@ -206,7 +210,7 @@ def test_a_folder_instead_of_a_file_is_named(tmp_path: Path, opened: Opener) -> 
 
 
 @pytest.mark.parametrize("mode", list(OpenMode))
-def test_what_is_no_database_is_left_alone(path: Path, opened: Opener, mode: OpenMode) -> None:
+def test_a_file_that_is_no_database_is_left_alone(path: Path, opened: Opener, mode: OpenMode) -> None:
     path.write_bytes(b"apiVersion: v1\n" * 100)
 
     with pytest.raises(
@@ -218,7 +222,7 @@ def test_what_is_no_database_is_left_alone(path: Path, opened: Opener, mode: Ope
 
 
 @pytest.mark.parametrize("mode", list(OpenMode))
-def test_a_file_that_lost_its_end_is_called_damaged(
+def test_a_truncated_file_is_reported_as_damaged(
     path: Path, opened: Opener, loop: asyncio.Runner, mode: OpenMode
 ) -> None:
     store = opened(path)
@@ -231,7 +235,9 @@ def test_a_file_that_lost_its_end_is_called_damaged(
         opened(path, mode)
 
 
-def test_a_page_of_garbage_is_called_damaged_when_it_is_read(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_a_corrupt_page_is_reported_as_damaged_when_it_is_read(
+    path: Path, opened: Opener, loop: asyncio.Runner
+) -> None:
     store = opened(path)
     for number in range(50):
         loop.run(store.apply(instance(f"db-{number}", spec={"text": "x" * 500})))
@@ -266,7 +272,7 @@ def test_a_newer_file_is_left_alone(path: Path, opened: Opener, loop: asyncio.Ru
         opened(path, mode)
 
 
-def test_opening_in_vain_lets_go_of_the_store(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
+def test_a_failed_open_releases_the_lock(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
     path.write_bytes(b"not a database" * 100)
     with pytest.raises(StoreError, match="is not a SQLite database"):
         opened(path)

@@ -1,4 +1,4 @@
-"""How a file of an older version becomes one of this version."""
+"""Migrations from an older version of the file."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def test_a_file_gets_the_steps_that_it_lacks(connection: sqlite3.Connection) -> None:
+def test_a_file_gets_the_missing_migrations(connection: sqlite3.Connection) -> None:
     migrate(connection, PATH, [FIRST])
     migrate(connection, PATH, [FIRST, SECOND])
 
@@ -42,7 +42,7 @@ def test_a_file_that_is_up_to_date_is_left_as_it_is(connection: sqlite3.Connecti
     assert connection.execute("SELECT n FROM numbers").fetchall() == [(1,)]
 
 
-def test_a_step_that_fails_undoes_all_steps(connection: sqlite3.Connection) -> None:
+def test_a_failed_migration_rolls_back_all_of_them(connection: sqlite3.Connection) -> None:
     migrate(connection, PATH, [FIRST])
 
     with pytest.raises(sqlite3.OperationalError, match="no such table: nowhere"):
@@ -53,7 +53,7 @@ def test_a_step_that_fails_undoes_all_steps(connection: sqlite3.Connection) -> N
     assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
 
 
-def test_a_reader_of_an_older_file_is_told_what_brings_it_up_to_date(connection: sqlite3.Connection) -> None:
+def test_the_error_of_a_reader_of_an_older_file_says_how_to_migrate_it(connection: sqlite3.Connection) -> None:
     migrate(connection, PATH, [FIRST])
 
     with pytest.raises(StoreError, match=r"^state\.db has version 1, and this setpoint reads version 2: any command"):

@@ -1,4 +1,4 @@
-"""Group commit: what shares a transaction, and what does not share its fate."""
+"""Group commit: writes share a transaction, and fail alone."""
 
 import asyncio
 import sqlite3
@@ -13,8 +13,8 @@ from setpoint.stores.sqlite.database_file import connect_to_write, prepare_file
 from setpoint.stores.sqlite.writer import GroupCommitWriter
 
 
-class Bench:
-    """A writer on a table of numbers, and how often it committed."""
+class WriterHarness:
+    """A writer on a table of numbers that counts its commits."""
 
     def __init__(self, path: Path, tidy: Callable[[], None] = lambda: None) -> None:
         prepare_file(path)
@@ -42,93 +42,93 @@ class Bench:
         self.commits += 1
 
 
-def test_an_answer_means_that_the_disk_has_it(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_write_is_on_disk_when_it_is_acknowledged(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> tuple[object, object]:
-        bench = Bench(tmp_path / "numbers.db")
-        log = bench.connection.execute("PRAGMA journal_mode").fetchone()
-        care = bench.connection.execute("PRAGMA synchronous").fetchone()
-        await bench.writer.close()
+        harness = WriterHarness(tmp_path / "numbers.db")
+        log = harness.connection.execute("PRAGMA journal_mode").fetchone()
+        care = harness.connection.execute("PRAGMA synchronous").fetchone()
+        await harness.writer.close()
         return log, care
 
     full = 2
     assert loop.run(scenario()) == (("wal",), (full,))
 
 
-def test_what_is_asked_for_at_once_shares_one_commit(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_concurrent_writes_share_one_commit(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> tuple[list[object], int]:
-        bench = Bench(tmp_path / "numbers.db")
-        answers = await asyncio.gather(*(bench.writer.run(partial(bench.add, n)) for n in range(100)))
-        commits = bench.commits
-        await bench.writer.close()
+        harness = WriterHarness(tmp_path / "numbers.db")
+        answers = await asyncio.gather(*(harness.writer.run(partial(harness.add, n)) for n in range(100)))
+        commits = harness.commits
+        await harness.writer.close()
         return answers, commits
 
     assert loop.run(scenario()) == (list(range(100)), 1)
 
 
-def test_a_write_that_fails_is_undone_and_its_neighbours_are_not(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_failed_write_is_rolled_back_without_the_rest_of_its_batch(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> tuple[list[object], list[object]]:
-        bench = Bench(tmp_path / "numbers.db")
+        harness = WriterHarness(tmp_path / "numbers.db")
         answers = await asyncio.gather(
-            bench.writer.run(lambda: bench.add(1)),
-            bench.writer.run(lambda: bench.add_then_fail(2)),
-            bench.writer.run(lambda: bench.add(3)),
+            harness.writer.run(lambda: harness.add(1)),
+            harness.writer.run(lambda: harness.add_then_fail(2)),
+            harness.writer.run(lambda: harness.add(3)),
             return_exceptions=True,
         )
-        await bench.writer.close()
-        return [type(answer) for answer in answers], bench.on_disk()
+        await harness.writer.close()
+        return [type(answer) for answer in answers], harness.on_disk()
 
     assert loop.run(scenario()) == ([int, WriteConflict, int], [1, 3])
 
 
-def test_a_full_disk_fails_what_does_not_fit_and_the_writer_goes_on(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_full_disk_fails_only_the_write_that_does_not_fit(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> list[object]:
-        bench = Bench(tmp_path / "numbers.db")
-        bench.connection.execute("PRAGMA max_page_count = 4")
+        harness = WriterHarness(tmp_path / "numbers.db")
+        harness.connection.execute("PRAGMA max_page_count = 4")
         with pytest.raises(StoreError, match="the disk is full: make room and try again"):
-            await bench.writer.run(lambda: bench.add("x" * 100_000))
-        await bench.writer.run(lambda: bench.add(1))
-        await bench.writer.close()
-        return bench.on_disk()
+            await harness.writer.run(lambda: harness.add("x" * 100_000))
+        await harness.writer.run(lambda: harness.add(1))
+        await harness.writer.close()
+        return harness.on_disk()
 
     assert loop.run(scenario()) == [1]
 
 
-def test_when_the_transaction_fails_everybody_in_it_is_told(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_failed_transaction_fails_every_write_in_it(tmp_path: Path, loop: asyncio.Runner) -> None:
     def fail() -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
     async def scenario() -> tuple[list[object], list[object]]:
-        bench = Bench(tmp_path / "numbers.db", tidy=fail)
+        harness = WriterHarness(tmp_path / "numbers.db", tidy=fail)
         answers = await asyncio.gather(
-            *(bench.writer.run(partial(bench.add, n)) for n in range(2)), return_exceptions=True
+            *(harness.writer.run(partial(harness.add, n)) for n in range(2)), return_exceptions=True
         )
-        await bench.writer.close()
-        return [type(answer) for answer in answers], bench.on_disk()
+        await harness.writer.close()
+        return [type(answer) for answer in answers], harness.on_disk()
 
     assert loop.run(scenario()) == ([StoreError, StoreError], [])
 
 
-def test_closing_finishes_what_was_asked_for(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_closing_finishes_queued_writes(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> list[object]:
-        bench = Bench(tmp_path / "numbers.db")
-        tasks = [asyncio.create_task(bench.writer.run(partial(bench.add, n))) for n in range(3)]
+        harness = WriterHarness(tmp_path / "numbers.db")
+        tasks = [asyncio.create_task(harness.writer.run(partial(harness.add, n))) for n in range(3)]
         await asyncio.sleep(0)
-        await bench.writer.close()
+        await harness.writer.close()
         await asyncio.gather(*tasks)
-        return bench.on_disk()
+        return harness.on_disk()
 
     assert loop.run(scenario()) == [0, 1, 2]
 
 
-def test_whoever_stops_waiting_disturbs_nobody(tmp_path: Path, loop: asyncio.Runner) -> None:
+def test_a_cancelled_caller_does_not_affect_other_writes(tmp_path: Path, loop: asyncio.Runner) -> None:
     async def scenario() -> tuple[object, list[object]]:
-        bench = Bench(tmp_path / "numbers.db")
-        impatient = asyncio.create_task(bench.writer.run(lambda: bench.add(1)))
-        patient = asyncio.create_task(bench.writer.run(lambda: bench.add(2)))
+        harness = WriterHarness(tmp_path / "numbers.db")
+        impatient = asyncio.create_task(harness.writer.run(lambda: harness.add(1)))
+        patient = asyncio.create_task(harness.writer.run(lambda: harness.add(2)))
         await asyncio.sleep(0)
         impatient.cancel()
         answer = await patient
-        await bench.writer.close()
-        return answer, bench.on_disk()
+        await harness.writer.close()
+        return answer, harness.on_disk()
 
     assert loop.run(scenario()) == (2, [1, 2])

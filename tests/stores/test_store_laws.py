@@ -1,4 +1,4 @@
-"""For all programs: both stores answer alike, and a watcher knows all that a list shows."""
+"""For all programs: both stores answer alike, and a watch shows all that a list shows."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -50,9 +50,7 @@ def play(scenario: Callable[[MemoryStore, Run], Coroutine[Any, Any, None]]) -> N
 
 @given(programs, st.sets(st.integers(0, 24), max_size=2))
 @example(FOREVER_HELD, {2})
-def test_both_stores_answer_alike_whenever_one_is_closed_and_opened_again(
-    program: list[Operation], reopened: set[int]
-) -> None:
+def test_both_stores_answer_alike_even_when_one_is_reopened(program: list[Operation], reopened: set[int]) -> None:
     with scratch_folder() as folder:
         kept = asyncio.run(on_sqlite(folder / "state.db", program, reopened))
         problems = audit(folder / "state.db")
@@ -64,7 +62,7 @@ def test_both_stores_answer_alike_whenever_one_is_closed_and_opened_again(
 
 @given(programs)
 @example(FOREVER_HELD)
-def test_whoever_follows_all_events_knows_exactly_what_a_list_shows(program: list[Operation]) -> None:
+def test_replaying_all_events_gives_exactly_the_list(program: list[Operation]) -> None:
     async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             await run.perform(operation)
@@ -77,7 +75,7 @@ def test_whoever_follows_all_events_knows_exactly_what_a_list_shows(program: lis
 
 
 @given(programs)
-def test_generations_follow_the_author_and_revisions_follow_everything(program: list[Operation]) -> None:
+def test_generations_count_changes_of_the_author_and_revisions_every_change(program: list[Operation]) -> None:
     async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             before = {one.ref: one for one in (await store.list()).resources}
@@ -95,7 +93,7 @@ def test_generations_follow_the_author_and_revisions_follow_everything(program: 
 
 @given(programs)
 @example(FOREVER_HELD)
-def test_what_is_read_and_put_back_changes_nothing(program: list[Operation]) -> None:
+def test_writing_a_resource_as_it_was_read_changes_nothing(program: list[Operation]) -> None:
     async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             await run.perform(operation)
@@ -110,7 +108,7 @@ def test_what_is_read_and_put_back_changes_nothing(program: list[Operation]) -> 
 
 @given(programs)
 @example(FOREVER_HELD)
-def test_whoever_is_refused_changed_nothing(program: list[Operation]) -> None:
+def test_a_refused_write_changes_nothing(program: list[Operation]) -> None:
     async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             before = await store.list()
@@ -122,7 +120,7 @@ def test_whoever_is_refused_changed_nothing(program: list[Operation]) -> None:
 
 
 @given(programs)
-def test_what_was_created_or_replaced_is_what_is_read_and_is_of_its_document(program: list[Operation]) -> None:
+def test_a_created_or_replaced_object_is_read_back_with_its_document(program: list[Operation]) -> None:
     async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             answer = await run.perform(operation)
@@ -146,7 +144,7 @@ def owned(operation: Operation) -> JsonObject | None:
 
 
 def authored(resource: Resource) -> bytes:
-    """The part that is the author's, labels and annotations apart."""
+    """The author's part without labels and annotations."""
     return canonical({name: part for name, part in resource.document.items() if name not in ("metadata", "status")})
 
 
@@ -171,7 +169,7 @@ async def on_sqlite(path: Path, program: list[Operation], reopened: set[int]) ->
 
 
 async def views(store: Store) -> list[object]:
-    """All that can be seen of a store."""
+    """Everything that can be read from a store."""
     shown: list[object] = [await store.events()]
     for query in QUERIES:
         events = await everything(store, query)
@@ -182,7 +180,7 @@ async def views(store: Store) -> list[object]:
 
 
 def replayed(events: list[ResourceChange]) -> dict[ResourceRef, bytes]:
-    """What somebody believes who heard all events and nothing else."""
+    """The state after replaying all events."""
     known: dict[ResourceRef, bytes] = {}
     for event in events:
         ref = event.resource.ref

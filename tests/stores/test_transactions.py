@@ -55,7 +55,7 @@ def test_children_of_one_call_have_a_change_each(store: Store, loop: asyncio.Run
     assert tuple(event.resource for event in events) == made
 
 
-def test_a_child_that_was_just_created_can_be_replaced_by_the_same_call_only_over_its_revision(
+def test_two_creates_of_one_name_in_one_call_are_a_conflict_and_write_nothing(
     store: Store, loop: asyncio.Runner
 ) -> None:
     other = loop.run(store.create(instance("other")))
@@ -73,9 +73,9 @@ def committed(store: SqliteStore, loop: asyncio.Runner, name: str) -> list[str]:
     writing = store._writing
     assert writing is not None
     statements: list[str] = []
-    writing.side.connection.set_trace_callback(statements.append)
+    writing.connected.connection.set_trace_callback(statements.append)
     loop.run(store.update(created, every_part(created)))
-    writing.side.connection.set_trace_callback(None)
+    writing.connected.connection.set_trace_callback(None)
     return [one for one in statements if one in ("BEGIN IMMEDIATE", "COMMIT")]
 
 

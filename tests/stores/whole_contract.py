@@ -1,10 +1,10 @@
-"""Every part of the contract, for whoever has a store: the fixture `store` is theirs."""
+"""Every part of the contract, for the store of the fixture `store`."""
 
 from tests.stores import (
     contract,
     contract_any_kind,
-    contract_keeping,
     contract_owning,
+    contract_secrets_events_leases,
     contract_updating,
     contract_watching,
 )
@@ -46,7 +46,7 @@ class TestReplacing(contract_owning.Replacing):
     pass
 
 
-class TestLosing(contract_owning.Losing):
+class TestConflicts(contract_owning.Conflicts):
     pass
 
 
@@ -74,13 +74,13 @@ class TestClosing(contract_watching.Closing):
     pass
 
 
-class TestSecrets(contract_keeping.Secrets):
+class TestSecrets(contract_secrets_events_leases.Secrets):
     pass
 
 
-class TestNotes(contract_keeping.Notes):
+class TestEvents(contract_secrets_events_leases.Events):
     pass
 
 
-class TestLeases(contract_keeping.Leases):
+class TestLeases(contract_secrets_events_leases.Leases):
     pass

@@ -275,43 +275,6 @@ def _still_there(after: Resource | None) -> Resource:
     return after
 
 
-class StoreDecorator(DerivedStoreOperations):
-    """A store over the store `behind` it: reads pass through, writes are the subclass's to fence, refuse or capture."""
-
-    __slots__ = ()
-
-    behind: Store
-
-    @property
-    def collects(self) -> bool:
-        """See Store."""
-        return self.behind.collects
-
-    async def get(self, ref: ResourceRef) -> Resource | None:
-        """See Store."""
-        return await self.behind.get(ref)
-
-    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
-        """See Store."""
-        return await self.behind.list(query)
-
-    def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
-        """See Store."""
-        return self.behind.pages(query, size)
-
-    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        """See Store."""
-        return self.behind.watch(since, query)
-
-    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
-        """See Store."""
-        return await self.behind.events(ref)
-
-    async def leases(self, prefix: str) -> tuple[Lease, ...]:
-        """See Store."""
-        return await self.behind.leases(prefix)
-
-
 @runtime_checkable
 class DryRunStore(Protocol):
     """A store that can dry-run an apply."""

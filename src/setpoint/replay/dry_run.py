@@ -13,8 +13,9 @@ from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import ChildWrite, EventRecord, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.step.preview import OverlayStore, PreviewFinding, PreviewResult, with_cookie
+from setpoint.engine.step.preview import PreviewFinding, PreviewResult, with_cookie
 from setpoint.engine.step.reconcile import step
+from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import Bug
 from setpoint.replay.snapshot import STORE_CHANNEL
 

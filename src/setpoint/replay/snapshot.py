@@ -2,32 +2,29 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from typing import Final
 
 from setpoint.clients.write_guard import BlockedWrites
-from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
     EVERYTHING,
-    ChildWrite,
-    DerivedStoreOperations,
     EventRecord,
     Lease,
     ResourceChange,
     ResourceList,
     ResourceQuery,
-    ResourceUpdate,
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.step.store_decorators import GuardedWrites, StoreWrite, T
 from setpoint.errors import NotRecorded, StoreError
 
 STORE_CHANNEL: Final = "store"
 
 
 @dataclass(slots=True)
-class StoreSnapshot(DerivedStoreOperations):
+class StoreSnapshot(GuardedWrites):
     """The content of a store at one moment. An unlisted resource is read from `source` once, or is NotRecorded.
 
     `absent` are resources that were read and did not exist. `is_whole`: the list of the store is complete.
@@ -83,54 +80,9 @@ class StoreSnapshot(DerivedStoreOperations):
         """None: no process runs on a snapshot."""
         return ()
 
-    async def apply(self, manifest: JsonObject) -> Resource:
+    async def guard(self, write: StoreWrite, send: Callable[[Store], Awaitable[T]]) -> T:
         """Blocked."""
-        self._block("apply", str(Resource(manifest).ref), dict(manifest))
-
-    async def create(self, document: JsonObject) -> Resource:
-        """Blocked."""
-        self._block("create", str(Resource(document).ref), dict(document))
-
-    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
-        """Blocked."""
-        self._block("replace", str(seen.ref), dict(document))
-
-    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
-        """Blocked."""
-        targets = ", ".join(str(Resource(one.document).ref) for one in writes)
-        self._block("write_children", targets, [dict(one.document) for one in writes])
-
-    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
-        """Blocked."""
-        metadata: dict[str, Json] = {} if update.finalizers is None else {"finalizers": list(update.finalizers)}
-        if update.annotations is not None:
-            metadata["annotations"] = dict(update.annotations)
-        body: dict[str, Json] = {"metadata": metadata} if metadata else {}
-        if update.status is not None:
-            body["status"] = dict(update.status)
-        self._block("update", str(resource.ref), body)
-
-    async def delete(self, ref: ResourceRef) -> Resource | None:
-        """Blocked."""
-        self._block("delete", str(ref))
-
-    async def record_event(self, event: EventRecord) -> None:
-        """Blocked."""
-        self._block("record_event", str(event.ref), {"reason": event.reason, "message": event.message})
-
-    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
-        """Blocked."""
-        self._block("acquire", name)
-
-    async def release(self, lease: Lease) -> None:
-        """Blocked."""
-        self._block("release", lease.name)
-
-    async def close(self) -> None:
-        """Does not close `source`."""
-
-    def _block(self, verb: str, target: str, body: Json = None) -> NoReturn:
-        raise self.blocked_writes.stop(STORE_CHANNEL, verb, target, body)
+        raise self.blocked_writes.stop(STORE_CHANNEL, write.verb, write.target, write.body)
 
 
 async def take_snapshot(store: Store, blocked_writes: BlockedWrites, *, is_whole: bool) -> StoreSnapshot:

@@ -1,4 +1,4 @@
-"""Implementations of the Store port, and the rules that they share: manifests, mutations, journal, leases.
+"""Implementations of the Store port, and the rules that they share: manifests, mutations, journal.
 
-Imports the engine's ports and the clients; imported by app and objects only.
+Imports the engine's ports and the clients; imported by app, migration and objects only.
 """

@@ -87,7 +87,7 @@ def labels_of(record: ResourceRecord) -> dict[str, str]:
     return labels
 
 
-def event_for(query: ResourceQuery, entry: JournaledChange) -> ResourceChange | None:
+def change_for(query: ResourceQuery, entry: JournaledChange) -> ResourceChange | None:
     """The change as a watch of `query` sees it: what stops matching is deleted. None when it does not match at all."""
     before = entry.before if entry.before is not None and matches(entry.before, query) else None
     after = entry.after if entry.after is not None and matches(entry.after, query) else None
@@ -131,7 +131,7 @@ class CommitSignal:
         """The next commit."""
         return self._next
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wakes all waiting watches."""
         self._next.set()
         self._next = asyncio.Event()
@@ -154,18 +154,18 @@ class PollingSignal:
 
 
 async def follow_journal(
-    read: ReadJournal, alarm: ChangeSignal, since: Revision, query: ResourceQuery
+    read: ReadJournal, signal: ChangeSignal, since: Revision, query: ResourceQuery
 ) -> AsyncIterator[ResourceChange]:
     """Every change for `query` after `since`, in order, without an end."""
     at = journal_position(since)
     while True:
         # Before reading: a commit in between is not missed, at the cost of one read in vain.
-        pending = alarm.listen()
+        pending = signal.listen()
         page = read(at, query)
         for entry in page.entries:
-            event = event_for(query, entry)
-            if event is not None:
-                yield event
+            change = change_for(query, entry)
+            if change is not None:
+                yield change
         at = page.reached
         if at < page.last:
             await asyncio.sleep(0)

@@ -170,10 +170,10 @@ def stored_ref(ref: ResourceRef) -> ResourceRef:
     return ref if ref.namespace else ref._replace(namespace=DEFAULT_NAMESPACE)
 
 
-def require_same_ref(seen: ResourceRef, said: ResourceRef) -> None:
-    """ManifestInvalid unless a document with the ref `said` can replace `seen`."""
-    if stored_ref(said) != stored_ref(seen):
-        raise ManifestInvalid(f"{seen} cannot become {said}: make that one, and delete this one")
+def require_same_ref(seen: ResourceRef, wanted: ResourceRef) -> None:
+    """ManifestInvalid unless a document with the ref `wanted` can replace `seen`."""
+    if stored_ref(wanted) != stored_ref(seen):
+        raise ManifestInvalid(f"{seen} cannot become {wanted}: make that one, and delete this one")
 
 
 class _Problem(Exception):

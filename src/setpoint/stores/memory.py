@@ -18,9 +18,8 @@ from setpoint.stores.journal import (
     matches,
     require_retained,
 )
-from setpoint.stores.leases import acquired, released, unix_seconds
 from setpoint.stores.manifests import stored_ref
-from setpoint.stores.mutations import Mutation, RecordStore
+from setpoint.stores.mutations import Mutation, RecordStore, acquired, released, unix_seconds
 from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
 
 
@@ -30,12 +29,12 @@ class MemoryStore(RecordStore):
     def __init__(self, clock: Clock, new_uid: Callable[[], str], limits: StoreLimits = DEFAULT_LIMITS) -> None:
         super().__init__(clock, new_uid)
         self._limits = limits
-        self._bell = CommitSignal()
+        self._commits = CommitSignal()
         self._is_open = True
         self._records: dict[ResourceRef, ResourceRecord] = {}
         self._journal: dict[int, JournaledChange] = {}
         self._last = 0
-        self._notes: dict[tuple[str, str, str], EventRecord] = {}
+        self._events: dict[tuple[str, str, str], EventRecord] = {}
         self._leases: dict[str, Lease] = {}
 
     async def get(self, ref: ResourceRef) -> Resource | None:
@@ -60,7 +59,7 @@ class MemoryStore(RecordStore):
             after = left[-1]
 
     def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        return follow_journal(self._page, self._bell, since, query)
+        return follow_journal(self._page, self._commits, since, query)
 
     async def record_event(self, event: EventRecord) -> None:
         self._require_open()
@@ -68,17 +67,17 @@ class MemoryStore(RecordStore):
 
     def _record_event(self, event: EventRecord) -> None:
         key = (event.uid, event.reason, event.message)
-        old = self._notes.pop(key, None)
-        self._notes[key] = event if old is None else replace(event, count=old.count + event.count)
-        siblings = [key for key in self._notes if key[0] == event.uid]
+        old = self._events.pop(key, None)
+        self._events[key] = event if old is None else replace(event, count=old.count + event.count)
+        siblings = [key for key in self._events if key[0] == event.uid]
         for extra in siblings[: -self._limits.notes_per_resource]:
-            del self._notes[extra]
-        for extra in list(self._notes)[: -self._limits.notes]:
-            del self._notes[extra]
+            del self._events[extra]
+        for extra in list(self._events)[: -self._limits.notes]:
+            del self._events[extra]
 
     async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         self._require_open()
-        return tuple(note for note in self._notes.values() if ref is None or note.ref == ref)
+        return tuple(event for event in self._events.values() if ref is None or event.ref == ref)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         self._require_open()
@@ -100,7 +99,7 @@ class MemoryStore(RecordStore):
 
     async def close(self) -> None:
         self._is_open = False
-        self._bell.ring()
+        self._commits.notify()
 
     async def _commit(
         self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
@@ -133,7 +132,7 @@ class MemoryStore(RecordStore):
             self._journal[self._last] = change
             self._journal.pop(self._last - self._limits.changes, None)
         if journaled:
-            self._bell.ring()
+            self._commits.notify()
 
     def _page(self, since: int, query: ResourceQuery) -> JournalPage:
         self._require_open()

@@ -1,19 +1,21 @@
-"""Mutations: what each write does to a record, shared by all stores that keep records.
+"""Mutations: what each write does to a record or a lease, shared by all stores that keep records.
 
 A mutation takes the record as it is and returns the record as it should be: the same one when nothing changes, None
 when the resource is to be removed. The store assigns the revision and commits. Writes use optimistic concurrency.
 """
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, ResourceUpdate
+from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, Lease, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ChildRefused, SetpointError, StoreError, WriteConflict
@@ -48,7 +50,7 @@ OWNERS_KEY: Final = ":ownerReferences"
 def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) -> Mutation:
     """The author's part becomes `authored`; NotReady while the resource is being deleted, but for new metadata."""
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord:
+    def mutation(before: ResourceRecord | None) -> ResourceRecord:
         if before is None:
             return _created(authored, now, new_uid())
         edited = _edited(before, authored)
@@ -59,28 +61,28 @@ def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) ->
             raise being_deleted_error(before.ref)
         return edited
 
-    return rule
+    return mutation
 
 
 def created(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) -> Mutation:
     """A new resource; WriteConflict when there is one."""
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord:
+    def mutation(before: ResourceRecord | None) -> ResourceRecord:
         if before is not None:
             raise already_exists(to_resource(before))
         owned = frozenset({OWNERS_KEY}) if "ownerReferences" in authored.metadata else frozenset[str]()
         return replace(_created(authored, now, new_uid()), engine_keys=owned)
 
-    return rule
+    return mutation
 
 
 def replaced(seen: Resource, authored: AuthoredManifest) -> Mutation:
     """The author's part becomes `authored`, if it has not changed since `seen`."""
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord:
+    def mutation(before: ResourceRecord | None) -> ResourceRecord:
         return _edited(_require_unchanged(seen, before), authored, by_engine=True)
 
-    return rule
+    return mutation
 
 
 def updated(seen: Resource, update: ResourceUpdate) -> Mutation:
@@ -131,7 +133,7 @@ def _with_annotations(record: ResourceRecord, annotations: Mapping[str, str | No
 def deleted(now: str) -> Mutation:
     """Marked for deletion while it has finalizers, removed without any."""
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord | None:
+    def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
         if before is None:
             return None
         metadata = decode(before.metadata)
@@ -139,7 +141,7 @@ def deleted(now: str) -> Mutation:
             return None
         return _with_metadata(before, {"deletionTimestamp": now, **metadata})
 
-    return rule
+    return mutation
 
 
 def _created(authored: AuthoredManifest, now: str, uid: str) -> ResourceRecord:
@@ -189,11 +191,11 @@ def _merged_owners(
     before: ResourceRecord, present: Json, authored: AuthoredManifest, *, by_engine: bool
 ) -> tuple[Json, bool]:
     """The owner references after a write, and whether the engine set them: an author who names none keeps those."""
-    said = authored.metadata.get("ownerReferences", [])
+    authored_owners = authored.metadata.get("ownerReferences", [])
     if by_engine:
-        return said, bool(said)
+        return authored_owners, bool(authored_owners)
     are_ours = OWNERS_KEY in before.engine_keys
-    owners = present if are_ours and not said else said
+    owners = present if are_ours and not authored_owners else authored_owners
     return owners, are_ours and same(owners, present)
 
 
@@ -242,6 +244,35 @@ def _refusing_as_child(index: int, mutation: Mutation) -> Mutation:
             return mutation(before)
 
     return refusing
+
+
+# --- Leases: holder, expiry, and a fence that only grows --------------------------------------------------------------
+
+_NO_HOLDER: Final = ""
+
+
+def unix_seconds(clock: Clock) -> float:
+    """The clock's time in whole seconds since 1970: a lease may expire up to a second early, never late."""
+    return datetime.fromisoformat(clock.now()).timestamp()
+
+
+def acquired(held: Lease | None, asked: Lease, now: float) -> Lease | None:
+    """The lease that `asked.holder` holds from now on; None while another holds it. `asked.fence` is ignored."""
+    if held is None:
+        return dataclasses.replace(asked, fence=1)
+    if held.holder == asked.holder:
+        return dataclasses.replace(asked, fence=held.fence)
+    return dataclasses.replace(asked, fence=held.fence + 1) if held.expires <= now else None
+
+
+def released(held: Lease | None, lease: Lease) -> Lease | None:
+    """`held`, released; unchanged when `lease` is not the one that is held. The fence is kept."""
+    if held is None or (held.holder, held.fence) != (lease.holder, lease.fence):
+        return held
+    return dataclasses.replace(held, holder=_NO_HOLDER, expires=0.0)
+
+
+# --- The base of stores that keep records -----------------------------------------------------------------------------
 
 
 class RecordStore(DerivedStoreOperations):

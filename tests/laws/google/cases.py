@@ -20,7 +20,7 @@ _OFTEN: Final = st.sampled_from((False,) + (True,) * 4)
 
 @dataclass(frozen=True)
 class Policy:
-    """What the author leaves to others, by path or altogether."""
+    """The field policy of the author."""
 
     unmanaged: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Case:
-    """What is there before a step. `view` and `raw` are the live object, if there is one."""
+    """The state before a step. `view` and `raw` are the live object, if there is one."""
 
     fuzzed: FuzzedKind
     harness: CloudHarness
@@ -53,10 +53,10 @@ class Case:
 
     @property
     def is_clone(self) -> bool:
-        """Whether the object is to be made from another: what is fixed about that shows when it is there."""
+        """Whether the object is cloned: its immutable fields are known only after that."""
         return bool(self.spec.get("cloneSource"))
 
-    def as_it_is_now(self) -> "Case":
+    def with_current_live(self) -> "Case":
         """The same, with the live object as another writer has left it."""
         self.harness.cloud.journal.clear()
         return replace(self, view=self.fuzzed.view(self.harness), raw=self.fuzzed.raw(self.harness))
@@ -74,35 +74,35 @@ def cases(draw: st.DrawFn, fuzzed: FuzzedKind) -> Case:
     """Any spec × any live object × any policy."""
     harness = CloudHarness()
     version = fuzzed.surroundings(draw, harness)
-    run(harness.bring_what_is_referred_to(version))
+    run(harness.create_references(version))
     if not draw(_RARELY):
         fuzzed.make(draw, harness, version)
-    return draw(_told(fuzzed, harness, version))
+    return draw(_with_drawn_spec(fuzzed, harness, version))
 
 
 def case_of(fuzzed: FuzzedKind, harness: CloudHarness, spec: Spec, policy: Policy, **metadata: Any) -> Case:
-    """The case of this very spec and policy, over whatever is there."""
+    """The case of this spec and policy, over the live object."""
     names = {"labels": {}, "annotations": policy.annotations, **metadata}
-    told = manifest(f"{fuzzed.group}/v1beta1", fuzzed.kind, fuzzed.name, spec, **names)
+    declared = manifest(f"{fuzzed.group}/v1beta1", fuzzed.kind, fuzzed.name, spec, **names)
     harness.cloud.journal.clear()
-    return Case(fuzzed, harness, told, fuzzed.view(harness), fuzzed.raw(harness), policy)
+    return Case(fuzzed, harness, declared, fuzzed.view(harness), fuzzed.raw(harness), policy)
 
 
 @st.composite
-def meddled(draw: st.DrawFn, case: Case) -> Case:
+def with_live_edit(draw: st.DrawFn, case: Case) -> Case:
     """The same after another writer changed the live object."""
-    case.fuzzed.meddle(draw, case.harness)
-    return case.as_it_is_now()
+    case.fuzzed.edit_live(draw, case.harness)
+    return case.with_current_live()
 
 
 @st.composite
-def reconsidered(draw: st.DrawFn, case: Case) -> Case:
+def with_new_spec(draw: st.DrawFn, case: Case) -> Case:
     """The same object after its author wrote something else."""
-    return draw(_told(case.fuzzed, case.harness, case.harness.database_version))
+    return draw(_with_drawn_spec(case.fuzzed, case.harness, case.harness.database_version))
 
 
 @st.composite
-def _told(draw: st.DrawFn, fuzzed: FuzzedKind, harness: CloudHarness, version: str) -> Case:
+def _with_drawn_spec(draw: st.DrawFn, fuzzed: FuzzedKind, harness: CloudHarness, version: str) -> Case:
     view = fuzzed.view(harness)
     spec = draw(_specs(fuzzed, view, version))
     policy = draw(_policies(fuzzed, view, spec))

@@ -1,4 +1,4 @@
-"""One object in a local cloud, one resource that stands for it, and steps until there is nothing to wait for."""
+"""One object in a local cloud, its resource, and steps until nothing is waited for."""
 
 import asyncio
 import base64
@@ -36,7 +36,7 @@ KEY: Final = f"projects/{PROJECT}/locations/us/keyRings/ring/cryptoKeys/key"
 NETWORK: Final = f"projects/{PROJECT}/global/networks/net"
 PASSWORD: Final = "hunter2 Sesame"
 _ADDRESS: Final = "http://cloud.test"
-# More steps than any change can take; who is not done by then never will be.
+# More steps than any change can take.
 _ENOUGH: Final = 40
 
 
@@ -46,13 +46,13 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What it comes to. Nothing here ever waits."""
+    """The result of a coroutine that never waits."""
     return _loop().run_until_complete(coroutine)
 
 
 @dataclass
 class CloudHarness:
-    """A world with one resource in it, and with everything ready that it may refer to."""
+    """An engine with one resource, and with everything that it may refer to."""
 
     cloud: Cloud = field(
         default_factory=lambda: Cloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=1.0)
@@ -86,8 +86,8 @@ class CloudHarness:
         answer = self.cloud.call("GET", path)
         return answer.body if answer.status == 200 else None
 
-    async def bring_what_is_referred_to(self, database_version: str) -> None:
-        """Others, ready to be named; the instances among them have this version."""
+    async def create_references(self, database_version: str) -> None:
+        """Creates the resources that a spec may refer to; instances have this version."""
         self.database_version = database_version
         instance = {"databaseVersion": database_version}
         for group, kind, name, spec, link in (
@@ -111,8 +111,8 @@ class CloudHarness:
 
     # --- Steps -------------------------------------------------------------------------------------------------------
 
-    async def go_on(self, ref: ResourceRef) -> StepOutcome:
-        """Steps until there is nothing to wait for any more."""
+    async def step_until_done(self, ref: ResourceRef) -> StepOutcome:
+        """Steps until nothing is waited for."""
         for _ in range(_ENOUGH):
             outcome = await step(ref, self.engine)
             if not isinstance(outcome, Stopped):
@@ -138,7 +138,7 @@ class CloudHarness:
         return found.status, found.reason, found.message
 
     def writes(self) -> list[tuple[str, str, Any]]:
-        """What was asked of the service since the last time, looks apart."""
+        """The requests since the last call, without reads."""
         found = [(one.method, one.path, one.body) for one in self.cloud.journal.entries if one.is_write]
         self.cloud.journal.clear()
         return found

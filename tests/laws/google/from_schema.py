@@ -1,4 +1,4 @@
-"""Live objects from the schema of the local cloud: whatever the service takes, said in the spec's words or not."""
+"""Live objects from the schema of the local cloud: any value that the service accepts, modelled by the kind or not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _PLAIN: Final[Mapping[ScalarSchema, Sequence[Json]]] = {
 
 
 def settable(message: ObjectSchema, at: str = "") -> Iterator[tuple[str, FieldSchema]]:
-    """Every place that a client may write to, and what may stand there; a list is one place."""
+    """Every field that a client may write, with its schema; a list is one field."""
     for name, shape in message.fields.items():
         path = f"{at}.{name}" if at else name
         if isinstance(shape, ObjectSchema):
@@ -39,17 +39,17 @@ def settable(message: ObjectSchema, at: str = "") -> Iterator[tuple[str, FieldSc
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What may stand in a live object: values by path."""
+    """Example values of a live object, by path."""
 
     words: Mapping[str, Sequence[Json]]
-    # What an object inside a list cannot be without.
+    # Required fields of objects inside lists.
     required: frozenset[str] = frozenset()
-    # Patches for more than one place, which the service would refuse one after the other.
+    # Patches of several fields, which the service would refuse one by one.
     together: Sequence[Part] = ()
 
 
 def patches(message: ObjectSchema, known: Vocabulary, most: int) -> st.SearchStrategy[list[Part]]:
-    """A few patches, each for one place, or for what the service takes only together. A null asks for the default."""
+    """A few patches, each of one field, or of fields that are accepted only together. A null resets to the default."""
     places = dict(settable(message))
     ways = {path: _at(path, values(shape, known, path) | st.none()) for path, shape in places.items()}
     found = st.sampled_from(sorted(places)).flatmap(ways.__getitem__)
@@ -67,7 +67,7 @@ def nested(steps: Sequence[str], value: Json) -> Part:
 
 
 def values(shape: FieldSchema, known: Vocabulary, at: str) -> st.SearchStrategy[Json]:
-    """What may stand at a place."""
+    """The values of a field."""
     if at in known.words:
         return st.sampled_from(list(known.words[at]))
     match shape:

@@ -1,4 +1,4 @@
-"""Specs from their types: every field that a type names can be spoken of, and one is always spoken of in particular."""
+"""Specs from their types: any field may be specified, and one chosen field always is."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from msgspec import inspect
 
 from setpoint.core.values.json_types import MISSING, Json, Missing
 
-# What is worth saying, by path: `settings.databaseFlags[].name`.
+# Example values, by path: `settings.databaseFlags[].name`.
 Words: TypeAlias = Mapping[str, Sequence[Json]]
 _ELEMENT: Final = "[]"
 _PLAIN: Final[Mapping[type, Sequence[Json]]] = {
@@ -41,7 +41,7 @@ def _paths(info: inspect.Type, at: str) -> Iterator[str]:
 
 
 def paths_in(value: Json, at: str = "") -> Iterator[str]:
-    """Every path that a tree speaks of, in the same notation."""
+    """Every path of a tree, in the same notation."""
     if isinstance(value, dict):
         for name, one in value.items():
             yield _below(at, name)
@@ -69,12 +69,12 @@ def _may_be_null(info: inspect.Type) -> bool:
 
 @dataclass(frozen=True)
 class Author:
-    """Who writes specs: with words that mean something, and often what is there already."""
+    """Generates specs from example values, and often from live values."""
 
     words: Words
-    # The field that has to be spoken of.
+    # The field that has to be specified.
     about: str
-    # What is there, in the same terms.
+    # The live values, in the same terms.
     live: Json | Missing = MISSING
     at: str = field(default="", kw_only=True)
 
@@ -86,32 +86,30 @@ class Author:
         return replace(self, live=live, at=self.at + _ELEMENT)
 
     @property
-    def has_to_go_on(self) -> bool:
-        """Whether the field in particular is further down."""
+    def must_descend(self) -> bool:
+        """Whether the chosen field is below."""
         return self.about.startswith((f"{self.at}.", self.at + _ELEMENT)) if self.at else bool(self.about)
 
-    def sayings(self) -> list[Json]:
-        """Objects and lists among the words that say what has to be said."""
-        return [
-            one for one in self.words.get(self.at, ()) if isinstance(one, Mapping | list) and self._says_enough(one)
-        ]
+    def examples_with_field(self) -> list[Json]:
+        """The example objects and lists that have the chosen field."""
+        return [one for one in self.words.get(self.at, ()) if isinstance(one, Mapping | list) and self._has_field(one)]
 
     @property
-    def has_an_example(self) -> bool:
-        """Whether what is there is an object or a list that says what has to be said."""
-        return isinstance(self.live, Mapping | list) and self._says_enough(self.live)
+    def live_has_field(self) -> bool:
+        """Whether the live value is an object or a list that has the chosen field."""
+        return isinstance(self.live, Mapping | list) and self._has_field(self.live)
 
-    def _says_enough(self, whole: Json) -> bool:
-        return not self.has_to_go_on or self.about in paths_in(whole, self.at)
+    def _has_field(self, whole: Json) -> bool:
+        return not self.must_descend or self.about in paths_in(whole, self.at)
 
-    def has_to_say(self, name: str) -> bool:
+    def must_specify(self, name: str) -> bool:
         path = _below(self.at, name)
         return self.about == path or self.about.startswith((f"{path}.", path + _ELEMENT))
 
 
 @st.composite
 def specs(draw: st.DrawFn, type_: type[msgspec.Struct], author: Author) -> dict[str, Any]:
-    """A spec that speaks of the field in particular, and of a few others."""
+    """A spec with the chosen field, and a few others."""
     return _struct(draw, _info(type_), author)
 
 
@@ -128,18 +126,20 @@ def _some(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
 def _struct(draw: st.DrawFn, info: inspect.Type, author: Author) -> dict[str, Any]:
     assert isinstance(info, inspect.StructType)
     some = draw(_some(tuple(one.encode_name for one in info.fields if not one.required)))
-    said = [one for one in info.fields if one.required or one.encode_name in some or author.has_to_say(one.encode_name)]
-    return {one.encode_name: _value(draw, one.type, author.below(one.encode_name)) for one in said}
+    chosen = [
+        one for one in info.fields if one.required or one.encode_name in some or author.must_specify(one.encode_name)
+    ]
+    return {one.encode_name: _value(draw, one.type, author.below(one.encode_name)) for one in chosen}
 
 
 def _value(draw: st.DrawFn, info: inspect.Type, author: Author) -> Json:
-    if _may_be_null(info) and not author.has_to_go_on and draw(_RARELY):
+    if _may_be_null(info) and not author.must_descend and draw(_RARELY):
         return None
-    if author.has_an_example and draw(_SOMETIMES):
+    if author.live_has_field and draw(_SOMETIMES):
         assert not isinstance(author.live, Missing)
         return author.live
-    if sayings := author.sayings():
-        return draw(st.sampled_from(sayings))
+    if examples_with_field := author.examples_with_field():
+        return draw(st.sampled_from(examples_with_field))
     match _plain_type(info):
         case inspect.StructType() as struct:
             return _struct(draw, struct, author)
@@ -165,5 +165,5 @@ def _among(values: Sequence[Json], author: Author) -> st.SearchStrategy[Json]:
 
 def _list(draw: st.DrawFn, item: inspect.Type, author: Author) -> Json:
     live = author.live if isinstance(author.live, list) else []
-    size = draw(st.integers(1 if author.has_to_go_on else 0, 2))
+    size = draw(st.integers(1 if author.must_descend else 0, 2))
     return [_value(draw, item, author.element(live[n] if n < len(live) else MISSING)) for n in range(size)]

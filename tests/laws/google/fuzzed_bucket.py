@@ -118,7 +118,7 @@ class FuzzedBucket(FuzzedKind):
         )
         body: Spec = {"name": self.name, "labels": {"managed-by-cnrm": "true"}, **place}
         assert harness.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
-        self.meddle(draw, harness)
+        self.edit_live(draw, harness)
         if draw(st.sampled_from((False, False, False, True))):
             version = (harness.found(self.path) or {})["metageneration"]
             harness.ask("POST", f"{self.path}/lockRetentionPolicy?ifMetagenerationMatch={version}")
@@ -127,9 +127,9 @@ class FuzzedBucket(FuzzedKind):
         """With Autoclass the service chooses the class."""
         return path == _STORAGE_CLASS and bool((spec.get("autoclass") or {}).get("enabled"))
 
-    def said(self, told: Mapping[str, Any]) -> Mapping[str, Json]:
-        spec = dict(told["spec"])
+    def declared(self, manifest: Mapping[str, Any]) -> Mapping[str, Json]:
+        spec = dict(manifest["spec"])
         older = spec.pop("bucketPolicyOnly", None)
         if older is not None and spec.get("uniformBucketLevelAccess") is None:
             spec["uniformBucketLevelAccess"] = older
-        return super().said({**told, "spec": spec})
+        return super().declared({**manifest, "spec": spec})

@@ -35,8 +35,8 @@ class FuzzedInInstance(FuzzedKind):
         new_instance(harness, "main", version, {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"})
         return version
 
-    def said(self, told: Any) -> Any:
-        return {"spec": told["spec"]}
+    def declared(self, manifest: Any) -> Any:
+        return {"spec": manifest["spec"]}
 
 
 class FuzzedDatabase(FuzzedInInstance):
@@ -111,7 +111,7 @@ class FuzzedUser(FuzzedInInstance):
         word = {"password": "another"} if body["type"] == "BUILT_IN" else {}
         assert harness.ask("POST", f"{INSTANCES}/main/users", {"name": self.name, **word, **body})
 
-    def meddle(self, draw: st.DrawFn, harness: CloudHarness) -> None:
+    def edit_live(self, draw: st.DrawFn, harness: CloudHarness) -> None:
         """Another writer gives the user another policy."""
         policy = draw(values(USER.fields["passwordPolicy"], self.live_words, "passwordPolicy"))
         harness.ask("PUT", f"{INSTANCES}/main/users?name={self.name}", {"name": self.name, "passwordPolicy": policy})

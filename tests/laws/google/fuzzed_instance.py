@@ -216,7 +216,7 @@ class FuzzedInstance(FuzzedKind):
             settings, machine = {}, {"tier": _TIERS[0], "edition": "ENTERPRISE"}
         labels = {"userLabels": {"managed-by-cnrm": "true"}}
         new_instance(harness, self.name, database_version, {**settings, **machine, **labels}, **more)
-        self.meddle(draw, harness)
+        self.edit_live(draw, harness)
 
     def possible(self, spec: Spec, database_version: str) -> Spec:
         """Each engine has its own way to a point in time, and the local cloud forgets the other one."""

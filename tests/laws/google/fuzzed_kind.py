@@ -1,4 +1,4 @@
-"""What the fuzz needs to know of a kind: its types, what is worth saying, and how others make and change its object."""
+"""A fuzzed kind: its types, example values, and how another writer creates and changes its object."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class FuzzedKind(ABC):
     tree_type: ClassVar[type[msgspec.Struct]]
     live_type: ClassVar[type[msgspec.Struct]]
     schema: ClassVar[ObjectSchema]
-    # What is worth saying in a spec, and in a live object.
+    # Example values of a spec, and of a live object.
     words: ClassVar[Words]
     live_words: ClassVar[Vocabulary]
     # Where the object is, for the kind and in the API.
@@ -42,7 +42,7 @@ class FuzzedKind(ABC):
     listable: ClassVar[tuple[str, ...]] = ()
     # Other names that the API has for what the kind models.
     aliases: ClassVar[tuple[str, ...]] = ()
-    # What there is only while a switch is on, and the switch.
+    # Fields that exist only while a switch is on, and the switch.
     switches: ClassVar[Mapping[Path, Path]] = {}
     # Defaults of the service.
     own: ClassVar[Mapping[str, Json]] = {}
@@ -71,13 +71,13 @@ class FuzzedKind(ABC):
 
     @cached_property
     def protected(self) -> list[Path]:
-        """The fields that silence does not give up."""
+        """The fields that keep their value when the spec leaves them out."""
         paths = [Path.parse(path) for path in paths_of(self.shape) if "…" not in path]
         return [path for path in paths if Mark.PROTECTED in field_at(self.shape, path).marks]
 
     @cached_property
-    def unspoken(self) -> list[str]:
-        """What a client may write to in the API, and the kind does not model; not inside lists."""
+    def unmodelled(self) -> list[str]:
+        """The fields of the API that a client may write and the kind does not model; not inside lists."""
         modelled = paths_of(shape_of(self.live_type))
         return [path for path, _ in settable(self.schema) if path not in (*modelled, *self.aliases)]
 
@@ -87,8 +87,8 @@ class FuzzedKind(ABC):
     def view(self, harness: CloudHarness) -> Mapping[str, Json] | None:
         """The live object in the spec's terms; None when there is none."""
         kind = self.kind_in(harness)
-        look = run(observe_decoded(self.location, kind))
-        return kind.view(look.live) if isinstance(look, Present) else None
+        observation = run(observe_decoded(self.location, kind))
+        return kind.view(observation.live) if isinstance(observation, Present) else None
 
     def raw(self, harness: CloudHarness) -> Spec | None:
         """The live object as the service has it."""
@@ -96,7 +96,7 @@ class FuzzedKind(ABC):
 
     @abstractmethod
     def surroundings(self, draw: st.DrawFn, harness: CloudHarness) -> str:
-        """Makes what has to be there first, and says which database version there is."""
+        """Creates what has to exist first; the database version."""
 
     @abstractmethod
     def make(self, draw: st.DrawFn, harness: CloudHarness, database_version: str) -> None:
@@ -107,26 +107,29 @@ class FuzzedKind(ABC):
         """The changes of another writer."""
         return patches(self.schema, self.live_words, 6)
 
-    def meddle(self, draw: st.DrawFn, harness: CloudHarness) -> None:
+    def edit_live(self, draw: st.DrawFn, harness: CloudHarness) -> None:
         """Another writer changes the object, as far as the service accepts it."""
         for patch in draw(self.patches):
             harness.ask("PATCH", self.path, patch)
 
     def sensible(self, spec: Spec, view: Mapping[str, Json] | Missing, database_version: str) -> Spec:
-        """The spec without what no service would take."""
+        """The spec without values that no service accepts."""
         return spec
 
     def possible(self, spec: Spec, database_version: str) -> Spec:
-        """The spec without what the local cloud takes and no service would."""
+        """The spec without values that only the local cloud accepts."""
         return spec
 
     def follows(self, spec: Spec, path: Path) -> bool:
-        """Whether the service itself gives this field another value because of what the spec says elsewhere."""
+        """Whether the service itself gives this field another value because of another field of the spec."""
         return False
 
-    def said(self, told: Mapping[str, Any]) -> Mapping[str, Json]:
-        """What the author says, under the names that fields are compared by."""
-        return {"spec": told["spec"], "metadata": {"labels": {**told["metadata"]["labels"], "managed-by-cnrm": "true"}}}
+    def declared(self, manifest: Mapping[str, Any]) -> Mapping[str, Json]:
+        """The manifest, under the names by which fields are compared."""
+        return {
+            "spec": manifest["spec"],
+            "metadata": {"labels": {**manifest["metadata"]["labels"], "managed-by-cnrm": "true"}},
+        }
 
     def is_same(self, path: Path, before: Json | Missing, after: Json | Missing) -> bool:
         """Whether a field is as it was: absence is its default, and empty is absence."""
@@ -135,7 +138,7 @@ class FuzzedKind(ABC):
         return same([_or_nothing(one)], [_or_nothing(other)])
 
     def is_kept(self, path: str, before: Json | Missing, after: Json | Missing) -> bool:
-        """Whether what the kind does not model is as it was: what says nothing is absence."""
+        """Whether what the kind does not model is as it was: an empty value counts as absent."""
         nothing = (self.own[path],) if path in self.own else (False, 0, "0")
         one, other = (None if side in nothing else _or_nothing(side) for side in (before, after))
         return same([one], [other])

@@ -12,7 +12,7 @@ _JSON: Final = {"Content-Type": "application/json; charset=UTF-8"}
 
 
 class InProcess(HttpClient):
-    """Hands requests to a local cloud in this very process."""
+    """Hands requests to a local cloud in this process."""
 
     def __init__(self, there: cloud.Cloud) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Cases that the laws once stumbled over, each by its name."""
+"""Cases that the laws once failed on."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, get_at
 from tests.laws.google.cases import Case, Policy, case_of
 from tests.laws.google.cloud_harness import PROJECT, CloudHarness, run
-from tests.laws.google.convergence import is_kept_as_declared
+from tests.laws.google.convergence import step_and_check
 from tests.laws.google.fuzzed_bucket import FuzzedBucket
 from tests.laws.google.fuzzed_in_instance import FuzzedDatabase
 from tests.laws.google.fuzzed_instance import INSTANCES, FuzzedInstance, new_instance
@@ -26,7 +26,7 @@ AUDIT: Final = "spec.settings.sqlServerAuditConfig"
 def bucket_case(live: Spec, spec: Spec, policy: Policy) -> Case:
     """A bucket that another writer created."""
     fuzzed, harness = FuzzedBucket(), CloudHarness()
-    run(harness.bring_what_is_referred_to(MYSQL))
+    run(harness.create_references(MYSQL))
     body = {"name": fuzzed.name, "labels": {"managed-by-cnrm": "true"}, **live}
     assert harness.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
     return case_of(fuzzed, harness, spec, policy)
@@ -35,44 +35,44 @@ def bucket_case(live: Spec, spec: Spec, policy: Policy) -> Case:
 def instance_case(version: str, live: Spec, spec: Spec, policy: Policy) -> Case:
     """An instance that another writer created."""
     fuzzed, harness = FuzzedInstance(), CloudHarness()
-    run(harness.bring_what_is_referred_to(version))
+    run(harness.create_references(version))
     new_instance(harness, fuzzed.name, version, live)
     return case_of(fuzzed, harness, {"settings": spec}, policy)
 
 
 def now(case: Case, path: str) -> Json | Missing:
-    """What stands there after the step."""
+    """The value at `path` after the step."""
     return get_at(case.fuzzed.view(case.harness) or {}, Path.parse(path))
 
 
 @pytest.mark.parametrize("spec", [{}, {"autoclass": None}, {"autoclass": {"enabled": False}}])
-def test_the_last_class_goes_with_autoclass_even_when_others_choose_it(spec: Spec) -> None:
+def test_the_terminal_class_is_removed_with_autoclass_even_when_it_is_unmanaged(spec: Spec) -> None:
     case = bucket_case({"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}, spec, TERMINAL)
 
-    ending = run(is_kept_as_declared(case))
+    ending = run(step_and_check(case))
 
     assert (ending, losses(case)) == ("changed", [])
     assert now(case, "spec.autoclass") == {"enabled": False}
 
 
 @pytest.mark.parametrize("policy", [TERMINAL, Policy(listed=TERMINAL.unmanaged), Policy(ignores=True)])
-def test_the_last_class_is_others_choice_while_autoclass_is_on(policy: Policy) -> None:
+def test_an_unmanaged_terminal_class_is_kept_while_autoclass_is_on(policy: Policy) -> None:
     live = {"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
     case = bucket_case(live, {"autoclass": {"enabled": True}}, policy)
 
-    ending = run(is_kept_as_declared(case))
+    ending = run(step_and_check(case))
 
     assert (ending, losses(case)) == ("as declared", [])
     assert now(case, "spec.autoclass") == {"enabled": True, "terminalStorageClass": "ARCHIVE"}
 
 
 @pytest.mark.parametrize("spec", [{"retentionPolicy": {"retentionPeriod": 3600, "isLocked": False}}, UNRETAINED])
-def test_nothing_is_written_for_a_spec_that_would_open_a_lock(spec: Spec) -> None:
+def test_a_spec_that_would_unlock_a_retention_policy_writes_nothing(spec: Spec) -> None:
     case = bucket_case({"retentionPolicy": {"retentionPeriod": "3600"}}, {**spec, "requesterPays": True}, Policy())
     assert case.harness.ask("POST", f"{case.fuzzed.path}/lockRetentionPolicy?ifMetagenerationMatch=1")
-    case = case.as_it_is_now()
+    case = case.with_current_live()
 
-    ending = run(is_kept_as_declared(case))
+    ending = run(step_and_check(case))
 
     assert (ending, now(case, "spec.requesterPays")) == ("refused by the kind", MISSING)
 
@@ -82,7 +82,7 @@ def test_a_binary_log_that_is_off_stays_off_in_the_higher_edition(policy: Policy
     live = {**PLUS, "backupConfiguration": {"enabled": True, "binaryLogEnabled": False}}
     case = instance_case(MYSQL, live, {**PLUS, "maintenanceWindow": {"day": 1}}, policy)
 
-    ending = run(is_kept_as_declared(case))
+    ending = run(step_and_check(case))
 
     assert (ending, losses(case)) == ("changed", [])
     assert now(case, "spec.settings.backupConfiguration.binaryLogEnabled") is False
@@ -90,11 +90,11 @@ def test_a_binary_log_that_is_off_stays_off_in_the_higher_edition(policy: Policy
 
 def test_an_audit_without_a_bucket_is_kept_as_it_is() -> None:
     live = {**ENTERPRISE, "sqlServerAuditConfig": {"uploadInterval": "600s"}}
-    said = {"bucketRef": {"external": "gs://logs"}, "uploadInterval": "600s"}
-    spec = {**ENTERPRISE, "sqlServerAuditConfig": said, "diskSize": 20}
+    audit = {"bucketRef": {"external": "gs://logs"}, "uploadInterval": "600s"}
+    spec = {**ENTERPRISE, "sqlServerAuditConfig": audit, "diskSize": 20}
     case = instance_case("SQLSERVER_2019_STANDARD", live, spec, Policy(unmanaged=(f"{AUDIT}.bucketRef",)))
 
-    ending = run(is_kept_as_declared(case))
+    ending = run(step_and_check(case))
 
     assert (ending, losses(case)) == ("changed", [])
 

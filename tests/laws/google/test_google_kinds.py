@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import paths_of, shape_of
 from setpoint.core.values.paths import Path
-from tests.laws.google.cases import cases, meddled, reconsidered
+from tests.laws.google.cases import cases, with_live_edit, with_new_spec
 from tests.laws.google.cloud_harness import run
-from tests.laws.google.convergence import is_kept_as_declared
+from tests.laws.google.convergence import step_and_check
 from tests.laws.google.from_types import Author, field_paths, paths_in, specs
 from tests.laws.google.fuzzed_bucket import FuzzedBucket
 from tests.laws.google.fuzzed_in_instance import FuzzedDatabase, FuzzedUser
@@ -19,8 +19,8 @@ from tests.laws.google.fuzzed_kind import FuzzedKind
 from tests.laws.google.preserved_fields import losses
 
 pytestmark = [pytest.mark.laws, pytest.mark.slow]
-GROUNDS: tuple[FuzzedKind, ...] = (FuzzedBucket(), FuzzedInstance(), FuzzedDatabase(), FuzzedUser())
-every_kind = pytest.mark.parametrize("fuzzed", GROUNDS, ids=lambda fuzzed: fuzzed.kind)
+FUZZED_KINDS: tuple[FuzzedKind, ...] = (FuzzedBucket(), FuzzedInstance(), FuzzedDatabase(), FuzzedUser())
+every_kind = pytest.mark.parametrize("fuzzed", FUZZED_KINDS, ids=lambda fuzzed: fuzzed.kind)
 BACKUPS = "spec.settings.backupConfiguration"
 PROTECTED = {
     "StorageBucket": [
@@ -46,7 +46,7 @@ PROTECTED = {
 def test_one_step_is_enough_and_loses_nothing(fuzzed: FuzzedKind, data: st.DataObject) -> None:
     case = data.draw(cases(fuzzed))
 
-    event(run(is_kept_as_declared(case)))
+    event(run(step_and_check(case)))
 
     assert losses(case) == []
 
@@ -55,22 +55,22 @@ def test_one_step_is_enough_and_loses_nothing(fuzzed: FuzzedKind, data: st.DataO
 @given(data=st.data())
 def test_one_step_is_enough_after_a_live_edit(fuzzed: FuzzedKind, data: st.DataObject) -> None:
     case = data.draw(cases(fuzzed))
-    run(is_kept_as_declared(case))
-    case = data.draw(meddled(case))
+    run(step_and_check(case))
+    case = data.draw(with_live_edit(case))
 
-    event(run(is_kept_as_declared(case)))
+    event(run(step_and_check(case)))
 
     assert losses(case) == []
 
 
 @every_kind
 @given(data=st.data())
-def test_one_step_is_enough_after_the_author_thought_again(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+def test_one_step_is_enough_after_an_edit_of_the_spec(fuzzed: FuzzedKind, data: st.DataObject) -> None:
     case = data.draw(cases(fuzzed))
-    run(is_kept_as_declared(case))
-    case = data.draw(reconsidered(case))
+    run(step_and_check(case))
+    case = data.draw(with_new_spec(case))
 
-    event(run(is_kept_as_declared(case)))
+    event(run(step_and_check(case)))
 
     assert losses(case) == []
 
@@ -81,7 +81,7 @@ def test_one_step_is_enough_after_the_author_thought_again(fuzzed: FuzzedKind, d
 @every_kind
 @settings(max_examples=1)
 @given(data=st.data())
-def test_every_field_of_a_spec_is_spoken_of(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+def test_every_field_of_a_spec_is_generated(fuzzed: FuzzedKind, data: st.DataObject) -> None:
     for path in fuzzed.fields:
         spec = data.draw(specs(fuzzed.spec_type, Author(fuzzed.words, path)))
 
@@ -100,7 +100,7 @@ def test_the_fields_are_those_that_the_type_names(fuzzed: FuzzedKind) -> None:
 
 
 @every_kind
-def test_what_protects_is_known(fuzzed: FuzzedKind) -> None:
+def test_the_protected_fields_are_known(fuzzed: FuzzedKind) -> None:
     assert sorted(map(str, fuzzed.protected)) == sorted(PROTECTED[fuzzed.kind])
 
 

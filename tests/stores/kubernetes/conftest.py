@@ -18,7 +18,7 @@ from tests.stores.kubernetes.crds import KINDS, install, wipe
 
 @pytest.fixture(scope="session")
 def prepared(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
-    """An API server of our own, for all is removed from it: with the kinds that the contract is about."""
+    """An API server of its own, since everything is removed from it, with the CRDs of the contract."""
     with Cluster(cluster_assets, tmp_path_factory.mktemp("stores"), Settings()) as cluster:
         install(cluster.access)
         yield cluster.access

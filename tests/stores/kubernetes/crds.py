@@ -1,4 +1,4 @@
-"""The kinds that the contract of stores is about, in a cluster: open to any spec."""
+"""The CRDs of the store contract: they accept any spec."""
 
 from http import HTTPStatus
 from typing import Any, Final
@@ -12,7 +12,7 @@ KINDS: Final = (
     ServedKind(GROUP, "v1beta1", "SQLInstance", "sqlinstances"),
     ServedKind("", "v1", "Secret", "secrets"),
 )
-# What owners make, whoever looks after it.
+# Kinds that owners generate.
 OTHERS: Final = (
     ServedKind("", "v1", "ConfigMap", "configmaps"),
     ServedKind("apps", "v1", "Deployment", "deployments"),
@@ -25,7 +25,7 @@ _LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 
 def install(access: Access) -> None:
-    """The namespaces and the kind, when the cluster serves it."""
+    """Creates the namespaces and the CRD, and waits until it is served."""
     for name in NAMESPACES:
         access.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     made = access.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", _crd())
@@ -34,10 +34,10 @@ def install(access: Access) -> None:
 
 
 def wipe(access: Access) -> None:
-    """Nothing of the contract's kinds, no note and no lease is left."""
+    """Removes all objects of the contract's kinds, Events and Leases."""
     for kind in (*KINDS, *OTHERS):
         for one in access.call("GET", kind.all_in(None).path).body["items"]:
-            _let_go(access, kind, one["metadata"])
+            _remove_finalizers(access, kind, one["metadata"])
         # All at once: there may be a thousand.
         for namespace in NAMESPACES if kind.namespaced else (None,):
             access.call("DELETE", kind.all_in(namespace).path)
@@ -46,7 +46,7 @@ def wipe(access: Access) -> None:
     access.call("DELETE", _LEASES)
 
 
-def _let_go(access: Access, kind: ServedKind, metadata: dict[str, Any]) -> None:
+def _remove_finalizers(access: Access, kind: ServedKind, metadata: dict[str, Any]) -> None:
     if metadata.get("finalizers"):
         path = f"{kind.all_in(metadata.get('namespace')).path}/{metadata['name']}"
         access.call("PATCH", path, {"metadata": {"finalizers": None}})

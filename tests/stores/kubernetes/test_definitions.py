@@ -25,17 +25,17 @@ def schema_in(definition: Any) -> Any:
     return version["schema"]["openAPIV3Schema"]
 
 
-def places_in(schema: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+def schemas_in(schema: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     """Every schema in a schema, under its path."""
     yield at, schema
     for name, below in schema.get("properties", {}).items():
-        yield from places_in(below, f"{at}.{name}")
+        yield from schemas_in(below, f"{at}.{name}")
     for name in ("items", "additionalProperties"):
         if name in schema:
-            yield from places_in(schema[name], f"{at}[]")
+            yield from schemas_in(schema[name], f"{at}[]")
 
 
-def test_a_kind_of_somebody_else_gets_its_definition_from_its_types() -> None:
+def test_a_kind_of_a_plugin_gets_its_crd_from_its_types() -> None:
     names = GADGET["spec"]["names"]
 
     assert GADGET["metadata"]["name"] == "gadgets.test.setpoint.dev"
@@ -50,7 +50,7 @@ def test_a_kind_of_somebody_else_gets_its_definition_from_its_types() -> None:
     assert schema_in(GADGET)["properties"]["spec"]["properties"]["size"] == {"type": "integer", "format": "int64"}
 
 
-def test_what_a_status_shows_is_open_unless_the_kind_says() -> None:
+def test_a_status_accepts_any_field_unless_the_kind_describes_it() -> None:
     status = schema_in(GADGET)["properties"]["status"]
 
     assert status["x-kubernetes-preserve-unknown-fields"] is True
@@ -62,7 +62,7 @@ class Shown(Struct):
     """Where."""
 
 
-def test_a_status_may_come_before_there_is_anything_to_show() -> None:
+def test_an_empty_status_is_valid() -> None:
     kind = replace(GadgetKind(Service()), definition=CrdDetails("A gadget.", Shown, plural="gadgetry"))
     definition: Any = crd_for(kind, field_docs)
 
@@ -73,13 +73,13 @@ def test_a_status_may_come_before_there_is_anything_to_show() -> None:
     assert definition["metadata"]["name"] == "gadgetry.test.setpoint.dev"
 
 
-def test_a_status_has_from_its_beginning_what_the_definition_says() -> None:
+def test_required_fields_of_a_status_are_those_of_the_definition() -> None:
     kind = replace(GadgetKind(Service()), definition=CrdDetails(outputs=Shown, required=["url"]))
 
     assert schema_in(crd_for(kind, field_docs))["properties"]["status"]["required"] == ["url"]
 
 
-def test_the_status_is_written_by_itself() -> None:
+def test_the_status_is_a_subresource() -> None:
     (version,) = GADGET["spec"]["versions"]
 
     assert version["subresources"] == {"status": {}}
@@ -93,7 +93,7 @@ def test_a_list_shows_ready_reason_and_age() -> None:
     assert shown == ["Ready", "Reason", "Status Age", "Age"]
 
 
-def test_the_engine_s_own_members_are_in_every_status() -> None:
+def test_the_engine_s_fields_are_in_every_status() -> None:
     members = schema_in(GADGET)["properties"]["status"]["properties"]
     kept = {state.COOKIE, state.SERVER_DEFAULTS, state.RECONCILE_HANDLED, state.ENGINE_STATE}
 
@@ -134,45 +134,45 @@ def test_a_spec_may_be_left_out_where_nothing_in_it_is_required() -> None:
 @pytest.mark.parametrize("kind", ALL)
 def test_every_field_is_described(kind: str) -> None:
     properties = schema_in(ALL[kind])["properties"]
-    places = [*places_in(properties["spec"], "spec"), *places_in(properties["status"], "status")]
+    places = [*schemas_in(properties["spec"], "spec"), *schemas_in(properties["status"], "status")]
 
     assert [path for path, schema in places if not path.endswith("]") and not schema.get("description")] == []
 
 
 @pytest.mark.parametrize("kind", ALL)
 def test_nothing_has_a_default(kind: str) -> None:
-    """What a cluster fills in would be in the intent, and the same manifest would mean something else elsewhere."""
-    assert [path for path, schema in places_in(schema_in(ALL[kind])) if "default" in schema] == []
+    """A default of the API server would be part of the intent: the same manifest would differ between stores."""
+    assert [path for path, schema in schemas_in(schema_in(ALL[kind])) if "default" in schema] == []
 
 
-# What may be anything: an object of a cluster is what its own kind says.
+# Fields that accept any value: an object of a cluster is validated by its own kind.
 OPEN = {
     "KubernetesObject": [
         *(".spec.manifest", ".spec.waitFor.fieldValue[]", ".spec.waitFor.condition"),
         *(".status.output.value", ".status.output.last"),
     ],
-    # What was made last, by child.
+    # Last generated, by child.
     "TrusteeConfig": [".status.lastGenerated[]"],
 }
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_only_the_engine_s_memory_is_open(kind: str) -> None:
-    open_ = [path for path, one in places_in(schema_in(ALL[kind])) if "x-kubernetes-preserve-unknown-fields" in one]
+def test_only_the_engine_s_state_accepts_any_field(kind: str) -> None:
+    open_ = [path for path, one in schemas_in(schema_in(ALL[kind])) if "x-kubernetes-preserve-unknown-fields" in one]
 
     assert open_ == [*OPEN.get(kind, ()), ".status.setpoint[]"]
 
 
 @pytest.mark.parametrize("kind", ["SQLDatabase", "SQLInstance", "SQLUser", "StorageBucket"])
-def test_every_field_that_is_immutable_has_a_rule(kind: str) -> None:
-    told = [one for _, one in places_in(schema_in(ALL[kind])) if "Immutable." in one.get("description", "")]
+def test_every_immutable_field_has_a_rule(kind: str) -> None:
+    immutable = [one for _, one in schemas_in(schema_in(ALL[kind])) if "Immutable." in one.get("description", "")]
 
-    assert told
-    assert [one for one in told if "oldSelf" not in str(one["x-kubernetes-validations"])] == []
+    assert immutable
+    assert [one for one in immutable if "oldSelf" not in str(one["x-kubernetes-validations"])] == []
 
 
 def lacking(value: Any, schema: Any, at: str = "status") -> list[str]:
-    """What stands in `value` and a cluster would drop."""
+    """The fields of `value` that the API server would drop."""
     if isinstance(value, list):
         return [path for one in value for path in lacking(one, schema["items"], f"{at}[]")]
     if not isinstance(value, dict):
@@ -183,17 +183,17 @@ def lacking(value: Any, schema: Any, at: str = "status") -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_whatever_a_status_shows_is_in_the_definition(page: str) -> None:
+def test_every_field_of_a_status_is_in_the_crd(page: str) -> None:
     status = schema_in(ALL[kind_of(page).name])["properties"]["status"]
 
     assert lacking(outputs_of(page), status) == []
     assert lacking({"selfie": {}}, status) == ["status.selfie"]
 
 
-def test_a_definition_is_the_same_each_time() -> None:
+def test_a_crd_is_reproducible() -> None:
     assert same([*definitions().values()], [*definitions().values()])
 
 
-def test_a_definition_fits_into_an_annotation() -> None:
-    """Client-side apply keeps it in one, which takes 262,144 bytes."""
+def test_a_crd_fits_into_an_annotation() -> None:
+    """Client-side apply keeps the CRD in an annotation, which is limited to 262,144 bytes."""
     assert max(len(str(tree)) for tree in ALL.values()) < 100_000

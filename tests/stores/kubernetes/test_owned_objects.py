@@ -1,4 +1,4 @@
-"""What a store in a cluster promises besides, about objects that an owner makes."""
+"""The Kubernetes store and objects that an owner generates."""
 
 import asyncio
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ OTHERS = (
 SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
 
 
-class Listening(HttpClient):
-    """Knows what was sent; watches apart."""
+class RecordingHttpClient(HttpClient):
+    """Records the requests that are sent, without watches."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,19 +46,21 @@ class Listening(HttpClient):
 
 
 @pytest.fixture
-def http() -> Listening:
-    return Listening()
+def http() -> RecordingHttpClient:
+    return RecordingHttpClient()
 
 
-def long_running(access: Access, clock: FakeClock, http: Listening, namespace: str | None = None) -> KubernetesStore:
-    """The store of a process that watches, of these kinds and those that owners make."""
+def long_running(
+    access: Access, clock: FakeClock, http: RecordingHttpClient, namespace: str | None = None
+) -> KubernetesStore:
+    """The store of a long-running process, for the contract's kinds and those that owners generate."""
     kinds = {**served_kinds(OTHERS, namespace, long_running=True), KINDS[0].name: KINDS[0]}
     client = KubernetesClient(connection_from_files([access.kubeconfig]), http=http)
     return KubernetesStore(client, clock, ClusterScope(kinds, "default", namespace), ObjectCache())
 
 
 @pytest.fixture
-def watching(prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening) -> Iterator[Store]:
+def watching(prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: RecordingHttpClient) -> Iterator[Store]:
     wipe(prepared)
     opened = long_running(prepared, clock, http)
     yield opened
@@ -66,37 +68,39 @@ def watching(prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Lis
 
 
 def fields_of(access: Access, path: str) -> dict[str, Any]:
-    """Who set which fields."""
+    """The field managers, with their fields."""
     managed = access.call("GET", path).body["metadata"]["managedFields"]
     return {one["manager"]: one["fieldsV1"] for one in managed}
 
 
 class TestManagers:
-    def test_what_others_set_stays_theirs(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+    def test_fields_of_other_managers_stay_theirs(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.create(CONFIG_MAP))
-        prepared.call("PATCH", f"{SETTINGS}?fieldManager=people", {"data": {"b": "2"}})
+        prepared.call("PATCH", f"{SETTINGS}?fieldManager=other", {"data": {"b": "2"}})
         seen = loop.run(store.get(ref_of(CONFIG_MAP)))
         assert seen is not None
 
         loop.run(store.replace(seen, {**seen.document, "data": {"a": "3", "b": "2"}}))
 
         fields = fields_of(prepared, SETTINGS)
-        assert set(fields) == {"setpoint-controller", "people"}
-        assert fields["people"] == {"f:data": {"f:b": {}}}
+        assert set(fields) == {"setpoint-controller", "other"}
+        assert fields["other"] == {"f:data": {"f:b": {}}}
         assert fields["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
 
-    def test_what_is_changed_becomes_ours(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_changed_field_becomes_ours(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.create(CONFIG_MAP))
-        prepared.call("PATCH", f"{SETTINGS}?fieldManager=people", {"data": {"a": "2"}})
+        prepared.call("PATCH", f"{SETTINGS}?fieldManager=other", {"data": {"a": "2"}})
         seen = loop.run(store.get(ref_of(CONFIG_MAP)))
         assert seen is not None
 
         loop.run(store.replace(seen, {**seen.document, "data": {"a": "3"}}))
 
         assert fields_of(prepared, SETTINGS)["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
-        assert "people" not in fields_of(prepared, SETTINGS)
+        assert "other" not in fields_of(prepared, SETTINGS)
 
-    def test_kubectl_s_copy_of_a_secret_stays(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+    def test_the_last_applied_annotation_of_a_secret_stays(
+        self, prepared: Access, store: Store, loop: asyncio.Runner
+    ) -> None:
         copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
         secret = {**OPAQUE, "metadata": {"name": "login", "annotations": copy}}
         prepared.call("POST", "/api/v1/namespaces/default/secrets", secret)
@@ -106,7 +110,7 @@ class TestManagers:
         assert loop.run(store.replace(seen, seen.document)) == seen
         assert loop.run(store.replace(seen, {**seen.document, "data": {"a": "Mg=="}})).annotations == copy
 
-    def test_what_the_cluster_fills_in_is_left_where_it_is(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_server_side_defaults_are_kept(self, store: Store, loop: asyncio.Runner) -> None:
         made = loop.run(store.create(DEPLOYMENT))
 
         after = loop.run(store.replace(made, {**made.document, "spec": {**made.spec, "replicas": 2}}))
@@ -114,7 +118,7 @@ class TestManagers:
         assert after.spec == {**made.spec, "replicas": 2}
         assert (made.generation, after.generation) == (1, 2)
 
-    def test_a_cluster_collects(self, store: Store) -> None:
+    def test_a_cluster_collects_garbage(self, store: Store) -> None:
         assert store.collects is True
 
 
@@ -138,7 +142,7 @@ class TestRefusals:
         ],
         ids=["invalid", "unknown field", "no namespace"],
     )
-    def test_an_object_that_is_not_taken_is_named_with_what_the_cluster_said(
+    def test_a_rejected_object_is_named_with_the_message_of_the_api_server(
         self, store: Store, loop: asyncio.Runner, document: JsonObject, message: str
     ) -> None:
         with pytest.raises(ManifestInvalid) as caught:
@@ -147,7 +151,7 @@ class TestRefusals:
         assert message in str(caught.value)
         assert loop.run(store.get(ref_of(DEPLOYMENT))) is None
 
-    def test_a_replacement_that_is_not_taken_is_named(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_rejected_replacement_is_named(self, store: Store, loop: asyncio.Runner) -> None:
         made = loop.run(store.create(DEPLOYMENT))
         selector = {"matchLabels": {"app": "another"}}
 
@@ -156,7 +160,7 @@ class TestRefusals:
 
         assert loop.run(store.get(ref_of(DEPLOYMENT))) == made
 
-    def test_what_is_not_allowed_says_which_right_is_missing(
+    def test_a_forbidden_write_names_the_missing_permission(
         self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, cluster_scope: ClusterScope
     ) -> None:
         client = KubernetesClient(connection_from_files([prepared.kubeconfig_of("alice")]))
@@ -167,12 +171,12 @@ class TestRefusals:
 
         loop.run(store.close())
 
-    def test_a_kind_that_nobody_serves_is_a_failure_of_the_store(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_kind_that_is_not_served_is_a_store_error(self, store: Store, loop: asyncio.Runner) -> None:
         with pytest.raises(StoreError, match=r"^the cluster serves no Nothing in none.dev/v1"):
             loop.run(store.create({**CONFIG_MAP, "apiVersion": "none.dev/v1", "kind": "Nothing"}))
 
-    def test_another_namespace_than_the_one_that_is_looked_after_is_refused(
-        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
+    def test_a_namespace_outside_of_the_scope_is_refused(
+        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: RecordingHttpClient
     ) -> None:
         store = long_running(prepared, clock, http, "one")
 
@@ -181,7 +185,7 @@ class TestRefusals:
 
         loop.run(store.close())
 
-    def test_what_somebody_else_made_is_told_by_its_uid(
+    def test_a_conflicting_object_is_named_by_its_uid(
         self, prepared: Access, store: Store, loop: asyncio.Runner
     ) -> None:
         there = prepared.call("POST", "/api/v1/persistentvolumes", VOLUME).body["metadata"]["uid"]
@@ -190,8 +194,10 @@ class TestRefusals:
             loop.run(store.create(VOLUME))
 
 
-class TestQuiet:
-    def test_what_says_nothing_new_is_not_sent(self, watching: Store, loop: asyncio.Runner, http: Listening) -> None:
+class TestRequests:
+    def test_an_unchanged_document_is_not_sent(
+        self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient
+    ) -> None:
         made = [loop.run(watching.create(one)) for one in (CONFIG_MAP, OPAQUE, DEPLOYMENT, VOLUME)]
         http.sent.clear()
 
@@ -199,14 +205,14 @@ class TestQuiet:
 
         assert (again, http.sent) == (made, [])
 
-    def test_one_write_is_one_request(self, watching: Store, loop: asyncio.Runner, http: Listening) -> None:
+    def test_one_write_is_one_request(self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient) -> None:
         made = loop.run(watching.create(CONFIG_MAP))
         loop.run(watching.replace(made, {**made.document, "data": {}}))
 
         assert http.sent == ["POST", "PUT"]
 
-    def test_what_is_ours_is_known_as_soon_as_it_is_written(
-        self, watching: Store, loop: asyncio.Runner, http: Listening
+    def test_a_written_object_is_in_the_cache_at_once(
+        self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient
     ) -> None:
         is_heard, is_read = asyncio.Event(), asyncio.Event()
 
@@ -215,7 +221,7 @@ class TestQuiet:
             for _ in range(3):
                 await take(events, 1)
                 is_heard.set()
-            # Whoever does not listen any more is told by the server, too.
+            # Without a watch, reads go to the API server, too.
             await is_read.wait()
 
         async def scenario() -> tuple[list[Resource | None], list[Resource], Resource | None]:
@@ -224,7 +230,7 @@ class TestQuiet:
             found = [await watching.get(REF)]
             after = await watching.replace(made, {**made.document, "spec": {"tier": "large"}})
             found.append(await watching.get(REF))
-            # Until it is, whoever asks is told by the server.
+            # Until then, reads go to the API server.
             await is_heard.wait()
             http.sent.clear()
             await watching.delete(REF)
@@ -240,7 +246,7 @@ class TestQuiet:
 
 
 class TestWatching:
-    def test_what_owners_make_is_heard_of_and_left_where_it_is(self, watching: Store, loop: asyncio.Runner) -> None:
+    def test_only_the_metadata_of_generated_objects_is_watched(self, watching: Store, loop: asyncio.Runner) -> None:
         since = loop.run(watching.list()).revision
         for document in (CONFIG_MAP, DEPLOYMENT, VOLUME, OPAQUE):
             loop.run(watching.create(document))
@@ -250,7 +256,7 @@ class TestWatching:
         assert sorted(brief(events)) == [("added", name) for name in ("disk", "login", "settings", "web")]
         assert [one.resource.document for one in events if "data" in one.resource.document] == []
 
-    def test_what_is_in_no_namespace_is_listed_where_no_namespace_is_asked_for(
+    def test_cluster_scoped_objects_are_listed_only_without_a_namespace(
         self, watching: Store, loop: asyncio.Runner
     ) -> None:
         for document in (CONFIG_MAP, VOLUME):
@@ -262,8 +268,8 @@ class TestWatching:
         assert [ref_of(VOLUME) in [one.ref for one in found] for found in (everything, here)] == [True, False]
         assert metadata_of(next(one for one in here if one.ref == ref_of(CONFIG_MAP)))["labels"] == {"team": "a"}
 
-    def test_whoever_looks_after_one_namespace_reads_what_is_in_none_and_does_not_list_it(
-        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
+    def test_a_store_for_one_namespace_reads_cluster_scoped_objects_and_does_not_list_them(
+        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: RecordingHttpClient
     ) -> None:
         wipe(prepared)
         store = long_running(prepared, clock, http, "default")

@@ -151,8 +151,7 @@ def _subset_update(child: Child, live: JsonObject) -> ChildUpdate:
     if immutable:
         raise ImmutableFieldChanged(
             f"{display_name(live)}: {', '.join(immutable)} cannot change any more, and is not what is wanted: "
-            "delete the object, "
-            "and it is made anew",
+            "delete the object, and it is made anew",
             immutable,
         )
     return ChildUpdate(child.view.write(live, child.object, merge_subset(seen, wanted)))

@@ -1,4 +1,4 @@
-"""Merge report: for each field, whose value was kept and why."""
+"""Merge report: for each field, which value was kept and why."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -6,9 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
-from setpoint.core.merge.threeway import (
-    MergeResult,
-)
+from setpoint.core.merge.threeway import MergeResult
 from setpoint.core.values.paths import Path
 
 
@@ -98,7 +96,7 @@ def conflicting_fields(resolutions: Sequence[FieldResolution]) -> tuple[str, ...
 
 
 def edits_condition(resolutions: Sequence[FieldResolution]) -> Condition:
-    """The condition `Edited` for persistent resolutions, with a reason that tells whether an edit conflicts."""
+    """The condition `Edited` for persistent resolutions, with a reason that says whether an edit conflicts."""
     if not resolutions:
         return Condition(
             ConditionType.EDITED, "False", ConditionReason.AS_GENERATED, "everything is as it is generated"

@@ -92,20 +92,20 @@ def judge(wait: WaitCriterion, live: Json) -> JudgeResult:
 def judge_observation(
     wait: WaitCriterion, observation: ObjectFound | ObjectNotFound, uid: str | Missing
 ) -> JudgeResult:
-    """The verdict for the object that the wait began with: `uid` is its uid, `MISSING` if it never existed."""
+    """The result for the object that the wait began with: `uid` is its uid, `MISSING` if it never existed."""
     match observation:
         case ObjectNotFound(what) if uid is MISSING:
             return Unsatisfied(f"{what} does not exist yet")
         case ObjectNotFound(what):
             return Unsatisfiable("Deleted", f"{what} was deleted while it was waited for")
         case ObjectFound(live):
-            now, verdict = text_at(live, "metadata", "uid"), judge(wait, live)
+            now, result = text_at(live, "metadata", "uid"), judge(wait, live)
             # A recreated object that satisfies the wait is as good as the first one.
-            if uid is not MISSING and now and now != uid and not isinstance(verdict, Satisfied):
+            if uid is not MISSING and now and now != uid and not isinstance(result, Satisfied):
                 return Unsatisfiable(
                     "Recreated", f"{display_name(live)} was replaced by another while it was waited for"
                 )
-            return verdict
+            return result
         case _:
             assert_never(observation)
 

@@ -196,8 +196,8 @@ def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | _Why:
         case Unsatisfied(missing):
             gone = last is not MISSING and not is_present_at(live, wait.path)
             return _DISAPPEARED if gone else _Why(UnknownCause.UNSATISFIED, missing)
-        case verdict:
-            assert_never(verdict)
+        case result:
+            assert_never(result)
 
 
 def _storable(value: Json | Missing) -> Known | _Why:

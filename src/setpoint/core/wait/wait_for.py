@@ -1,48 +1,148 @@
-"""`waitFor` of a manifest: the criteria, their parsing, and the key under which a wait stays satisfied."""
+"""`waitFor` of a manifest: the criteria, their parsing, and the key under which a wait stays satisfied.
+
+To support another criterion, write its class, add it to `WaitCriterion`, and judge it in `judge.py`. The parser, the
+CustomResourceDefinition, the Terraform schema and the reference pages are derived from the class.
+"""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, assert_never
+from typing import Any, ClassVar, Final, TypeAlias, get_args
 
 from setpoint.core.conditions import ConditionStatus
 from setpoint.core.unstructured import count_at, text_at, volatile_step
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.core.values.messages import FieldTerm, MemberTerm, Message, joined, message_of
+from setpoint.core.values.messages import FieldTerm, MemberTerm, Message, field_message, joined, message_of
 from setpoint.core.values.paths import Path, nearest
 from setpoint.errors import ManifestInvalid, UnknownField
+
+_WAIT: Final = "waitFor"
+
+# --- The criteria: `member` of `waitFor`, the types that it `accepts`, and its `description` for authors -------------
 
 
 @dataclass(frozen=True, slots=True)
 class FieldWait:
     """Until `path` has a value. The only wait that makes an output."""
 
+    member: ClassVar[str] = "field"
+    accepts: ClassVar[object] = str
+    description: ClassVar[str] = (
+        "Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes the output."
+    )
+
     path: Path
+
+    @staticmethod
+    def parse(data: Json) -> "FieldWait":
+        """The criterion in a manifest; ManifestInvalid for a volatile field."""
+        path = _path(data, "waitFor.field")
+        step = volatile_step(path)
+        if step is not None:
+            why = f" is {path}: {step} changes without a change of state, and cannot be an output. "
+            advice = Message("To wait for what it is to be, write ", MemberTerm(_WAIT, FieldValueWait.member))
+            raise ManifestInvalid(Message(FieldTerm("waitFor.field"), why, advice))
+        return FieldWait(path)
+
+    def to_data(self) -> Json:
+        """The value in a manifest."""
+        return str(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldValueWait:
     """Until every path has its value."""
 
+    member: ClassVar[str] = "fieldValue"
+    accepts: ClassVar[object] = dict[str, Any]
+    description: ClassVar[str] = "Until each of these paths has its value."
+
     values: tuple[tuple[Path, Json], ...]
+
+    @staticmethod
+    def parse(data: Json) -> "FieldValueWait":
+        """The criterion in a manifest; ManifestInvalid when it is no map of paths."""
+        if not isinstance(data, Mapping) or not data:
+            problem = f' is {data!r}: write a map of paths, such as {{"status.phase": "Running"}}'
+            raise ManifestInvalid(field_message("waitFor.fieldValue", problem))
+        values = {_path(text, "waitFor.fieldValue"): value for text, value in data.items()}
+        if len(values) < len(data):
+            twice = " names one path twice: give each path one value"
+            raise ManifestInvalid(field_message("waitFor.fieldValue", twice))
+        return FieldValueWait(tuple(values.items()))
+
+    def to_data(self) -> Json:
+        """The value in a manifest."""
+        return {str(path): value for path, value in self.values}
+
+
+_CONDITION_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionWait:
     """Until the condition of this type has this status."""
 
+    member: ClassVar[str] = "condition"
+    accepts: ClassVar[object] = str | dict[str, Any]
+    description: ClassVar[str] = (
+        'Until this condition is `True`, such as `Ready`; or has another status, as `{type: Ready, status: "False"}`.'
+    )
+
     type: str
     status: ConditionStatus = "True"
+
+    @staticmethod
+    def parse(data: Json) -> "ConditionWait":
+        """The criterion in a manifest: a type, or a type with a status; ManifestInvalid for anything else."""
+        members = {"type": data} if isinstance(data, str) else _members(data, "waitFor.condition", ("type", "status"))
+        type_ = members.get("type")
+        if not isinstance(type_, str) or not _CONDITION_TYPE.fullmatch(type_):
+            problem = f' is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
+            raise ManifestInvalid(field_message("waitFor.condition.type", problem))
+        match members.get("status", "True"):
+            case "True" | "False" | "Unknown" as status:
+                return ConditionWait(type_, status)
+            case bool() as status:
+                # YAML reads an unquoted True as a boolean, and the meaning is clear.
+                return ConditionWait(type_, "True" if status else "False")
+            case other:
+                problem = f' is {other!r}: write "True", "False" or "Unknown"'
+                raise ManifestInvalid(field_message("waitFor.condition.status", problem))
+
+    def to_data(self) -> Json:
+        """The value in a manifest."""
+        return {"type": self.type, "status": self.status}
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutWait:
     """Until the rollout of the workload is complete."""
 
+    member: ClassVar[str] = "rollout"
+    accepts: ClassVar[object] = bool
+    description: ClassVar[str] = (
+        "Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older."
+    )
 
+    @staticmethod
+    def parse(data: Json) -> "RolloutWait":
+        """The criterion in a manifest; ManifestInvalid unless it is true."""
+        if data is not True:
+            raise ManifestInvalid(field_message("waitFor.rollout", f" is {data!r}: write true, or leave it out"))
+        return RolloutWait()
+
+    def to_data(self) -> Json:
+        """The value in a manifest."""
+        return True
+
+
+# Every criterion, in the order of messages and reference pages.
 WaitCriterion: TypeAlias = FieldWait | FieldValueWait | ConditionWait | RolloutWait
+WAIT_CRITERIA: Final[tuple[type[WaitCriterion], ...]] = get_args(WaitCriterion)
+_BY_MEMBER: Final = {one.member: one for one in WAIT_CRITERIA}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +153,19 @@ class WaitFor:
     timeout_seconds: float = 600.0
 
 
-_WAIT: Final = "waitFor"
-
-
 # --- The manifest form -----------------------------------------------------------------------------------------------
 
 
 def parse_wait(data: object) -> WaitFor:
     """The wait in a manifest's `waitFor`; ManifestInvalid or UnknownField names the wrong member."""
-    members = _members(data, _WAIT, (*_READERS, "timeout"))
-    given = [name for name in _READERS if name in members]
+    members = _members(data, _WAIT, (*_BY_MEMBER, "timeout"))
+    given = [name for name in _BY_MEMBER if name in members]
     if len(given) != 1:
         found = Message("it has ", _names(_WAIT, given, " and ")) if given else "it has none"
         raise ManifestInvalid(
-            Message(FieldTerm("waitFor"), ": give exactly one of ", _names(_WAIT, _READERS), "; ", found)
+            Message(FieldTerm("waitFor"), ": give exactly one of ", _names(_WAIT, _BY_MEMBER), "; ", found)
         )
-    wait = _READERS[given[0]](members[given[0]])
+    wait = _BY_MEMBER[given[0]].parse(members[given[0]])
     return WaitFor(wait, _timeout(members["timeout"])) if "timeout" in members else WaitFor(wait)
 
 
@@ -87,61 +184,6 @@ def _members(data: object, at: str, known: tuple[str, ...]) -> Mapping[str, Json
 
 def _names(at: str, members: Iterable[str], separator: str = ", ") -> Message:
     return joined(separator, (MemberTerm(at, name) for name in members))
-
-
-def _read_field(data: Json) -> WaitCriterion:
-    path = _path(data, "waitFor.field")
-    step = volatile_step(path)
-    if step is not None:
-        why = f" is {path}: {step} changes without a change of state, and cannot be an output. "
-        advice = Message("To wait for what it is to be, write ", MemberTerm(_WAIT, "fieldValue"))
-        raise ManifestInvalid(Message(FieldTerm("waitFor.field"), why, advice))
-    return FieldWait(path)
-
-
-def _read_field_value(data: Json) -> WaitCriterion:
-    if not isinstance(data, Mapping) or not data:
-        problem = f' is {data!r}: write a map of paths, such as {{"status.phase": "Running"}}'
-        raise ManifestInvalid(Message(FieldTerm("waitFor.fieldValue"), problem))
-    values = {_path(text, "waitFor.fieldValue"): value for text, value in data.items()}
-    if len(values) < len(data):
-        twice = " names one path twice: give each path one value"
-        raise ManifestInvalid(Message(FieldTerm("waitFor.fieldValue"), twice))
-    return FieldValueWait(tuple(values.items()))
-
-
-_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
-
-
-def _read_condition(data: Json) -> WaitCriterion:
-    members = {"type": data} if isinstance(data, str) else _members(data, "waitFor.condition", ("type", "status"))
-    type_ = members.get("type")
-    if not isinstance(type_, str) or not _TYPE.fullmatch(type_):
-        no_type = f' is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
-        raise ManifestInvalid(Message(FieldTerm("waitFor.condition.type"), no_type))
-    match members.get("status", "True"):
-        case "True" | "False" | "Unknown" as status:
-            return ConditionWait(type_, status)
-        case bool() as status:
-            # YAML reads an unquoted True as a boolean, and the meaning is clear.
-            return ConditionWait(type_, "True" if status else "False")
-        case other:
-            no_status = f' is {other!r}: write "True", "False" or "Unknown"'
-            raise ManifestInvalid(Message(FieldTerm("waitFor.condition.status"), no_status))
-
-
-def _read_rollout(data: Json) -> WaitCriterion:
-    if data is not True:
-        raise ManifestInvalid(Message(FieldTerm("waitFor.rollout"), f" is {data!r}: write true, or leave it out"))
-    return RolloutWait()
-
-
-_READERS: Final[dict[str, Callable[[Json], WaitCriterion]]] = {
-    "field": _read_field,
-    "fieldValue": _read_field_value,
-    "condition": _read_condition,
-    "rollout": _read_rollout,
-}
 
 
 def _path(data: Json, at: str) -> Path:
@@ -189,18 +231,4 @@ def satisfaction_key(wait: WaitCriterion, live: Json) -> SatisfactionKey | Missi
 
 def wait_digest(wait: WaitCriterion) -> str:
     """The digest of the wait, without its timeout."""
-    return digest(_wait_data(wait))
-
-
-def _wait_data(wait: WaitCriterion) -> dict[str, Json]:
-    match wait:
-        case FieldWait(path):
-            return {"field": str(path)}
-        case FieldValueWait(values):
-            return {"fieldValue": {str(path): value for path, value in values}}
-        case ConditionWait(type_, status):
-            return {"condition": {"type": type_, "status": status}}
-        case RolloutWait():
-            return {"rollout": True}
-        case _:
-            assert_never(wait)
+    return digest({wait.member: wait.to_data()})

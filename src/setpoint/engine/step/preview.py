@@ -6,86 +6,24 @@ refuses writes.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, NoReturn
+from typing import Final
 
 from setpoint.core.decide import Cookie, Decision
 from setpoint.core.plan import Hold, Plan
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.json_types import Json, Missing
 from setpoint.engine.context import EngineContext, Management, management_of
 from setpoint.engine.intent import resolve_ignoring_readiness
 from setpoint.engine.kind import Absent, Reconciliation, observe_decoded
 from setpoint.engine.owners.children import observe_children
-from setpoint.engine.ports import (
-    ChildWrite,
-    EventRecord,
-    Lease,
-    ResourceUpdate,
-    Store,
-    StoreDecorator,
-)
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.plan import live_digest
 from setpoint.engine.step.reconcile import preview
-from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, StoreError, UserError
-
-
-@dataclass(frozen=True, slots=True)
-class OverlayStore(StoreDecorator):
-    """A store with some resources replaced: reads them first, then the store behind. Writes are refused."""
-
-    behind: Store
-    resources: Mapping[ResourceRef, Resource]
-
-    async def get(self, ref: ResourceRef) -> Resource | None:
-        """The replaced resource, or that of the store."""
-        return self.resources.get(ref) or await self.behind.get(ref)
-
-    async def apply(self, manifest: JsonObject) -> Resource:
-        """Refused."""
-        _refuse("apply")
-
-    async def create(self, document: JsonObject) -> Resource:
-        """Refused."""
-        _refuse("create")
-
-    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
-        """Refused."""
-        _refuse("replace")
-
-    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
-        """Refused."""
-        _refuse("write_children")
-
-    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
-        """Refused."""
-        _refuse("update")
-
-    async def delete(self, ref: ResourceRef) -> Resource | None:
-        """Refused."""
-        _refuse("delete")
-
-    async def record_event(self, event: EventRecord) -> None:
-        """Refused."""
-        _refuse("record_event")
-
-    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
-        """Refused."""
-        _refuse("acquire")
-
-    async def release(self, lease: Lease) -> None:
-        """Refused."""
-        _refuse("release")
-
-    async def close(self) -> None:
-        """The store behind stays open."""
-
-
-def _refuse(what: str) -> NoReturn:
-    raise StoreError(f"{what}: a plan writes nothing, and this was about to")
+from setpoint.engine.step.store_decorators import OverlayStore
+from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, UserError
 
 
 @dataclass(frozen=True, slots=True)

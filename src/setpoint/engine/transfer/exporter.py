@@ -12,7 +12,7 @@ from setpoint.engine.owners.children import related_objects
 from setpoint.engine.ports import Store
 from setpoint.engine.references import resolve_available
 from setpoint.engine.resource import Resource
-from setpoint.engine.step.preview import OverlayStore
+from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.engine.transfer.export_format import (
     MANAGEMENT_BEFORE,
     ExportedObject,

@@ -1,10 +1,11 @@
 """Spec, status and live form of a KubernetesObject, field by field."""
 
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from setpoint.core.schema.shape import Check, Default
+from setpoint.core.wait.wait_for import WAIT_CRITERIA
 from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
 GROUP: Final = "setpoint.dev"
@@ -40,17 +41,27 @@ class ClusterSpec(SpecStruct, frozen=True):
     )
 
 
-class WaitForSpec(SpecStruct, frozen=True):
-    """The wait after the object is as declared: exactly one of the four criteria."""
+if TYPE_CHECKING:
 
-    field: Maybe[str] = UNSET
-    """Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes the output."""
-    fieldValue: Maybe[dict[str, Any]] = UNSET
-    """Until each of these paths has its value."""
-    condition: Maybe[str | dict[str, Any]] = UNSET
-    """Until this condition is `True`, such as `Ready`; or has another status, as `{type: Ready, status: "False"}`."""
-    rollout: Maybe[bool] = UNSET
-    """Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older."""
+    class _WaitCriteria(SpecStruct, frozen=True):
+        """A field for each criterion of `waitFor`."""
+
+else:
+    _WaitCriteria = defstruct(
+        "_WaitCriteria",
+        [
+            (one.member, Annotated[Maybe[one.accepts], Meta(extra_json_schema={"description": one.description})], UNSET)
+            for one in WAIT_CRITERIA
+        ],
+        bases=(SpecStruct,),
+        module=__name__,
+        frozen=True,
+    )
+
+
+class WaitForSpec(_WaitCriteria, frozen=True):
+    """The wait after the object is as declared: exactly one of the criteria in `WAIT_CRITERIA`, and a timeout."""
+
     timeout: Annotated[Maybe[str | int], Default("10m")] = UNSET
     """How long: one budget for all of it, as `90s`, `10m` or a number of seconds."""
 

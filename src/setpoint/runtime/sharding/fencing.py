@@ -4,24 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from setpoint.clients.fencing import FencedWrite, fenced_by, seconds_allowed
-from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import StepOutcome, Stopped
 from setpoint.engine.ports import (
-    ChildWrite,
-    EventRecord,
     Lease,
-    ResourceUpdate,
     Store,
-    StoreDecorator,
 )
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.store_decorators import StoreDecorator, StoreWrite, T
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.leases import HeldLease
 
-T = TypeVar("T")
 StepCall: TypeAlias = Callable[[], Awaitable[StepOutcome]]
 
 
@@ -106,34 +101,17 @@ class FencedStore(StoreDecorator):
         """See Store."""
         return await self.behind.get_many(refs)
 
-    async def apply(self, manifest: JsonObject) -> Resource:
-        """See Store."""
-        return await _fenced(FencedWrite("apply", _named(manifest)), lambda: self.behind.apply(manifest))
-
-    async def create(self, document: JsonObject) -> Resource:
-        """See Store."""
-        return await _fenced(FencedWrite("create", _named(document)), lambda: self.behind.create(document))
-
-    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
-        """See Store."""
-        return await _fenced(FencedWrite("replace", str(seen.ref)), lambda: self.behind.replace(seen, document))
-
-    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
-        """See Store."""
-        attempt = FencedWrite("write_children", ", ".join(_named(one.document) for one in writes))
-        return await _fenced(attempt, lambda: self.behind.write_children(writes))
-
-    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
-        """See Store."""
-        return await _fenced(FencedWrite("update", str(resource.ref)), lambda: self.behind.update(resource, update))
-
-    async def delete(self, ref: ResourceRef) -> Resource | None:
-        """See Store."""
-        return await _fenced(FencedWrite("delete", str(ref)), lambda: self.behind.delete(ref))
-
-    async def record_event(self, event: EventRecord) -> None:
-        """See Store."""
-        return await _fenced(FencedWrite("record_event", str(event.ref)), lambda: self.behind.record_event(event))
+    async def guard(self, write: StoreWrite, send: Callable[[Store], Awaitable[T]]) -> T:
+        """Sent with a permit, or outside of a step; LeaseLost when the permit expires meanwhile."""
+        attempt = FencedWrite(write.verb, write.target)
+        seconds = seconds_allowed(attempt)
+        if not isfinite(seconds):
+            return await send(self.behind)
+        try:
+            async with asyncio.timeout(seconds):
+                return await send(self.behind)
+        except TimeoutError as error:
+            raise LeaseLost(f"{attempt}: no answer while the lease was ours; its next holder goes on") from error
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """See Store. Without a permit: permits come from leases."""
@@ -146,20 +124,3 @@ class FencedStore(StoreDecorator):
     async def close(self) -> None:
         """See Store."""
         await self.behind.close()
-
-
-async def _fenced(attempt: FencedWrite, write: Callable[[], Awaitable[T]]) -> T:
-    seconds = seconds_allowed(attempt)
-    if not isfinite(seconds):
-        return await write()
-    try:
-        async with asyncio.timeout(seconds):
-            return await write()
-    except TimeoutError as error:
-        raise LeaseLost(f"{attempt}: no answer while the lease was ours; its next holder goes on") from error
-
-
-def _named(manifest: JsonObject) -> str:
-    metadata = manifest.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return f"{manifest.get('kind')} {name}"

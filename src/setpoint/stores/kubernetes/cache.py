@@ -38,27 +38,29 @@ class DictionaryCompressor:
 
     def __init__(self) -> None:
         self._sample = b""
-        self._primed = _compressor(self._sample)
-        self._lessons = 0
+        self._template = _compressor(self._sample)
+        self._sample_count = 0
 
-    def pack(self, text: bytes) -> CompressedText:
+    def compress(self, text: bytes) -> CompressedText:
         """The text, compressed."""
-        data = self._said(text)
-        if self._lessons < _FIRST_SAMPLES or (len(data) * _MIN_RATIO > len(text) and self._lessons < _MAX_SAMPLES):
-            self._learn(text)
-            data = self._said(text)
+        data = self._compress(text)
+        if self._sample_count < _FIRST_SAMPLES or (
+            len(data) * _MIN_RATIO > len(text) and self._sample_count < _MAX_SAMPLES
+        ):
+            self._add_sample(text)
+            data = self._compress(text)
         return CompressedText(self._sample, data)
 
-    def _said(self, text: bytes) -> bytes:
+    def _compress(self, text: bytes) -> bytes:
         # A copy: its state after this text is of no use to the next.
-        packing = self._primed.copy()
-        return packing.compress(text) + packing.flush()
+        compression = self._template.copy()
+        return compression.compress(text) + compression.flush()
 
-    def _learn(self, text: bytes) -> None:
-        self._lessons += 1
+    def _add_sample(self, text: bytes) -> None:
+        self._sample_count += 1
         # The newest is nearest to the text; what is beyond the window would only take memory.
         self._sample = (self._sample + text)[-(1 << _WINDOW_BITS) :]
-        self._primed = _compressor(self._sample)
+        self._template = _compressor(self._sample)
 
 
 def _compressor(sample: bytes) -> "zlib._Compress":
@@ -80,7 +82,7 @@ class ObjectCache:
 
     def __init__(self) -> None:
         self._kept: dict[ResourceRef, _Entry] = {}
-        self._packers: defaultdict[GroupKind, DictionaryCompressor] = defaultdict(DictionaryCompressor)
+        self._compressors: defaultdict[GroupKind, DictionaryCompressor] = defaultdict(DictionaryCompressor)
         # Objects deleted by this process before the watch reported it: later events of them are stale.
         self._gone: dict[ResourceRef, str] = {}
         self._watched: set[GroupKind] = set()
@@ -104,7 +106,7 @@ class ObjectCache:
         if self._gone.get(ref) == kept.uid or (before is not None and _is_stale(kept, before)):
             return
         self._gone.pop(ref, None)
-        self._kept[ref] = _packed(kept, self._packers[ref.group, ref.kind])
+        self._kept[ref] = _packed(kept, self._compressors[ref.group, ref.kind])
 
     def drop(self, ref: ResourceRef, uid: str) -> None:
         """Removes an object that this process deleted: the watch reports it later."""
@@ -143,9 +145,9 @@ def _is_stale(kept: ObjectState, before: _Entry) -> bool:
     return kept.revision == before.revision or int(kept.revision) < int(before.revision)
 
 
-def _packed(kept: ObjectState, packer: DictionaryCompressor) -> _Entry:
+def _packed(kept: ObjectState, compressor: DictionaryCompressor) -> _Entry:
     text = _lengths.pack(len(kept.metadata), len(kept.body)) + kept.metadata + kept.body + kept.status
-    return _Entry(kept.uid, kept.revision, packer.pack(text))
+    return _Entry(kept.uid, kept.revision, compressor.compress(text))
 
 
 def _unpacked(ref: ResourceRef, entry: _Entry) -> ObjectState:

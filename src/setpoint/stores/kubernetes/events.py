@@ -1,4 +1,4 @@
-"""Notes as Events of the cluster, which `kubectl describe` and `kubectl events` show: written and read back."""
+"""Event records as Events of the cluster, which `kubectl describe` and `kubectl events` show: written and read back."""
 
 import logging
 from dataclasses import dataclass
@@ -52,10 +52,10 @@ decode_event: Final = msgspec.json.Decoder(ClusterEvent).decode
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedNote:
+class OrderedEvent:
     """An event record and its order: resource versions of one kind are numbers that grow."""
 
-    note: EventRecord
+    event: EventRecord
     order: int
 
 
@@ -97,14 +97,14 @@ def count_patch(event: ClusterEvent, note: EventRecord) -> JsonObject:
     return {"metadata": {"resourceVersion": event.metadata.resource_version}, **changes}
 
 
-def note_from(event: ClusterEvent) -> OrderedNote:
+def event_record(event: ClusterEvent) -> OrderedEvent:
     """The event record of an Event, also of one that another component wrote."""
     about = event.involved_object
     ref = ResourceRef(about.api_version.rpartition("/")[0], about.kind, about.namespace, about.name)
     at = event.last_timestamp or event.event_time or event.first_timestamp or ""
     note = EventRecord(ref, about.uid, event.type, event.reason, event.message, at, event.count or 1)
     version = event.metadata.resource_version
-    return OrderedNote(note, int(version) if version.isdigit() else 0)
+    return OrderedEvent(note, int(version) if version.isdigit() else 0)
 
 
 _log: Final = logging.getLogger(__name__)
@@ -128,11 +128,11 @@ class EventRecorder:
         and the step goes on.
         """
         try:
-            await self._note(event)
+            await self._write(event)
         except RemoteError as error:
             _log.warning("event not written", extra={"ref": str(event.ref), "reason": event.reason, "why": str(error)})
 
-    async def _note(self, event: EventRecord) -> None:
+    async def _write(self, event: EventRecord) -> None:
         place = _EVENTS.named(event_name(event), event.ref.namespace)
         for _ in range(_WRITE_ATTEMPTS):
             raw = await self._client.get(place)
@@ -154,12 +154,12 @@ class EventRecorder:
         fields = _OWN_SOURCE
         if ref is not None:
             fields = f"{_OWN_SOURCE},involvedObject.kind={ref.kind},involvedObject.name={ref.name}"
-        found: list[OrderedNote] = []
+        found: list[OrderedEvent] = []
         async for page in self._client.pages(endpoint, ObjectSelector(fields=fields)):
             found = [] if page.is_first else found
-            found += [note_from(decode_event(item)) for item in page.items]
-        found.sort(key=lambda one: (one.note.at, one.order))
-        return tuple(one.note for one in found if ref is None or one.note.ref == ref)
+            found += [event_record(decode_event(item)) for item in page.items]
+        found.sort(key=lambda one: (one.event.at, one.order))
+        return tuple(one.event for one in found if ref is None or one.event.ref == ref)
 
     def _version_of(self, ref: ResourceRef) -> str:
         kind = self._scope.kinds.get((ref.group, ref.kind))

@@ -1,6 +1,6 @@
 """Leases of a cluster (coordination.k8s.io): acquired, renewed and released, and when one has expired.
 
-Only the local clock is trusted: a lease has expired when no change of it was seen for its whole duration.
+Only the local clock is trusted: a lease has expired when no change of it was observed for its whole duration.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import Clock, Lease
 from setpoint.errors import AlreadyExists, RemoteConflict
 from setpoint.stores.kubernetes.write_bodies import ENGINE_WRITE
-from setpoint.stores.leases import unix_seconds
+from setpoint.stores.mutations import unix_seconds
 
 _NO_HOLDER: Final = ""
 # How far clocks may differ before a reader takes a live holder for gone.
@@ -59,7 +59,7 @@ class ClusterLease(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def renewed(self) -> float | None:
-        """When it was renewed by its holder's clock, in seconds since 1970; None when it does not say."""
+        """When it was renewed by its holder's clock, in seconds since 1970; None when that is not given."""
         try:
             return datetime.fromisoformat(self.spec.renew_time or "").timestamp()
         except ValueError:
@@ -71,7 +71,7 @@ decode_lease: Final = msgspec.json.Decoder(ClusterLease).decode
 
 @dataclass(frozen=True, slots=True)
 class LeaseObservation:
-    """A lease, and when it was first seen in this state, by the monotonic clock."""
+    """A lease, and when it was first observed in this state, by the monotonic clock."""
 
     lease: ClusterLease
     at: float
@@ -81,13 +81,13 @@ class LeaseObservation:
         return self.at + self.lease.seconds - now if self.lease.holder else 0.0
 
 
-def seconds_presumed_held(sighting: LeaseObservation, monotonic: float, wall: float) -> float:
+def seconds_presumed_held(observation: LeaseObservation, monotonic: float, wall: float) -> float:
     """The seconds for which its holder is presumed to be there: for readers that do not acquire it.
 
-    A reader that sees a lease for the first time has only the time that its holder wrote, by a clock that may differ.
+    On the first observation there is only the time that the holder wrote, by a clock that may differ.
     """
-    left, renewed = sighting.left(monotonic), sighting.lease.renewed
-    return left if renewed is None else min(left, renewed + sighting.lease.seconds + _CLOCK_SKEW_SECONDS - wall)
+    left, renewed = observation.left(monotonic), observation.lease.renewed
+    return left if renewed is None else min(left, renewed + observation.lease.seconds + _CLOCK_SKEW_SECONDS - wall)
 
 
 def observed(before: LeaseObservation | None, lease: ClusterLease, now: float) -> LeaseObservation:
@@ -145,13 +145,13 @@ class LeaseClient:
         self._client = client.unthrottled()
         self._clock = clock
         self._all = Endpoint("coordination.k8s.io", "v1", "leases", namespace)
-        self._sightings: dict[str, LeaseObservation] = {}
+        self._observations: dict[str, LeaseObservation] = {}
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
-        """See Store. A lease that we saw as ours last time is renewed without reading it first."""
-        before = self._sightings.get(name)
+        """See Store. A lease that was held by `holder` when last observed is renewed without a read."""
+        before = self._observations.get(name)
         if before is None or before.lease.holder != holder:
-            before = await self._look(name)
+            before = await self._read(name)
         for _ in range(_ACQUIRE_ATTEMPTS):
             if before is not None and before.lease.holder != holder and before.left(self._clock.monotonic()) > 0:
                 return None
@@ -160,14 +160,14 @@ class LeaseClient:
                 return written
             # Another writer was faster, or the remembered state was stale: the present state decides. A shared lease
             # is renewed by many at once.
-            before = await self._look(name)
+            before = await self._read(name)
             if before is None or before.lease.holder != holder:
                 return None
         return None
 
     async def release(self, lease: Lease) -> None:
         """See Store."""
-        found = await self._look(lease.name)
+        found = await self._read(lease.name)
         if found is None or (found.lease.holder, found.lease.fence) != (lease.holder, lease.fence):
             return
         try:
@@ -175,9 +175,9 @@ class LeaseClient:
                 self._all.named(lease.name), released_body(lease.name, found.lease), ENGINE_WRITE
             )
         except RemoteConflict:
-            self._sightings.pop(lease.name, None)
+            self._observations.pop(lease.name, None)
             return
-        self._see(lease.name, decode_lease(raw))
+        self._observe(lease.name, decode_lease(raw))
 
     async def all_of(self, prefix: str) -> tuple[Lease, ...]:
         """See Store."""
@@ -186,14 +186,14 @@ class LeaseClient:
             found = {} if page.is_first else found
             leases = map(decode_lease, page.items)
             found |= {one.metadata.name: one for one in leases if one.metadata.name.startswith(prefix)}
-        return tuple(self._lease(name, self._see(name, lease)) for name, lease in sorted(found.items()))
+        return tuple(self._lease(name, self._observe(name, lease)) for name, lease in sorted(found.items()))
 
-    async def _look(self, name: str) -> LeaseObservation | None:
+    async def _read(self, name: str) -> LeaseObservation | None:
         raw = await self._client.get(self._all.named(name))
         if raw is None:
-            self._sightings.pop(name, None)
+            self._observations.pop(name, None)
             return None
-        return self._see(name, decode_lease(raw))
+        return self._observe(name, decode_lease(raw))
 
     async def _write(self, name: str, holder: str, seconds: float, before: LeaseObservation | None) -> Lease | None:
         body = lease_body(name, holder, seconds, self._clock.now(), None if before is None else before.lease)
@@ -205,17 +205,17 @@ class LeaseClient:
             else:
                 raw = await self._client.replace(self._all.named(name), body, ENGINE_WRITE)
         except (AlreadyExists, RemoteConflict):
-            self._sightings.pop(name, None)
+            self._observations.pop(name, None)
             return None
-        sighting = self._sightings[name] = LeaseObservation(decode_lease(raw), asked)
-        return self._lease(name, sighting, seconds)
+        observation = self._observations[name] = LeaseObservation(decode_lease(raw), asked)
+        return self._lease(name, observation, seconds)
 
-    def _see(self, name: str, lease: ClusterLease) -> LeaseObservation:
-        sighting = observed(self._sightings.get(name), lease, self._clock.monotonic())
-        self._sightings[name] = sighting
-        return sighting
+    def _observe(self, name: str, lease: ClusterLease) -> LeaseObservation:
+        observation = observed(self._observations.get(name), lease, self._clock.monotonic())
+        self._observations[name] = observation
+        return observation
 
-    def _lease(self, name: str, sighting: LeaseObservation, seconds: float | None = None) -> Lease:
-        lease, now, wall = sighting.lease, self._clock.monotonic(), unix_seconds(self._clock)
-        left = seconds_presumed_held(sighting, now, wall) if seconds is None else sighting.at + seconds - now
+    def _lease(self, name: str, observation: LeaseObservation, seconds: float | None = None) -> Lease:
+        lease, now, wall = observation.lease, self._clock.monotonic(), unix_seconds(self._clock)
+        left = seconds_presumed_held(observation, now, wall) if seconds is None else observation.at + seconds - now
         return Lease(name, lease.holder, lease.fence, wall + left if lease.holder else 0.0)

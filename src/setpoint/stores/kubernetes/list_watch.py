@@ -118,7 +118,7 @@ class MultiKindWatch:
         self._client = client
         self._scope = cluster_scope
         self._query = query
-        self._news: asyncio.Queue[KindEvent | BaseException] = asyncio.Queue(_MAX_BUFFERED)
+        self._events: asyncio.Queue[KindEvent | BaseException] = asyncio.Queue(_MAX_BUFFERED)
         self._is_closed = False
         self._tasks: tuple[asyncio.Task[None], ...] = ()
 
@@ -128,9 +128,9 @@ class MultiKindWatch:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._news.empty():
+        if self._events.empty():
             # A waiting reader is woken as well.
-            self._news.put_nowait(StoreError(CLOSED))
+            self._events.put_nowait(StoreError(CLOSED))
 
     async def events(
         self, positions: Mapping[GroupKind, str]
@@ -142,10 +142,10 @@ class MultiKindWatch:
         )
         try:
             for number in count(1):
-                told = await self._next()
-                at[told.kind] = told.at
-                if told.kept is not None and told.change is not None:
-                    yield ResourceChange(told.change, ClusterResource(told.kept), to_revision(at)), told.kept
+                event = await self._next()
+                at[event.kind] = event.at
+                if event.kept is not None and event.change is not None:
+                    yield ResourceChange(event.change, ClusterResource(event.kept), to_revision(at)), event.kept
                 if number % _EVENTS_BEFORE_YIELD == 0:
                     # While events are buffered, reading never awaits: without this, other tasks would starve.
                     await asyncio.sleep(0)
@@ -153,7 +153,7 @@ class MultiKindWatch:
             await self.close()
 
     async def _next(self) -> KindEvent:
-        found = await self._news.get()
+        found = await self._events.get()
         if self._is_closed:
             raise StoreError(CLOSED)
         if isinstance(found, BaseException):
@@ -167,9 +167,9 @@ class MultiKindWatch:
                 events = watch(self._client, endpoint, since, selection_for(self._query, kind.form))
                 async with aclosing(events):
                     async for event in events:
-                        await self._news.put(_kind_event(event, kind))
+                        await self._events.put(_kind_event(event, kind))
         except Exception as error:  # noqa: BLE001 - raised in the reader
-            await self._news.put(error)
+            await self._events.put(error)
 
 
 class _Metadata(msgspec.Struct, rename="camel"):

@@ -65,9 +65,9 @@ class KubernetesStore(DerivedStoreOperations):
         self._cache = cache
         self._discovery = Discovery(client)
         self._is_open = True
-        self._followings: set[MultiKindWatch] = set()
+        self._watches: set[MultiKindWatch] = set()
         self._lister = MultiKindLister(client, cluster_scope, cache)
-        self._notes = EventRecorder(client, cluster_scope)
+        self._events = EventRecorder(client, cluster_scope)
         self._leases = LeaseClient(client, clock, cluster_scope.leases)
         self._others = tuple(LeaseClient(client, clock, namespace) for namespace in cluster_scope.others)
 
@@ -106,20 +106,20 @@ class KubernetesStore(DerivedStoreOperations):
         self._require_open()
         names = [kind.name for kind in self._scope.kinds_for(query)]
         positions = from_revision(since, names)
-        following = MultiKindWatch(self._client, self._scope, query)
-        self._followings.add(following)
+        watch = MultiKindWatch(self._client, self._scope, query)
+        self._watches.add(watch)
         # Only a watch of everything keeps the cache complete.
         cache = self._cache if query == EVERYTHING else None
         if cache is not None:
             cache.begin(self._scope.cached)
         try:
-            async with aclosing(following.events(positions)) as events:
+            async with aclosing(watch.events(positions)) as events:
                 async for event, kept in events:
                     if cache is not None:
                         _remember(event.change, kept, cache)
                     yield event
         finally:
-            self._followings.discard(following)
+            self._watches.discard(watch)
             if cache is not None:
                 cache.end(self._scope.cached)
 
@@ -230,13 +230,13 @@ class KubernetesStore(DerivedStoreOperations):
         """See Store."""
         self._require_open()
         with store_errors():
-            await self._notes.record_event(event)
+            await self._events.record_event(event)
 
     async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """See Store."""
         self._require_open()
         with store_errors():
-            return await self._notes.events(ref)
+            return await self._events.events(ref)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """See Store."""
@@ -260,8 +260,8 @@ class KubernetesStore(DerivedStoreOperations):
     async def close(self) -> None:
         """See Store."""
         self._is_open = False
-        for following in tuple(self._followings):
-            await following.close()
+        for watch in tuple(self._watches):
+            await watch.close()
         await self._client.close()
 
     # --- Internals ----------------------------------------------------------------------------------------------------

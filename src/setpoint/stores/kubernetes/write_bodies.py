@@ -58,8 +58,8 @@ def apply_body(authored: AuthoredManifest, endpoint: Endpoint, present: bytes | 
     if authored.secret:
         body["data"] = decode(authored.secret)
     repeated = {} if present is None else engine_annotations(present)
-    said = authored.metadata.get("annotations", {})
-    own = {key: text for key, text in said.items() if repeated.get(key) != text}
+    declared = authored.metadata.get("annotations", {})
+    own = {key: text for key, text in declared.items() if repeated.get(key) != text}
     metadata = {"name": authored.ref.name, "namespace": endpoint.namespace, **authored.metadata, "annotations": own}
     return {**body, "metadata": {name: value for name, value in metadata.items() if value}}
 
@@ -118,11 +118,11 @@ def _beyond_int64(value: Any, path: Path) -> Iterator[tuple[Path, int]]:  # noqa
             yield from _beyond_int64(member, path / position)
 
 
-def _adds(said: Json, present: Json) -> bool:
-    """Whether `said` has something that `present` has not."""
-    if isinstance(said, dict) and isinstance(present, dict):
-        return any(present.get(key) != value for key, value in said.items())
-    return bool(said) and not same(said, present)
+def _adds(declared: Json, present: Json) -> bool:
+    """Whether `declared` has something that `present` has not."""
+    if isinstance(declared, dict) and isinstance(present, dict):
+        return any(present.get(key) != value for key, value in declared.items())
+    return bool(declared) and not same(declared, present)
 
 
 _AUTHORED_METADATA: Final = ("labels", "annotations", "ownerReferences")
@@ -144,11 +144,11 @@ def _body_over(seen: Resource, wanted: dict[str, Any]) -> JsonObject:
     body = {name: value for name, value in wanted.items() if name not in ("metadata", "status")}
     if is_secret(seen.ref):
         body = _with_secret_data(seen, body)
-    found, said = seen.document["metadata"], wanted["metadata"]
+    found, declared = seen.document["metadata"], wanted["metadata"]
     assert isinstance(found, dict)
     metadata = {
         **{name: value for name, value in found.items() if name not in _AUTHORED_METADATA},
-        **{name: said[name] for name in _AUTHORED_METADATA if said.get(name)},
+        **{name: declared[name] for name in _AUTHORED_METADATA if declared.get(name)},
     }
     # Without a status subresource, a PUT without the status would remove it.
     return {**body, "metadata": metadata, **({"status": dict(seen.status)} if seen.status else {})}

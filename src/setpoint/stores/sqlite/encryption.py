@@ -27,38 +27,39 @@ class SecretCipher:
         self._lock = threading.Lock()
         self._key: _Key | None = None
 
-    def close(self, plain: bytes, bound: bytes) -> bytes:
-        """`plain`, encrypted; it can be decrypted only with the same associated data `bound`."""
+    def encrypt(self, plain: bytes, associated_data: bytes) -> bytes:
+        """`plain`, encrypted; it can be decrypted only with the same `associated_data`."""
         key = self._loaded() or self._made()
         nonce = os.urandom(_NONCE_BYTES)
-        return key.head + nonce + key.cipher.encrypt(nonce, plain, bound)
+        return key.head + nonce + key.cipher.encrypt(nonce, plain, associated_data)
 
-    def open(self, sealed: bytes, bound: bytes) -> bytes:
+    def decrypt(self, encrypted: bytes, associated_data: bytes) -> bytes:
         """The plain value; StoreError when the key is another one, or the value was changed."""
         from cryptography.exceptions import InvalidTag
 
-        key = self._key_of(sealed)
-        nonce, text = sealed[_HEADER_BYTES : _HEADER_BYTES + _NONCE_BYTES], sealed[_HEADER_BYTES + _NONCE_BYTES :]
+        key = self._key_of(encrypted)
+        body = encrypted[_HEADER_BYTES:]
+        nonce, text = body[:_NONCE_BYTES], body[_NONCE_BYTES:]
         try:
-            return key.cipher.decrypt(nonce, text, bound)
+            return key.cipher.decrypt(nonce, text, associated_data)
         except InvalidTag as error:
             raise StoreError(
-                "a sealed value was changed on disk, or moved to another resource: "
+                "an encrypted value was changed on disk, or moved to another resource: "
                 "restore the store from a copy, or delete the Secret and apply it again"
             ) from error
 
-    def require_key_of(self, sealed: bytes) -> None:
-        """StoreError unless the key of `sealed` is there."""
-        self._key_of(sealed)
+    def require_key_of(self, encrypted: bytes) -> None:
+        """StoreError unless the key of `encrypted` is there."""
+        self._key_of(encrypted)
 
-    def _key_of(self, sealed: bytes) -> "_Key":
+    def _key_of(self, encrypted: bytes) -> "_Key":
         key = self._loaded()
         if key is None:
             raise StoreError(
-                f"{self._path} is missing, and the store holds Secrets sealed with it: put the key file back. "
+                f"{self._path} is missing, and the store holds Secrets encrypted with it: put the key file back. "
                 "Without it their values are lost: then move the store away and apply everything again"
             )
-        if not sealed.startswith(key.head):
+        if not encrypted.startswith(key.head):
             raise StoreError(f"{self._path} is not the key of this store: put back the one it was made with")
         return key
 

@@ -26,9 +26,8 @@ from setpoint.stores.journal import (
     follow_journal,
     matches,
 )
-from setpoint.stores.leases import unix_seconds
 from setpoint.stores.manifests import stored_ref
-from setpoint.stores.mutations import Mutation, RecordStore
+from setpoint.stores.mutations import Mutation, RecordStore, unix_seconds
 from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
 from setpoint.stores.sqlite.database_file import (
     FileLock,
@@ -40,7 +39,7 @@ from setpoint.stores.sqlite.database_file import (
 )
 from setpoint.stores.sqlite.encryption import SecretCipher
 from setpoint.stores.sqlite.schema import migrate, require_current
-from setpoint.stores.sqlite.tables import NoteAndLeaseTables, ResourceTables
+from setpoint.stores.sqlite.tables import EventAndLeaseTables, ResourceTables
 from setpoint.stores.sqlite.writer import GroupCommitWriter
 
 T = TypeVar("T")
@@ -80,16 +79,16 @@ class _Connected:
 
     connection: sqlite3.Connection
     tables: ResourceTables
-    ledger: NoteAndLeaseTables
+    events_and_leases: EventAndLeaseTables
 
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
     """What only the writing process has."""
 
-    side: _Connected
+    connected: _Connected
     writer: GroupCommitWriter
-    bell: CommitSignal
+    commits: CommitSignal
     lock: FileLock
 
 
@@ -156,45 +155,47 @@ class SqliteStore(RecordStore):
             await asyncio.sleep(0)
 
     def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        alarm: ChangeSignal = PollingSignal(self._clock, _POLL_SECONDS) if self._writing is None else self._writing.bell
-        return follow_journal(self._page, alarm, since, query)
+        signal: ChangeSignal = (
+            PollingSignal(self._clock, _POLL_SECONDS) if self._writing is None else self._writing.commits
+        )
+        return follow_journal(self._page, signal, since, query)
 
     async def record_event(self, event: EventRecord) -> None:
-        await self._write(lambda side: side.ledger.record_event(event))
+        await self._write(lambda connected: connected.events_and_leases.record_event(event))
 
     async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         with self._snapshot():
-            return self._reading.ledger.events(ref)
+            return self._reading.events_and_leases.events(ref)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         # From the time of the request: a write that has to wait makes the lease shorter, never longer.
         now = unix_seconds(self._clock)
         asked = Lease(name, holder, 0, now + seconds)
-        return await self._write(lambda side: side.ledger.acquire(asked, now))
+        return await self._write(lambda connected: connected.events_and_leases.acquire(asked, now))
 
     async def release(self, lease: Lease) -> None:
-        await self._write(lambda side: side.ledger.release(lease))
+        await self._write(lambda connected: connected.events_and_leases.release(lease))
 
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
         with self._snapshot():
-            return self._reading.ledger.leases(prefix)
+            return self._reading.events_and_leases.leases(prefix)
 
     async def close(self) -> None:
         self._is_open = False
         # Before the writer's connection: the last one to close checkpoints the log, and only the writer's can.
         self._reading.connection.close()
         if self._writing is not None:
-            self._writing.bell.ring()
+            self._writing.commits.notify()
             await self._writing.writer.close()
             self._writing.lock.release()
 
     async def _commit(
         self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
     ) -> tuple[ResourceRecord | None, ...]:
-        def work(side: _Connected) -> tuple[ResourceRecord | None, ...]:
-            records = tuple(side.tables.change(ref, mutation) for ref, mutation in changes)
+        def work(connected: _Connected) -> tuple[ResourceRecord | None, ...]:
+            records = tuple(connected.tables.change(ref, mutation) for ref, mutation in changes)
             for event in events:
-                side.ledger.record_event(event)
+                connected.events_and_leases.record_event(event)
             return records
 
         return await self._write(work)
@@ -204,7 +205,7 @@ class SqliteStore(RecordStore):
         writing = self._writing
         if writing is None:
             raise StoreError(f"{self._path} was opened for reading: nothing can be written")
-        return await writing.writer.run(lambda: work(writing.side))
+        return await writing.writer.run(lambda: work(writing.connected))
 
     def _page(self, since: int, query: ResourceQuery) -> JournalPage:
         with self._snapshot():
@@ -236,14 +237,14 @@ def _open_to_write(path: Path, limits: StoreLimits) -> _Opened:
         connection = connect_to_write(path)
         undo.callback(connection.close)
         migrate(connection, path)
-        side = _connected(connection, path, limits)
+        connected = _connected(connection, path, limits)
         second = connect_to_read(path)
         undo.callback(second.close)
         reading = _connected(second, path, limits)
-        bell = CommitSignal()
-        writer = GroupCommitWriter(connection, path, lambda: _trim_journal(side.tables, limits), bell.ring)
+        commits = CommitSignal()
+        writer = GroupCommitWriter(connection, path, lambda: _trim_journal(connected.tables, limits), commits.notify)
         undo.pop_all()
-    return _Opened(reading, _Writing(side, writer, bell, lock))
+    return _Opened(reading, _Writing(connected, writer, commits, lock))
 
 
 def _open_to_read(path: Path, limits: StoreLimits) -> _Opened:
@@ -252,19 +253,19 @@ def _open_to_read(path: Path, limits: StoreLimits) -> _Opened:
         connection = connect_to_read(path)
         undo.callback(connection.close)
         require_current(connection, path)
-        side = _connected(connection, path, limits)
+        connected = _connected(connection, path, limits)
         undo.pop_all()
-    return _Opened(side, None)
+    return _Opened(connected, None)
 
 
 def _connected(connection: sqlite3.Connection, path: Path, limits: StoreLimits) -> _Connected:
     """StoreError when the store holds Secrets and their key is missing."""
-    seal = SecretCipher(path.with_name(f"{path.name}.key"))
-    tables = ResourceTables(connection, seal)
-    sealed = tables.any_sealed()
-    if sealed is not None:
-        seal.require_key_of(sealed)
-    return _Connected(connection, tables, NoteAndLeaseTables(connection, limits))
+    cipher = SecretCipher(path.with_name(f"{path.name}.key"))
+    tables = ResourceTables(connection, cipher)
+    encrypted = tables.any_encrypted()
+    if encrypted is not None:
+        cipher.require_key_of(encrypted)
+    return _Connected(connection, tables, EventAndLeaseTables(connection, limits))
 
 
 def _trim_journal(tables: ResourceTables, limits: StoreLimits) -> None:

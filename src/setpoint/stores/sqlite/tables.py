@@ -1,4 +1,4 @@
-"""Rows of a SQLite store: resources, journal, notes and leases. Called inside a transaction."""
+"""Rows of a SQLite store: resources, journal, event records and leases. Called inside a transaction."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +11,7 @@ from setpoint.core.values.canonical import canonical
 from setpoint.engine.ports import EventRecord, Lease, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import ResourceRef
 from setpoint.stores.journal import JournaledChange, JournalPage, StoreLimits, labels_of, require_retained
-from setpoint.stores.leases import acquired, released
-from setpoint.stores.mutations import Mutation
+from setpoint.stores.mutations import Mutation, acquired, released
 from setpoint.stores.records import ResourceRecord
 from setpoint.stores.sqlite.encryption import SecretCipher
 
@@ -41,9 +40,9 @@ _RECORD_COLUMNS: Final = 7
 class ResourceTables:
     """Resources and journal over one connection."""
 
-    def __init__(self, connection: sqlite3.Connection, seal: SecretCipher) -> None:
+    def __init__(self, connection: sqlite3.Connection, cipher: SecretCipher) -> None:
         self._execute = connection.execute
-        self._seal = seal
+        self._cipher = cipher
 
     def find(self, ref: ResourceRef) -> ResourceRecord | None:
         """The record of `ref`, if there is one."""
@@ -90,11 +89,11 @@ class ResourceTables:
         entries = tuple(map(self._entry, rows))
         return JournalPage(entries, entries[-1].revision if len(entries) == _PAGE_SIZE else last, last)
 
-    def change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
+    def change(self, ref: ResourceRef, mutation: Mutation) -> ResourceRecord | None:
         """Applies a mutation and journals the change; does nothing when the mutation changes nothing."""
         row = self._execute(_FIND, _key(ref)).fetchone()
         before = None if row is None else self._record(ref, row)
-        after = rule(before)
+        after = mutation(before)
         if after is before:
             return before
         revision = self.last_revision() + 1
@@ -114,7 +113,7 @@ class ResourceTables:
         self._execute("DELETE FROM journal WHERE revision <= ?", (revision,))
         self._execute("DELETE FROM bodies WHERE superseded <= ?", (revision,))
 
-    def any_sealed(self) -> bytes | None:
+    def any_encrypted(self) -> bytes | None:
         """Any encrypted value, if there is one."""
         row = self._execute("SELECT sealed FROM bodies WHERE sealed IS NOT NULL LIMIT 1").fetchone()
         return None if row is None else row[0]
@@ -123,7 +122,7 @@ class ResourceTables:
         body = self._add_body(after)
         values = (*_key(after.ref), after.uid, after.revision, after.metadata, body, after.status, _packed(after))
         self._execute("INSERT INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-        self._write_down(after.revision, ResourceChangeType.ADDED, after, body)
+        self._add_to_journal(after.revision, ResourceChangeType.ADDED, after, body)
 
     def _replace(self, before: ResourceRecord, after: ResourceRecord, old_body: int) -> None:
         body = old_body
@@ -138,24 +137,26 @@ class ResourceTables:
         was: SqlRow = (None, None, None, None)
         if before.metadata != after.metadata and labels_of(before) != labels_of(after):
             was = (before.revision, before.metadata, old_body, before.status)
-        self._write_down(after.revision, ResourceChangeType.MODIFIED, after, body, was)
+        self._add_to_journal(after.revision, ResourceChangeType.MODIFIED, after, body, was)
 
     def _remove(self, before: ResourceRecord, body: int, revision: int) -> None:
         where = "grp = ? AND kind = ? AND namespace = ? AND name = ?"
         self._execute(f"DELETE FROM resources WHERE {where}", _key(before.ref))
         self._supersede(body, revision)
-        self._write_down(revision, ResourceChangeType.DELETED, before, body)
+        self._add_to_journal(revision, ResourceChangeType.DELETED, before, body)
 
     def _add_body(self, record: ResourceRecord) -> int:
-        sealed = self._seal.close(record.secret, _associated_data(record.ref, record.uid)) if record.secret else None
-        added = self._execute("INSERT INTO bodies (body, sealed) VALUES (?, ?)", (record.body, sealed))
+        encrypted = (
+            self._cipher.encrypt(record.secret, _associated_data(record.ref, record.uid)) if record.secret else None
+        )
+        added = self._execute("INSERT INTO bodies (body, sealed) VALUES (?, ?)", (record.body, encrypted))
         assert added.lastrowid is not None
         return added.lastrowid
 
     def _supersede(self, body: int, revision: int) -> None:
         self._execute("UPDATE bodies SET superseded = ? WHERE id = ?", (revision, body))
 
-    def _write_down(
+    def _add_to_journal(
         self,
         revision: int,
         change: ResourceChangeType,
@@ -170,8 +171,8 @@ class ResourceTables:
         )
 
     def _record(self, ref: ResourceRef, row: SqlRow) -> ResourceRecord:
-        uid, revision, metadata, body, sealed, status, keys = row[:_RECORD_COLUMNS]
-        secret = b"" if sealed is None else self._seal.open(sealed, _associated_data(ref, uid))
+        uid, revision, metadata, body, encrypted, status, keys = row[:_RECORD_COLUMNS]
+        secret = b"" if encrypted is None else self._cipher.decrypt(encrypted, _associated_data(ref, uid))
         return ResourceRecord(ref, uid, revision, metadata, body, secret, status, _keys(keys))
 
     def _entry(self, row: SqlRow) -> JournaledChange:
@@ -209,7 +210,7 @@ def _conditions(query: ResourceQuery, table: str) -> tuple[str, tuple[str, ...]]
     return " AND ".join(f"{table}.{column} = ?" for column, _ in given), tuple(value for _, value in given)
 
 
-class NoteAndLeaseTables:
+class EventAndLeaseTables:
     """Event records (the table `notes`) and leases over one connection."""
 
     def __init__(self, connection: sqlite3.Connection, limits: StoreLimits) -> None:
@@ -217,7 +218,7 @@ class NoteAndLeaseTables:
         self._limits = limits
 
     def record_event(self, event: EventRecord) -> None:
-        """Adds `note` as the newest, with the count of equal ones before; drops the oldest beyond the limits."""
+        """Adds `event` as the newest, with the count of equal ones before; drops the oldest beyond the limits."""
         same = (event.uid, event.reason, event.message)
         where = "uid = ? AND reason = ? AND message = ?"
         old = self._execute(f"SELECT count FROM notes WHERE {where}", same).fetchone()
@@ -242,7 +243,7 @@ class NoteAndLeaseTables:
             self._drop_oldest("", (), self._limits.notes)
 
     def events(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
-        """The notes about `ref`, or all; oldest first."""
+        """The event records of `ref`, or all; oldest first."""
         where = "" if ref is None else "WHERE grp = ? AND kind = ? AND namespace = ? AND name = ?"
         values = () if ref is None else (ref.group, ref.kind, ref.namespace, ref.name)
         rows = self._execute(

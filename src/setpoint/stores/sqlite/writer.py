@@ -90,12 +90,12 @@ class GroupCommitWriter:
         while not is_last:
             batch, is_last = self._next_batch()
             if batch:
-                self._tell(self._deliver, self._carry_out(batch))
+                self._post(self._deliver, self._commit(batch))
         self._connection.close()
-        self._tell(lambda _: self._ended.set(), [])
+        self._post(lambda _: self._ended.set(), [])
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
-        """Waits for jobs, then takes all that are queued; True when it was told to stop."""
+        """Waits for jobs, then takes all that are queued; True when no more will come."""
         batch: list[_Job] = []
         more = self._handed_over.get()
         while more is not None:
@@ -108,7 +108,7 @@ class GroupCommitWriter:
                 return batch, False
         return batch, True
 
-    def _carry_out(self, batch: list[_Job]) -> list[_Outcome]:
+    def _commit(self, batch: list[_Job]) -> list[_Outcome]:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             outcomes = [self._attempt(job) for job in batch]
@@ -118,7 +118,7 @@ class GroupCommitWriter:
             # When even this fails, the next transaction cannot begin, and its callers get that error.
             with suppress(sqlite3.Error):
                 self._connection.rollback()
-            return [_Outcome(job.answer, error=self._ours(error)) for job in batch]
+            return [_Outcome(job.answer, error=self._translated(error)) for job in batch]
         return outcomes
 
     def _attempt(self, job: _Job) -> _Outcome:
@@ -130,19 +130,19 @@ class GroupCommitWriter:
             if not self._connection.in_transaction:
                 raise  # SQLite rolled back the whole transaction
             self._connection.execute("ROLLBACK TO job")
-            outcome = _Outcome(job.answer, error=self._ours(error))
+            outcome = _Outcome(job.answer, error=self._translated(error))
         self._connection.execute("RELEASE job")
         return outcome
 
-    def _ours(self, error: Exception) -> Exception:
+    def _translated(self, error: Exception) -> Exception:
         """SQLite's errors as StoreErrors, a new one for each caller; anything else as it is."""
         if not isinstance(error, sqlite3.Error):
             return error
-        ours = store_error(error, self._path)
-        ours.__cause__ = error
-        return ours
+        translated = store_error(error, self._path)
+        translated.__cause__ = error
+        return translated
 
-    def _tell(self, function: Callable[[list[_Outcome]], None], outcomes: list[_Outcome]) -> None:
+    def _post(self, function: Callable[[list[_Outcome]], None], outcomes: list[_Outcome]) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function, outcomes)
 

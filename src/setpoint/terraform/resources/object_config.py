@@ -9,12 +9,12 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import worded
 from setpoint.core.values.paths import Path, set_at
 from setpoint.core.values.yaml_documents import read_documents
-from setpoint.core.wait.wait_for import parse_wait
+from setpoint.core.wait.wait_for import WAIT_CRITERIA, parse_wait
 from setpoint.errors import ManifestInvalid, SetpointError
 from setpoint.terraform.cty.json_trees import to_json_tree
 from setpoint.terraform.cty.values import AttributeValues, CtyValue, is_known, nullify_unknown, unknown_paths
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
-from setpoint.terraform.resources.vocabulary import attribute_words
+from setpoint.terraform.resources.vocabulary import attribute_name, attribute_words
 
 # The annotation with the ID of the resource that manages an object. The ID changes with each creation and adoption.
 ID_ANNOTATION: Final = "setpoint.dev/terraform-id"
@@ -24,7 +24,7 @@ YAML, MANIFEST = "yaml_body", "manifest"
 _REQUIRED_FIELDS: Final = (("apiVersion",), ("kind",), ("metadata", "name"))
 _IDENTITY_FIELDS: Final = frozenset({*_REQUIRED_FIELDS, ("metadata",), ("metadata", "namespace")})
 # The attributes of `wait_for`, and the members of `spec.waitFor`.
-_SPEC_NAMES: Final = {"field": "field", "field_value": "fieldValue", "condition": "condition", "rollout": "rollout"}
+_WAIT_MEMBERS: Final = {**{attribute_name(one.member): one.member for one in WAIT_CRITERIA}, "timeout": "timeout"}
 
 
 class ObjectIdentity(NamedTuple):
@@ -107,9 +107,8 @@ def wait_spec(wait_for: CtyValue) -> dict[str, Json] | None:
     """The `spec.waitFor` of an attribute `wait_for`; None when it is null, or has unknown values."""
     if not isinstance(wait_for, Mapping) or not is_known(wait_for):
         return None
-    fields = {name: to_json_tree(one) for name, one in wait_for.items() if one is not None}
-    timeout: dict[str, Json] = {"timeout": fields["timeout"]} if "timeout" in fields else {}
-    return {**{_SPEC_NAMES[name]: one for name, one in fields.items() if name in _SPEC_NAMES}, **timeout}
+    given = {name: value for name, value in wait_for.items() if value is not None}
+    return {member: to_json_tree(given[name]) for name, member in _WAIT_MEMBERS.items() if name in given}
 
 
 def waits_for_value(wait_for: CtyValue) -> bool:

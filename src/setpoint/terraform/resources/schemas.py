@@ -1,41 +1,50 @@
 """The schemas of the resource `setpoint_object`, the resource `setpoint_wait` and the data source `setpoint_object`."""
 
-from typing import Final
+from types import UnionType
+from typing import Final, get_args
 
-from setpoint.terraform.cty.types import BOOL, DYNAMIC, STRING, ListType, MapType, ObjectType
+from setpoint.core.wait.wait_for import WAIT_CRITERIA, WaitCriterion
+from setpoint.terraform.cty.types import BOOL, DYNAMIC, STRING, CtyType, ListType, MapType, ObjectType
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence, TerraformSchema
 from setpoint.terraform.resources.clusters import CLUSTER
+from setpoint.terraform.resources.vocabulary import attribute_name
 
 _OPTIONAL, _COMPUTED = Presence.OPTIONAL, Presence.COMPUTED
 # The values of `on_timeout`.
 KEEP, FAIL = "keep", "fail"
 
+# Descriptions in the terms of a configuration, where they differ from those of a manifest.
+_WAIT_DESCRIPTIONS: Final = {
+    "field": "Until there is a value at this path, such as `status.loadBalancer.ingress`: it becomes "
+    "known to dependent resources.",
+    "fieldValue": 'Until each of these paths has its value: `{ "status.phase" = "Running" }`.',
+    "condition": "Until this condition is `True`, such as `Ready`.",
+}
+
+
+def _wait_attribute(criterion: type[WaitCriterion]) -> Attribute:
+    description = _WAIT_DESCRIPTIONS.get(criterion.member, criterion.description)
+    return Attribute(type=_attribute_type(criterion.accepts), presence=_OPTIONAL, description=description)
+
+
+def _attribute_type(accepts: object) -> CtyType:
+    """The one type of the attribute for a member of a spec: text where that is accepted."""
+    types = get_args(accepts) if isinstance(accepts, UnionType) else (accepts,)
+    if str in types:
+        return STRING
+    return BOOL if bool in types else DYNAMIC
+
+
 WAIT_ATTRIBUTES: Final = NestedAttributes(
     {
-        "field": Attribute(
-            type=STRING,
-            presence=_OPTIONAL,
-            description="Until there is a value at this path, such as `status.loadBalancer.ingress`: it becomes "
-            "known to dependent resources.",
-        ),
-        "field_value": Attribute(
-            type=DYNAMIC,
-            presence=_OPTIONAL,
-            description='Until each of these paths has its value: `{ "status.phase" = "Running" }`.',
-        ),
-        "condition": Attribute(
-            type=STRING, presence=_OPTIONAL, description="Until this condition is `True`, such as `Ready`."
-        ),
-        "rollout": Attribute(
-            type=BOOL,
-            presence=_OPTIONAL,
-            description="Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older.",
-        ),
+        **{attribute_name(one.member): _wait_attribute(one) for one in WAIT_CRITERIA},
         "timeout": Attribute(
             type=STRING, presence=_OPTIONAL, description="How long, as `90s` or `10m`. By default `10m`."
         ),
     }
 )
+_CRITERIA: Final = [f"`{attribute_name(one.member)}`" for one in WAIT_CRITERIA]
+_ONE_CRITERION: Final = f"exactly one of {', '.join(_CRITERIA[:-1])} and {_CRITERIA[-1]}"
 OBJECT_REF: Final = ObjectType(dict.fromkeys(("api_version", "kind", "name", "namespace"), STRING))
 
 OBJECT_SCHEMA: Final = TerraformSchema(
@@ -49,8 +58,7 @@ OBJECT_SCHEMA: Final = TerraformSchema(
         "wait_for": Attribute(
             type=WAIT_ATTRIBUTES,
             presence=_OPTIONAL,
-            description="What is waited for once the object is as declared: exactly one of `field`, `field_value`, "
-            "`condition` and `rollout`.",
+            description=f"What is waited for once the object is as declared: {_ONE_CRITERION}.",
         ),
         "on_timeout": Attribute(
             type=STRING,
@@ -122,7 +130,7 @@ WAIT_SCHEMA: Final = TerraformSchema(
         "wait_for": Attribute(
             type=WAIT_ATTRIBUTES,
             presence=Presence.REQUIRED,
-            description="What is waited for: exactly one of `field`, `field_value`, `condition` and `rollout`.",
+            description=f"What is waited for: {_ONE_CRITERION}.",
         ),
         "id": Attribute(type=STRING, presence=_COMPUTED, use_state_for_unknown=True, description="Which wait it is."),
         "result": Attribute(

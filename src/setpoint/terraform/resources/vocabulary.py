@@ -1,5 +1,6 @@
 """The vocabulary of this front end: the attributes of a configuration, for the fields of a KubernetesObject."""
 
+import re
 from typing import Final, assert_never
 
 from setpoint.core.values.messages import (
@@ -11,13 +12,22 @@ from setpoint.core.values.messages import (
     SettingTerm,
     SubjectTerm,
 )
+from setpoint.core.wait.wait_for import WAIT_CRITERIA
 from setpoint.errors import SetpointError
 from setpoint.terraform.cty.values import AttributePath
 from setpoint.terraform.framework.diagnostics import Diagnostic, diagnostics_for, error
 
+_WORD_BOUNDARY: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def attribute_name(member: str) -> str:
+    """The attribute for a member of a spec: `field_value` for `fieldValue`."""
+    return _WORD_BOUNDARY.sub("_", member).lower()
+
+
 # The fields of a spec that come from an attribute; the fields below them keep their names.
 _ATTRIBUTES: Final = {
-    "spec.waitFor.fieldValue": "wait_for.field_value",
+    **{f"spec.waitFor.{one.member}": f"wait_for.{attribute_name(one.member)}" for one in WAIT_CRITERIA},
     "spec.waitFor": "wait_for",
     "spec.ignoreFields": "ignore_fields",
     "spec.deleteProtection": "delete_protection",

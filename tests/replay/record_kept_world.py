@@ -1,6 +1,6 @@
-"""Makes the world that is kept: something of every kind and every owner, as the implementations of today leave it.
+"""Records the kept world: something of every kind and every owner, as the current implementations leave it.
 
-`python -m tests.replay.keeping` writes it anew.
+`python -m tests.replay.record_kept_world` writes it again.
 """
 
 import gzip
@@ -24,7 +24,7 @@ KEPT: Final = Path("tests/replay/kept_world.jsonl")
 
 
 def record_world(cluster: Access, folder: Path) -> bytes:
-    """The world with all that is declared in it, made and settled, and then recorded."""
+    """The recorded world after everything that is declared in it was created and settled."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     surroundings = {"PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig), "OPERATOR_IMAGE_NAME": "operator:1"}
     with Workspace(folder, {**kept, **surroundings}) as workspace:

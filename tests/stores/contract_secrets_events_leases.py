@@ -1,4 +1,4 @@
-"""What every store promises about Secrets, notes and leases."""
+"""The contract of every store about Secrets, event records and leases."""
 
 import asyncio
 from dataclasses import replace
@@ -11,13 +11,13 @@ from setpoint.errors import ManifestInvalid
 from tests.engine.clock import FakeClock
 from tests.stores.samples import REF, SECRET_REF, instance, metadata_of, secret, take
 
-NOTE = EventRecord(REF, "uid-1", "Warning", "UpdateFailed", "the disk cannot shrink", "2026-01-01T00:00:00Z")
+EVENT = EventRecord(REF, "uid-1", "Warning", "UpdateFailed", "the disk cannot shrink", "2026-01-01T00:00:00Z")
 
 
 class Secrets:
-    """How the data of a Secret is taken and given."""
+    """How the data of a Secret is stored and returned."""
 
-    def test_string_data_is_folded_into_data_and_wins(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_string_data_is_merged_into_data_and_wins(self, store: Store, loop: asyncio.Runner) -> None:
         manifest = secret(type="Opaque", data={"a": "b2xk", "b": "a2VwdA=="}, stringData={"a": "new"})
 
         created = loop.run(store.apply(manifest))
@@ -43,7 +43,7 @@ class Secrets:
         assert (changed.document["data"], changed.uid) == ({"a": "Mg=="}, created.uid)
         assert changed.revision != held.revision
 
-    def test_a_watcher_sees_the_values_of_their_time(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_a_watch_shows_the_values_at_each_revision(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
         for value in ("1", "2"):
             loop.run(store.apply(secret(stringData={"a": value})))
@@ -63,7 +63,7 @@ class Secrets:
             ("data", "hunter2", "data is text: write an object of texts"),
         ],
     )
-    def test_what_is_refused_is_named_and_never_shown(
+    def test_an_invalid_value_is_named_and_never_shown(
         self, store: Store, loop: asyncio.Runner, member: str, entries: Json, message: str
     ) -> None:
         with pytest.raises(ManifestInvalid) as caught:
@@ -73,7 +73,7 @@ class Secrets:
         assert "hunter2" not in str(caught.value)
         assert "20252026" not in str(caught.value)
 
-    def test_kubectl_s_copy_of_the_manifest_is_not_kept(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_the_last_applied_annotation_is_not_kept(self, store: Store, loop: asyncio.Runner) -> None:
         copy = {"kubectl.kubernetes.io/last-applied-configuration": '{"stringData":{"a":"hunter2"}}'}
 
         created = loop.run(
@@ -83,36 +83,36 @@ class Secrets:
         assert "annotations" not in metadata_of(created)
 
 
-class Notes:
-    """What is told about resources."""
+class Events:
+    """What `record_event` and `events` do."""
 
-    def test_the_same_note_again_counts_up_and_becomes_the_newest(self, store: Store, loop: asyncio.Runner) -> None:
-        other = replace(NOTE, message="another message")
-        later = replace(NOTE, at="2026-01-01T00:01:00Z")
-        for note in (NOTE, other, later):
-            loop.run(store.record_event(note))
+    def test_an_equal_event_is_counted_and_becomes_the_newest(self, store: Store, loop: asyncio.Runner) -> None:
+        other = replace(EVENT, message="another message")
+        later = replace(EVENT, at="2026-01-01T00:01:00Z")
+        for event in (EVENT, other, later):
+            loop.run(store.record_event(event))
 
         assert loop.run(store.events()) == (other, replace(later, count=2))
 
-    def test_notes_are_found_by_the_resource_they_are_about(self, store: Store, loop: asyncio.Runner) -> None:
-        elsewhere = replace(NOTE, ref=SECRET_REF, uid="uid-2")
-        for note in (NOTE, elsewhere):
-            loop.run(store.record_event(note))
+    def test_events_are_found_by_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
+        elsewhere = replace(EVENT, ref=SECRET_REF, uid="uid-2")
+        for event in (EVENT, elsewhere):
+            loop.run(store.record_event(event))
 
         assert loop.run(store.events(SECRET_REF)) == (elsewhere,)
-        assert loop.run(store.events()) == (NOTE, elsewhere)
+        assert loop.run(store.events()) == (EVENT, elsewhere)
 
-    def test_notes_outlive_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
-        note = replace(NOTE, uid=loop.run(store.apply(instance())).uid)
-        loop.run(store.record_event(note))
+    def test_events_outlive_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
+        event = replace(EVENT, uid=loop.run(store.apply(instance())).uid)
+        loop.run(store.record_event(event))
 
         loop.run(store.delete(REF))
 
-        assert loop.run(store.events(REF)) == (note,)
+        assert loop.run(store.events(REF)) == (event,)
 
 
 class Leases:
-    """Who may act."""
+    """What `acquire`, `release` and `leases` do."""
 
     def test_one_holder_at_a_time(self, store: Store, loop: asyncio.Runner) -> None:
         lease = loop.run(store.acquire("shard-1", "me", 15))
@@ -131,7 +131,7 @@ class Leases:
         assert first is not None
         assert second == replace(first, expires=first.expires + 10)
 
-    def test_a_lease_that_ran_out_goes_to_the_next_under_a_higher_fence(
+    def test_an_expired_lease_goes_to_the_next_holder_with_a_higher_fence(
         self, store: Store, loop: asyncio.Runner, clock: FakeClock
     ) -> None:
         mine = loop.run(store.acquire("shard-1", "me", 15))
@@ -145,9 +145,7 @@ class Leases:
         assert yours == Lease("shard-1", "you", 2, mine.expires + 15)
         assert loop.run(store.acquire("shard-1", "me", 15)) is None
 
-    def test_a_lease_that_was_given_back_is_free_and_its_fence_goes_on(
-        self, store: Store, loop: asyncio.Runner
-    ) -> None:
+    def test_a_released_lease_is_free_and_its_fence_keeps_growing(self, store: Store, loop: asyncio.Runner) -> None:
         mine = loop.run(store.acquire("shard-1", "me", 15))
         assert mine is not None
         loop.run(store.release(mine))
@@ -157,7 +155,7 @@ class Leases:
         assert yours is not None
         assert yours.fence == 2
 
-    def test_nobody_gives_back_what_another_holds(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+    def test_a_lease_is_released_by_its_holder_only(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
         mine = loop.run(store.acquire("shard-1", "me", 15))
         clock.seconds = 15
         loop.run(store.acquire("shard-1", "you", 15))
@@ -169,7 +167,7 @@ class Leases:
 
         assert loop.run(store.acquire("shard-1", "me", 15)) is None
 
-    def test_lists_the_leases_whose_names_begin_like_that_free_ones_and_those_that_ran_out_too(
+    def test_leases_are_listed_by_prefix_including_released_and_expired_ones(
         self, store: Store, loop: asyncio.Runner, clock: FakeClock
     ) -> None:
         for name, holder in (("shard-2", "you"), ("shard-1", "me"), ("shard", "me"), ("member-1", "me")):
@@ -192,7 +190,7 @@ class Leases:
         assert len(loop.run(store.leases(""))) == 5
 
     @pytest.mark.parametrize("seconds", [0, 14, 15, 100])
-    def test_a_listed_lease_is_held_exactly_while_nobody_else_can_have_it(
+    def test_a_listed_lease_is_held_exactly_while_no_other_holder_can_acquire_it(
         self, store: Store, loop: asyncio.Runner, clock: FakeClock, seconds: float
     ) -> None:
         loop.run(store.acquire("shard-1", "me", 15))

@@ -1,4 +1,4 @@
-"""Where a process in a cluster has its leases, where others look for them, and what it hears of."""
+"""The scope of a store in a cluster: namespaces of leases, and the kinds that are listed and watched."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ from tests.engine.clock import FakeClock
 from tests.engine.gadgets import GadgetKind, Service
 
 
-class Empty(HttpClient):
-    """A cluster in which there is nothing; it knows what it was asked for."""
+class EmptyCluster(HttpClient):
+    """A cluster without objects; it records the requested paths."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,9 +31,9 @@ class Empty(HttpClient):
         )
 
 
-def _looked_at(url: str, environment: Mapping[str, str], *, long_running: bool) -> list[str]:
+def _lease_namespaces(url: str, environment: Mapping[str, str], *, long_running: bool) -> list[str]:
     """The namespaces whose leases are read."""
-    http = Empty()
+    http = EmptyCluster()
     client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)
     store = open_kubernetes(cluster_address_in(url, environment), client, (), FakeClock(), long_running=long_running)
     asyncio.run(_leases(store))
@@ -49,20 +49,20 @@ async def _leases(store: Store) -> None:
     ("url", "environment", "namespace"),
     [
         ("kubernetes", {}, "setpoint-system"),
-        ("kubernetes", {"POD_NAMESPACE": "keepers"}, "keepers"),
+        ("kubernetes", {"POD_NAMESPACE": "controllers"}, "controllers"),
         ("kubernetes?namespace=team-a", {}, "team-a"),
-        ("kubernetes?namespace=team-a", {"POD_NAMESPACE": "keepers"}, "keepers"),
+        ("kubernetes?namespace=team-a", {"POD_NAMESPACE": "controllers"}, "controllers"),
     ],
 )
-def test_whoever_runs_has_its_leases_where_its_pod_is_or_where_its_work_is(
+def test_a_controller_has_its_leases_in_the_namespace_of_its_pod_or_of_its_scope(
     url: str, environment: dict[str, str], namespace: str
 ) -> None:
-    assert _looked_at(url, environment, long_running=True) == [namespace]
+    assert _lease_namespaces(url, environment, long_running=True) == [namespace]
 
 
-def test_whoever_wants_to_know_whether_somebody_runs_looks_where_it_may_be() -> None:
-    assert _looked_at("kubernetes", {}, long_running=False) == ["setpoint-system"]
-    assert _looked_at("kubernetes?namespace=team-a", {}, long_running=False) == ["team-a", "setpoint-system"]
+def test_a_command_reads_the_leases_of_its_namespace_and_of_the_whole_cluster() -> None:
+    assert _lease_namespaces("kubernetes", {}, long_running=False) == ["setpoint-system"]
+    assert _lease_namespaces("kubernetes?namespace=team-a", {}, long_running=False) == ["team-a", "setpoint-system"]
 
 
 SECRET = ObjectKind("", "v1", "Secret", "secrets")
@@ -77,11 +77,11 @@ def _scope(namespace: str | None = None, *, long_running: bool) -> ClusterScope:
 
 
 def _listed(cluster_scope: ClusterScope, query: ResourceQuery = EVERYTHING) -> list[str]:
-    """Where the kinds are listed."""
+    """The paths at which kinds are listed."""
     return [kind.all_in(cluster_scope.place(query)).path for kind in cluster_scope.kinds_for(query)]
 
 
-def test_whoever_runs_hears_of_what_owners_make_without_reading_any() -> None:
+def test_a_controller_watches_only_the_metadata_of_generated_objects() -> None:
     cluster_scope = _scope(long_running=True)
 
     assert _listed(cluster_scope) == [
@@ -94,7 +94,7 @@ def test_whoever_runs_hears_of_what_owners_make_without_reading_any() -> None:
     assert [kind.form for kind in cluster_scope.kinds.values()].count(Representation.METADATA) == 3
 
 
-def test_whoever_looks_after_one_namespace_hears_of_nothing_that_is_in_none() -> None:
+def test_a_controller_of_one_namespace_watches_no_cluster_scoped_kind() -> None:
     assert _listed(_scope("team-a", long_running=True)) == [
         "/api/v1/namespaces/team-a/configmaps",
         "/api/v1/namespaces/team-a/secrets",
@@ -103,7 +103,7 @@ def test_whoever_looks_after_one_namespace_hears_of_nothing_that_is_in_none() ->
 
 
 @pytest.mark.parametrize("namespace", [None, "team-a"])
-def test_a_command_lists_only_what_is_looked_after(namespace: str | None) -> None:
+def test_a_command_lists_only_kinds_with_a_controller(namespace: str | None) -> None:
     cluster_scope = _scope(namespace, long_running=False)
 
     assert [kind.kind for kind in cluster_scope.kinds_for(EVERYTHING)] == ["Gadget"]
@@ -112,7 +112,7 @@ def test_a_command_lists_only_what_is_looked_after(namespace: str | None) -> Non
     assert {kind.form for kind in cluster_scope.kinds.values()} == {Representation.WHOLE}
 
 
-def test_nothing_that_is_in_no_namespace_is_in_one() -> None:
+def test_a_query_for_one_namespace_lists_no_cluster_scoped_kind() -> None:
     cluster_scope = _scope(long_running=True)
 
     assert _listed(cluster_scope, ResourceQuery(namespace="team-a")) == [

@@ -1,4 +1,4 @@
-"""Secrets at rest: sealed, bound to their resource, and lost without their key."""
+"""Encryption of Secrets at rest: bound to their resource, and lost without their key."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ def reopen(path: Path, loop: asyncio.Runner, clock: FakeClock, new_uid: Callable
 
 
 @pytest.fixture
-def sealed(reopen: Callable[[], SqliteStore], path: Path, loop: asyncio.Runner) -> Path:
+def encrypted(reopen: Callable[[], SqliteStore], path: Path, loop: asyncio.Runner) -> Path:
     """A closed store with a Secret in it."""
     store = reopen()
     loop.run(store.apply(secret(stringData={"password": PASSWORD})))
@@ -45,7 +45,7 @@ def key_of(path: Path) -> Path:
     return path.with_name("state.db.key")
 
 
-def test_no_file_ever_holds_a_secret_in_the_clear(
+def test_no_file_ever_holds_a_secret_in_plain_text(
     reopen: Callable[[], SqliteStore], path: Path, loop: asyncio.Runner
 ) -> None:
     store = reopen()
@@ -67,8 +67,8 @@ def test_no_file_ever_holds_a_secret_in_the_clear(
             assert clear not in content
 
 
-def test_what_was_sealed_is_there_after_opening_again(
-    sealed: Path, reopen: Callable[[], SqliteStore], loop: asyncio.Runner
+def test_an_encrypted_value_is_kept_when_the_store_is_reopened(
+    encrypted: Path, reopen: Callable[[], SqliteStore], loop: asyncio.Runner
 ) -> None:
     store = reopen()
 
@@ -79,7 +79,7 @@ def test_what_was_sealed_is_there_after_opening_again(
     assert found.document["data"] == OPENED
 
 
-def test_the_key_is_for_its_owner_only_and_made_with_the_first_secret(
+def test_the_key_is_accessible_to_its_owner_only_and_created_with_the_first_secret(
     reopen: Callable[[], SqliteStore], path: Path, loop: asyncio.Runner
 ) -> None:
     store = reopen()
@@ -94,35 +94,35 @@ def test_the_key_is_for_its_owner_only_and_made_with_the_first_secret(
     assert not key_of(path).with_name("state.db.key.new").exists()
 
 
-def test_a_key_that_others_can_read_is_refused(sealed: Path, reopen: Callable[[], SqliteStore]) -> None:
-    key_of(sealed).chmod(0o640)
+def test_a_key_that_is_readable_by_other_users_is_refused(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
+    key_of(encrypted).chmod(0o640)
 
     with pytest.raises(StoreError, match=r"state\.db\.key can be read by others \(mode 0640\): run chmod 600 on it"):
         reopen()
 
 
-def test_a_missing_key_is_named(sealed: Path, reopen: Callable[[], SqliteStore]) -> None:
-    key_of(sealed).unlink()
+def test_a_missing_key_is_named(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
+    key_of(encrypted).unlink()
 
-    with pytest.raises(StoreError, match=r"state\.db\.key is missing, and the store holds Secrets sealed with it"):
+    with pytest.raises(StoreError, match=r"state\.db\.key is missing, and the store holds Secrets encrypted with it"):
         reopen()
 
 
-def test_another_store_s_key_is_refused(sealed: Path, reopen: Callable[[], SqliteStore]) -> None:
-    key_of(sealed).write_bytes(bytes(32))
+def test_another_store_s_key_is_refused(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
+    key_of(encrypted).write_bytes(bytes(32))
 
     with pytest.raises(StoreError, match=r"state\.db\.key is not the key of this store"):
         reopen()
 
 
-def test_half_a_key_is_refused(sealed: Path, reopen: Callable[[], SqliteStore]) -> None:
-    key_of(sealed).write_bytes(bytes(16))
+def test_a_truncated_key_is_refused(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
+    key_of(encrypted).write_bytes(bytes(16))
 
     with pytest.raises(StoreError, match=r"state\.db\.key is no key: it has 16 bytes instead of 32"):
         reopen()
 
 
-def test_a_reader_that_was_there_before_the_key_opens_secrets_too(
+def test_a_reader_that_was_opened_before_the_key_was_created_decrypts_secrets(
     reopen: Callable[[], SqliteStore],
     path: Path,
     loop: asyncio.Runner,
@@ -149,7 +149,7 @@ def test_a_reader_that_was_there_before_the_key_opens_secrets_too(
         "UPDATE resources SET uid = 'uid-9' WHERE name = 'other'",
     ],
 )
-def test_a_value_moved_to_another_resource_does_not_open(
+def test_a_value_moved_to_another_resource_cannot_be_decrypted(
     reopen: Callable[[], SqliteStore], path: Path, loop: asyncio.Runner, tampering: str
 ) -> None:
     store = reopen()
@@ -161,34 +161,32 @@ def test_a_value_moved_to_another_resource_does_not_open(
         connection.commit()
 
     store = reopen()
-    with pytest.raises(StoreError, match="a sealed value was changed on disk, or moved to another resource"):
+    with pytest.raises(StoreError, match="an encrypted value was changed on disk, or moved to another resource"):
         loop.run(store.list())
     loop.run(store.close())
 
 
 @pytest.mark.laws
 @given(st.binary(), st.binary(), st.binary())
-def test_what_is_closed_opens_with_what_it_was_bound_to_and_with_nothing_else(
-    plain: bytes, bound: bytes, other: bytes
-) -> None:
+def test_a_value_is_decrypted_with_its_associated_data_and_no_other(plain: bytes, bound: bytes, other: bytes) -> None:
     with scratch_folder() as folder:
-        sealed = SecretCipher(folder / "key").close(plain, bound)
+        encrypted = SecretCipher(folder / "key").encrypt(plain, bound)
         again = SecretCipher(folder / "key")
 
-        assert again.open(sealed, bound) == plain
-        assert again.close(plain, bound) != sealed
+        assert again.decrypt(encrypted, bound) == plain
+        assert again.encrypt(plain, bound) != encrypted
         if other != bound:
             with pytest.raises(StoreError):
-                again.open(sealed, other)
+                again.decrypt(encrypted, other)
 
 
 @pytest.mark.laws
 @given(st.binary(min_size=1), st.data())
-def test_no_byte_of_a_sealed_value_can_change(plain: bytes, data: st.DataObject) -> None:
+def test_no_byte_of_an_encrypted_value_can_change(plain: bytes, data: st.DataObject) -> None:
     with scratch_folder() as folder:
-        seal = SecretCipher(folder / "key")
-        sealed = bytearray(seal.close(plain, b"bound"))
-        sealed[data.draw(st.integers(0, len(sealed) - 1))] ^= data.draw(st.integers(1, 255))
+        cipher = SecretCipher(folder / "key")
+        encrypted = bytearray(cipher.encrypt(plain, b"bound"))
+        encrypted[data.draw(st.integers(0, len(encrypted) - 1))] ^= data.draw(st.integers(1, 255))
 
         with pytest.raises(StoreError):
-            seal.open(bytes(sealed), b"bound")
+            cipher.decrypt(bytes(encrypted), b"bound")
