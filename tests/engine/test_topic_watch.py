@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from setpoint.engine.capabilities import WatchTopic
-from setpoint.engine.drivers.topic_watch import REWATCH_SECONDS, watch_topic
+from setpoint.engine.drivers.object_watch import REWATCH_SECONDS, watch_topic
 from setpoint.engine.kind import Location
 from setpoint.errors import RemoteRefused
 from tests.runtime.virtual_time import VirtualClock, run

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from setpoint.engine.capabilities import WatchTopic
-from setpoint.engine.drivers.topic_watch import REWATCH_SECONDS
+from setpoint.engine.drivers.object_watch import REWATCH_SECONDS
 from setpoint.engine.kind import Location
 from setpoint.errors import RemoteRefused
 from setpoint.runtime.remote_watch import COALESCE_SECONDS

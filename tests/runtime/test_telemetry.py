@@ -20,8 +20,7 @@ from setpoint.engine.metrics import BUGS, STEP_COUNTS, TERMINAL_ERRORS
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.catalogue import CATALOGUE
-from setpoint.runtime.metrics.exposition import LINES_PER_SLICE
-from setpoint.runtime.metrics.telemetry import Telemetry
+from setpoint.runtime.metrics.telemetry import LINES_PER_SLICE, Telemetry
 from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
 from tests.clients.manual_time import ManualClock

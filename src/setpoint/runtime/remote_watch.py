@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from setpoint.engine.capabilities import SupportsWatch, WatchTopic
-from setpoint.engine.drivers.topic_watch import watch_topic
+from setpoint.engine.drivers.object_watch import watch_topic
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef

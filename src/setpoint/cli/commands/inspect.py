@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from setpoint.app import StoreAccess, definitions, open_engine
-from setpoint.cli.controller_presence import is_resynced
+from setpoint.cli.executors import is_resynced
 from setpoint.cli.request import (
     CommandRequest,
     declared_refs,

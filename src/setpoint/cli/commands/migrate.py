@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from setpoint.app import StoreAccess, open_engine
-from setpoint.cli.controller_presence import has_controller
+from setpoint.cli.executors import has_controller
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.plan import plan_rows

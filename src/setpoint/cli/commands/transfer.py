@@ -13,7 +13,7 @@ from rich.text import Text
 from setpoint import __version__
 from setpoint.app import StoreAccess, dry_run_apply, is_shared_store, open_engine, store_file
 from setpoint.cli.atomic_files import write_private_file
-from setpoint.cli.controller_presence import has_controller
+from setpoint.cli.executors import has_controller
 from setpoint.cli.manifests import read_texts
 from setpoint.cli.request import CommandRequest, matches_targets, parse_target, require_targets_found, run_command
 from setpoint.cli.views.outcome import ExitCode

@@ -1,11 +1,14 @@
 """The metrics of a process: counts steps and listings, reads the rest from the manager, and renders the page."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client import Metric as Family
+from prometheus_client.exposition import choose_encoder
 
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.core.decide import Decision
@@ -19,7 +22,6 @@ from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.list_resync.lister import ListingResult
 from setpoint.runtime.metrics.catalogue import CATALOGUE, DEFINITIONS
-from setpoint.runtime.metrics.exposition import encode_page
 from setpoint.runtime.metrics.readings import (
     ReadFamily,
     Reading,
@@ -33,6 +35,54 @@ from setpoint.runtime.metrics.readings import (
     read_resources,
 )
 from setpoint.runtime.sharding.replica import ControllerReplica
+
+# About a millisecond's worth.
+LINES_PER_SLICE: Final = 100
+# The last line of a page of OpenMetrics.
+_EOF: Final = b"# EOF\n"
+
+
+async def encode_page(families: Iterable[Family], accept: str) -> tuple[bytes, str]:
+    """The page in the best format that `accept` names, and its content type."""
+    try:
+        encode, content_type = choose_encoder(accept)
+    except (TypeError, ValueError):
+        # An invalid version in the header.
+        encode, content_type = choose_encoder("")
+    parts: list[bytes] = []
+    for family in families:
+        for number, piece in enumerate(_pieces(family)):
+            text = encode(piece).removesuffix(_EOF)
+            parts.append(text if number == 0 else _without_heading(text))
+            await asyncio.sleep(0)
+    if content_type.startswith("application/openmetrics-text"):
+        parts.append(_EOF)
+    return b"".join(parts), content_type
+
+
+@dataclass(frozen=True, slots=True)
+class _SingleFamily:
+    """One family as a collector."""
+
+    family: Family
+
+    def collect(self) -> Iterator[Family]:
+        yield self.family
+
+
+def _pieces(family: Family) -> Iterator[_SingleFamily]:
+    # prometheus-client adds the creation time of each counter, as a metric of its own.
+    samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+    for start in range(0, max(len(samples), 1), LINES_PER_SLICE):
+        piece = Family(family.name, family.documentation, family.type)
+        piece.samples = samples[start : start + LINES_PER_SLICE]
+        yield _SingleFamily(piece)
+
+
+def _without_heading(text: bytes) -> bytes:
+    """Without HELP and TYPE, which stand once."""
+    return text.split(b"\n", 2)[2]
+
 
 # controller-runtime's names for the results of a step. Any other is an error.
 _RESULTS: Final = {
