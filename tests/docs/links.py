@@ -26,6 +26,11 @@ class Link(NamedTuple):
     line: int
 
 
+def pages() -> list[Path]:
+    """The pages that link to definitions."""
+    return [Path("CONTRIBUTING.md"), *sorted(Path("docs").rglob("*.md"))]
+
+
 def links_in(page: Path) -> Iterator[Link]:
     """The links to definitions in a page."""
     for found in LINK.finditer(page.read_text(encoding="utf-8")):
@@ -77,7 +82,7 @@ def _files_by_name() -> dict[str, list[Path]]:
 def main() -> int:
     """Corrects all pages; 1 when a link is left whose name is not defined."""
     lost = 0
-    for page in sorted(Path("docs").rglob("*.md")):
+    for page in pages():
         text = corrected(page)
         if text != page.read_text(encoding="utf-8"):
             page.write_text(text, encoding="utf-8")

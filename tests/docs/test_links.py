@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.links import Link, corrected, definitions, links_in
+from tests.docs.links import Link, corrected, definitions, links_in, pages
 
 ARCHITECTURE = Path("docs/architecture.md")
-PAGES = [page for page in sorted(Path("docs").rglob("*.md")) if any(links_in(page))]
 
 
-@pytest.mark.parametrize("link", [one for page in PAGES for one in links_in(page)], ids=lambda one: one.name)
+@pytest.mark.parametrize("link", [one for page in pages() for one in links_in(page)], ids=lambda one: one.name)
 def test_a_link_leads_to_the_line_of_its_definition(link: Link) -> None:
     found = definitions(link.file)
 

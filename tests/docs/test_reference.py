@@ -8,8 +8,9 @@ import pytest
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.core.schema.shape import Default, Keyed, Mark
-from setpoint.core.wait.wait_for import WAIT_CRITERIA
+from setpoint.core.wait.wait_for import WAIT_CRITERIA, FieldWait
 from setpoint.kinds.gcp.shared.config_connector import SpecReference
+from setpoint.terraform.resources.vocabulary import attribute_name
 from tests.docs.reference import (
     HEAD,
     PAGES,
@@ -120,8 +121,11 @@ def test_a_page_names_annotations_and_outputs_of_its_kind(page: Path) -> None:
 
 
 def test_every_wait_criterion_is_on_the_pages_that_are_written_by_hand() -> None:
-    how_to, errors = (Path("docs", name).read_text("utf-8") for name in ("how-to/wait-for-an-object.md", "errors.md"))
+    names = ("how-to/wait-for-an-object.md", "errors.md", "terraform.md")
+    how_to, errors, terraform = (Path("docs", name).read_text("utf-8") for name in names)
     *first, last = (f"`{one.member}`" for one in WAIT_CRITERIA)
 
     assert [one.member for one in WAIT_CRITERIA if f"\n| `{one.member}: " not in how_to] == []
     assert f"`waitFor` is one of {', '.join(first)} and {last}, and perhaps a `timeout`." in errors
+    without_output = sorted(attribute_name(one.member) for one in WAIT_CRITERIA if one is not FieldWait)
+    assert f"| {', '.join(f'`{name}`' for name in without_output)} | null;" in terraform

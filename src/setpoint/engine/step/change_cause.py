@@ -53,7 +53,18 @@ def _is_drift(decision: Decision, intent: str, context: KindStepContext) -> bool
     unconverged_at = None if attempt is None else attempt.unconverged_at
     was_stuck = unconverged_at is not None and unconverged_at.intent == intent
     is_stateless = context.kind.reconciliation is Reconciliation.STATELESS
-    return bool(context.state.oscillations.fields) or was_stuck or (is_stateless and is_ready(context.resource))
+    if context.state.oscillations.fields or was_stuck or _was_withheld(context.state, intent):
+        return True
+    return is_stateless and is_ready(context.resource)
+
+
+def _was_withheld(state: StoredState, intent: str) -> bool:
+    """Whether the step on record settled for this intent, and withheld a correction of drift."""
+    match state.step:
+        case {"withheld": [_, *_], "cookie": {"after": str(after)}}:
+            return after.startswith(f"{intent}/")
+        case _:
+            return False
 
 
 def value_digest(change: FieldChange) -> str:
