@@ -1,9 +1,9 @@
 """Fields that differ and are not written now: why, and when to try again.
 
 A new reason to withhold corrections of drift, such as a maintenance window, is a member of `Hold` and a rule in
-`HOLD_RULES`: plan, condition, record and the time of the next step follow from it, for kinds and owners. A withheld field
-counts as drift until the author changes the intent. Where author and another writer have both changed the object since
-the last step, everything counts as the author's. An object that is missing is created at once.
+`HOLD_RULES`: plan, condition, record and the time of the next step follow from it, for kinds and owners. A withheld
+field counts as drift until the author changes the intent. Where author and another writer have both changed the
+object since the last step, everything counts as the author's. An object that is missing is created at once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
