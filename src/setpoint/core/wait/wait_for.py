@@ -42,7 +42,7 @@ class FieldWait:
         step = volatile_step(path)
         if step is not None:
             why = f" is {path}: {step} changes without a change of state, and cannot be an output. "
-            advice = Message("To wait for what it is to be, write ", MemberTerm(_WAIT, FieldValueWait.member))
+            advice = Message("To wait for what it is to be, write ", MemberTerm(_WAIT, "fieldValue"))
             raise ManifestInvalid(Message(FieldTerm("waitFor.field"), why, advice))
         return FieldWait(path)
 
@@ -100,8 +100,8 @@ class ConditionWait:
         members = {"type": data} if isinstance(data, str) else _members(data, "waitFor.condition", ("type", "status"))
         type_ = members.get("type")
         if not isinstance(type_, str) or not _CONDITION_TYPE.fullmatch(type_):
-            problem = f' is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
-            raise ManifestInvalid(field_message("waitFor.condition.type", problem))
+            no_type = f' is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
+            raise ManifestInvalid(field_message("waitFor.condition.type", no_type))
         match members.get("status", "True"):
             case "True" | "False" | "Unknown" as status:
                 return ConditionWait(type_, status)
@@ -109,8 +109,8 @@ class ConditionWait:
                 # YAML reads an unquoted True as a boolean, and the meaning is clear.
                 return ConditionWait(type_, "True" if status else "False")
             case other:
-                problem = f' is {other!r}: write "True", "False" or "Unknown"'
-                raise ManifestInvalid(field_message("waitFor.condition.status", problem))
+                no_status = f' is {other!r}: write "True", "False" or "Unknown"'
+                raise ManifestInvalid(field_message("waitFor.condition.status", no_status))
 
     def to_data(self) -> Json:
         """The value in a manifest."""
