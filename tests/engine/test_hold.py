@@ -122,6 +122,7 @@ def test_each_reason_names_its_own_fields_and_the_first_time_counts() -> None:
     held = [
         HeldField("spec.a", Hold.OSCILLATING, "2026-01-01T05:00:00Z"),
         HeldField("spec.b", Hold.PAUSED, OPENS),
+        HeldField("spec.b", Hold.PAUSED),
         HeldField("spec.a", Hold.PAUSED, OPENS),
     ]
 

@@ -20,7 +20,7 @@ from setpoint.engine.context import StepContext
 
 @dataclass(frozen=True, slots=True)
 class HeldField:
-    """A field that is not written now: why, and the time (RFC 3339) from which it may be; empty if that is unknown."""
+    """A field that is not written now: why, and the time (RFC 3339, UTC) from which it may be; empty if unknown."""
 
     path: str
     reason: Hold
@@ -32,7 +32,7 @@ class HoldRule:
     """A reason to withhold fields: which fields of a plan, the text for the operator, and the Ready condition.
 
     `find` gets the plan, the digest of its intent, and the step; `change_cause` says whether a change corrects drift.
-    `message` gets the paths and the first time at which one of them may be written.
+    `message` gets the paths and the first time at which one of them may be written, if any is known.
     """
 
     reason: Hold
@@ -60,7 +60,7 @@ def held_fields(plan: Plan, intent: str, context: StepContext) -> tuple[HeldFiel
 
 def withhold(plan: Plan, withheld: tuple[FieldChange, ...], held: Sequence[HeldField]) -> Plan:
     """The plan with these changes withheld: those of the held fields, and of fields that are written with them."""
-    retry_at = min((one.until for one in held if one.until), default="")
+    retry_at = _first_time(held)
     because = "; ".join(_messages([str(change.path) for change in withheld], held))
     return replace(plan, withheld=withheld, because=because, held=held[0].reason, retry_at=retry_at)
 
@@ -71,7 +71,11 @@ def _messages(paths: Sequence[str], held: Sequence[HeldField]) -> Iterator[str]:
     for rule in HOLD_RULES:
         mine = [path for path in paths if reasons.get(path, held[0].reason) is rule.reason]
         if mine:
-            yield rule.message(mine, min(one.until for one in held if one.reason is rule.reason))
+            yield rule.message(mine, _first_time([one for one in held if one.reason is rule.reason]))
+
+
+def _first_time(held: Iterable[HeldField]) -> str:
+    return min((one.until for one in held if one.until), default="")
 
 
 def withheld_condition(plan: Plan) -> ReadyCondition:
