@@ -44,14 +44,14 @@ def unit_of(nodeid: str) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mixes tests on a cluster with the others; where the API server has yet to be built, they stay the last."""
+    """Mixes tests on a cluster with all other tests; where the API server has yet to be built, they stay the last."""
     if hasattr(config, "workerinput") and has_programs(config):
         units = [list(unit) for _, unit in groupby(items, lambda item: unit_of(item.nodeid))]
         waiting = [unit for unit in units if _needs_cluster(unit)]
         # The longest units start first, so that none of them is the last to end.
         waiting.sort(key=lambda unit: unit_of(unit[0].nodeid) not in _TOGETHER)
-        others = [unit for unit in units if not _needs_cluster(unit)]
-        items[:] = [item for unit in mixed(waiting, others) for item in unit]
+        other_units = [unit for unit in units if not _needs_cluster(unit)]
+        items[:] = [item for unit in mixed(waiting, other_units) for item in unit]
 
 
 def pytest_collection_finish() -> None:
@@ -63,12 +63,12 @@ def _needs_cluster(unit: Unit) -> bool:
     return unit[0].get_closest_marker(NEEDS_CLUSTER) is not None
 
 
-def mixed(some: Sequence[Unit], others: Sequence[Unit]) -> Iterator[Unit]:
-    """Both in their order: `some` is spread evenly over the first half of `others`, so that none is the last."""
-    share = len(others) / (2 * len(some)) if some else 0
+def mixed(some: Sequence[Unit], other_units: Sequence[Unit]) -> Iterator[Unit]:
+    """Both in their order: `some` is spread evenly over the first half of `other_units`, so that none is the last."""
+    share = len(other_units) / (2 * len(some)) if some else 0
     begun = 0
     for number, unit in enumerate(some, start=1):
         yield unit
-        yield from others[begun : int(number * share)]
+        yield from other_units[begun : int(number * share)]
         begun = int(number * share)
-    yield from others[begun:]
+    yield from other_units[begun:]

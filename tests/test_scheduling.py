@@ -1,4 +1,4 @@
-"""Tests are handed out by folder or file, and tests on a cluster are spread among the others."""
+"""Tests are handed out by folder or file, and tests on a cluster are spread among all other tests."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def test_a_unit_is_a_file_or_a_folder_whose_tests_share_a_server(nodeid: str, un
 
 
 @pytest.mark.parametrize(
-    ("on_cluster", "others", "order"),
+    ("on_cluster", "without_cluster", "order"),
     [
         ("", "", ""),
         ("ab", "", "ab"),
@@ -32,10 +32,10 @@ def test_a_unit_is_a_file_or_a_folder_whose_tests_share_a_server(nodeid: str, un
         ("abcd", "1234", "ab1cd234"),
     ],
 )
-def test_units_on_a_cluster_are_spread_over_the_first_half_of_the_others(
-    on_cluster: str, others: str, order: str
+def test_units_on_a_cluster_are_spread_over_the_first_half_of_all_other_units(
+    on_cluster: str, without_cluster: str, order: str
 ) -> None:
     some: Any = [[letter] for letter in on_cluster]
-    rest: Any = [[letter] for letter in others]
+    rest: Any = [[letter] for letter in without_cluster]
 
     assert "".join(str(unit[0]) for unit in mixed(some, rest)) == order

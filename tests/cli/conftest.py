@@ -1,4 +1,4 @@
-"""Who works with the command line in these tests."""
+"""Workspaces for the tests of the command line."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -130,7 +130,7 @@ def test_quotes_in_a_path_are_escaped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "complaint"),
+    ("annotation", "message"),
     [
         ("SQLInstance", "'SQLInstance' names no resource: write KIND/NAME or KIND/NAMESPACE/NAME"),
         ("Castle/x", "no kind 'Castle' is known here; there is"),
@@ -138,10 +138,10 @@ def test_quotes_in_a_path_are_escaped() -> None:
     ],
 )
 def test_a_depends_on_annotation_without_a_resource_is_refused(
-    workspace: Workspace, annotation: str, complaint: str
+    workspace: Workspace, annotation: str, message: str
 ) -> None:
     workspace.write(instance("db", after=annotation))
     done = workspace.run("apply", "-f", "manifest.yaml")
 
     assert done.returncode == 1
-    assert complaint in done.stderr
+    assert message in done.stderr

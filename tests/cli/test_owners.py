@@ -180,47 +180,47 @@ def test_the_daemon_accepts_the_same_objects(commands: TrusteeCommands) -> None:
 def _transferred(commands: TrusteeCommands, *options: str) -> tuple[TrusteeCommands, list[str]]:
     """The commands on another store after the import, and the output of the export."""
     lines = commands.run("export", "--to", "export.yaml", *options)[1]
-    elsewhere = TrusteeCommands(commands.workspace, "--store", "sqlite:///new.db")
-    assert elsewhere.run("import", "-f", "export.yaml")[0] == 0
-    return elsewhere, lines
+    imported = TrusteeCommands(commands.workspace, "--store", "sqlite:///new.db")
+    assert imported.run("import", "-f", "export.yaml")[0] == 0
+    return imported, lines
 
 
 def test_an_edit_is_kept_after_a_transfer_to_another_store(commands: TrusteeCommands) -> None:
     commands.apply(POLICY)
     commands.edit(KBS, KbsDeploymentSpec={"replicas": 3})
 
-    elsewhere, lines = _transferred(commands, "--with-secrets")
+    imported, lines = _transferred(commands, "--with-secrets")
 
     assert lines == ["2 resources, 5 objects beside them, and 2 Secrets in export.yaml, which only you can read"]
-    assert [line for line in elsewhere.changes() if line.startswith("+")] == []
-    elsewhere.run("reconcile")
-    elsewhere.apply(trustee("Restricted"))
-    assert elsewhere.tree("ConfigMap/trustee-resource-policy")["data"] == {"resource-policy.rego": "mine"}
-    spec = elsewhere.tree(KBS)["spec"]
+    assert [line for line in imported.changes() if line.startswith("+")] == []
+    imported.run("reconcile")
+    imported.apply(trustee("Restricted"))
+    assert imported.tree("ConfigMap/trustee-resource-policy")["data"] == {"resource-policy.rego": "mine"}
+    spec = imported.tree(KBS)["spec"]
     # Unedited values follow, as they would have in the old store.
     assert (spec["KbsDeploymentSpec"], spec.get("KbsEnvVars", {})) == ({"replicas": 3}, {})
 
 
 def test_the_generated_keys_of_an_owner_are_exported_with_secrets_only(commands: TrusteeCommands) -> None:
-    elsewhere, lines = _transferred(commands)
+    imported, lines = _transferred(commands)
 
     assert lines[0].startswith(
         "the Secrets of owners are not exported, and keys that were generated for one are generated anew"
     )
-    assert "+ Secret/trustee-auth-secret created" in _words(list(elsewhere.changes()))
+    assert "+ Secret/trustee-auth-secret created" in _words(list(imported.changes()))
 
 
 def test_children_are_exported_with_their_owner_and_refer_to_the_imported_one(commands: TrusteeCommands) -> None:
     commands.run("export", "TrusteeConfig/trustee", "--with-secrets", "--to", "export.yaml")
     text = (commands.workspace.folder / "export.yaml").read_text(encoding="utf-8")
-    elsewhere = TrusteeCommands(commands.workspace, "--store", "sqlite:///new.db")
-    elsewhere.run("import", "-f", "export.yaml")
-    elsewhere.run("reconcile")
+    imported = TrusteeCommands(commands.workspace, "--store", "sqlite:///new.db")
+    imported.run("import", "-f", "export.yaml")
+    imported.run("reconcile")
 
     kinds = [one["kind"] for one in yaml.safe_load_all(text)]
     assert (kinds.count("KbsConfig"), "ownerReferences" in text) == (1, False)
-    (owner,) = elsewhere.tree(KBS)["metadata"]["ownerReferences"]
-    assert owner["uid"] == elsewhere.tree("TrusteeConfig/trustee")["metadata"]["uid"]
+    (owner,) = imported.tree(KBS)["metadata"]["ownerReferences"]
+    assert owner["uid"] == imported.tree("TrusteeConfig/trustee")["metadata"]["uid"]
 
 
 def test_an_object_is_not_exported_by_itself(commands: TrusteeCommands) -> None:
@@ -231,7 +231,7 @@ def test_an_object_is_not_exported_by_itself(commands: TrusteeCommands) -> None:
 
 
 def test_a_second_import_writes_nothing(commands: TrusteeCommands) -> None:
-    elsewhere, _ = _transferred(commands, "--with-secrets")
+    imported, _ = _transferred(commands, "--with-secrets")
 
-    code, lines = elsewhere.run("import", "-f", "export.yaml")
+    code, lines = imported.run("import", "-f", "export.yaml")
     assert (code, [line.split()[-1] for line in lines[:2]]) == (0, ["unchanged", "unchanged"])

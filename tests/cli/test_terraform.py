@@ -216,17 +216,17 @@ def test_uninstall_removes_the_files_and_their_empty_folders(home: Home) -> None
 
 def test_uninstall_keeps_other_versions_and_providers(home: Home) -> None:
     home.run("install")
-    others = [
+    unrelated = [
         home.plugins / "registry.terraform.io" / "setpoint" / "setpoint" / "0.0.9" / "linux_amd64" / "x",
         home.plugins / "registry.terraform.io" / "acme" / "probe" / "1.0.0" / "linux_amd64" / "y",
         home.pointer.with_name("0.0.9"),
     ]
-    for file in others:
+    for file in unrelated:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("")
     home.run("uninstall")
 
-    assert sorted(home.files()) == sorted(map(str, others))
+    assert sorted(home.files()) == sorted(map(str, unrelated))
 
 
 def test_another_version_can_be_removed(home: Home) -> None:

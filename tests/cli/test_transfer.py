@@ -102,8 +102,8 @@ def test_a_password_that_was_not_exported_is_warned_about_and_sent_once(user: Wo
     lines = user.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
     user.run(*NEW, "reconcile")
 
-    remark = "spec.password is not known to be the same here: it counts as new, and is sent once"
-    assert lines[0] == f"SQLUser default/app moved; {remark}"
+    message = "spec.password is not known to be the same here: it counts as new, and is sent once"
+    assert lines[0] == f"SQLUser default/app moved; {message}"
     assert writes(user) == ["PUT"]
 
 

@@ -69,11 +69,11 @@ class Machine:
         """Sends requests for Google's own addresses to `url` instead, below google-auth."""
         send = HTTPAdapter.send
 
-        def elsewhere(adapter: HTTPAdapter, request: Any, *arguments: Any, **more: Any) -> Any:
+        def send_redirected(adapter: HTTPAdapter, request: Any, *arguments: Any, **more: Any) -> Any:
             request.url = re.sub(r"^https://(oauth2|iamcredentials)\.googleapis\.com", url, request.url)
             return send(adapter, request, *arguments, **more)
 
-        self.patch.setattr(HTTPAdapter, "send", elsewhere)
+        self.patch.setattr(HTTPAdapter, "send", send_redirected)
 
 
 def service_account_file(servers: TokenServers, **more: Any) -> Info:

@@ -269,11 +269,11 @@ def test_a_request_without_a_secret_may_be_sent_in_the_clear(machine: Machine) -
     """Such as requests to the metadata servers of any cloud."""
     sent_to: list[str] = []
 
-    def elsewhere(_adapter: HTTPAdapter, request: Any, **__: Any) -> Any:
+    def refuse_connection(_adapter: HTTPAdapter, request: Any, **__: Any) -> Any:
         sent_to.append(request.url)
         raise requests.exceptions.ConnectionError
 
-    machine.patch.setattr(HTTPAdapter, "send", elsewhere)
+    machine.patch.setattr(HTTPAdapter, "send", refuse_connection)
     source = {"url": "http://169.254.169.254/metadata/identity", "headers": {"Metadata": "True"}}
 
     fetch_error(lambda m, s: m.put({**federation_file(s, m.folder), "credential_source": source}), machine)

@@ -32,13 +32,13 @@ async def never(_request: web.BaseRequest) -> web.Response:
 
 def test_a_stream_is_read_as_it_arrives() -> None:
     async def main() -> tuple[bytes, list[bytes]]:
-        go_on = asyncio.Event()
+        may_continue = asyncio.Event()
 
         async def handler(request: web.BaseRequest) -> web.StreamResponse:
             response = web.StreamResponse()
             await response.prepare(request)
             await response.write(b"first")
-            await go_on.wait()
+            await may_continue.wait()
             await response.write(b"second")
             return response
 
@@ -46,7 +46,7 @@ def test_a_stream_is_read_as_it_arrives() -> None:
             client = HttpClient()
             stream = await client.open(HttpRequest("GET", url), idle_timeout=10)
             first = await stream.read()
-            go_on.set()
+            may_continue.set()
             rest = await read_all(stream)
             stream.close()
             await client.close()

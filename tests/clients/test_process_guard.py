@@ -167,16 +167,16 @@ def test_an_earlier_thread_and_an_exempt_login_are_not_blocked(port: int) -> Non
 
 def test_a_task_that_outlives_the_guard_is_not_blocked(port: int) -> None:
     async def main() -> None:
-        may_go = asyncio.Event()
+        may_connect = asyncio.Event()
 
         async def later() -> None:
-            await may_go.wait()
+            await may_connect.wait()
             _with_a_socket(port)
 
         with process_guarded_by(BlockedWrites()):
             task = asyncio.create_task(later())
             await asyncio.sleep(0)
-        may_go.set()
+        may_connect.set()
         await task
 
     asyncio.run(main())

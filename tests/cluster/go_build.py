@@ -59,14 +59,14 @@ class Builder:
         with self._locked():
             if not self.target.exists():
                 self._build_folder.mkdir(exist_ok=True)
-                self._progress.tell(
+                self._progress.report(
                     f"Building Kubernetes {self._version} and etcd for the tests, once: about 11 minutes on one core"
                 )
                 self._write_module(go)
                 self._compile(go)
                 (self._build_folder / "bin" / "server").rename(self._build_folder / "bin" / "etcd")
                 (self._build_folder / "bin").rename(self.target)
-                self._progress.tell(f"Built Kubernetes {self._version} and etcd: {self.target}")
+                self._progress.report(f"Built Kubernetes {self._version} and etcd: {self.target}")
             shutil.rmtree(self._build_folder, ignore_errors=True)
         return self.target
 

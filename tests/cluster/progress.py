@@ -18,8 +18,8 @@ class Cancelled(Exception):
 class Progress:
     """Reports a line of progress every `interval` seconds until the task is done or cancelled."""
 
-    def __init__(self, tell: Callable[[str], None], interval: float = _INTERVAL_SECONDS) -> None:
-        self.tell = tell
+    def __init__(self, report: Callable[[str], None], interval: float = _INTERVAL_SECONDS) -> None:
+        self.report = report
         self._interval = interval
         self._cancelled = threading.Event()
 
@@ -36,4 +36,4 @@ class Progress:
             now = time.monotonic()
             if now - last >= self._interval:
                 last = now
-                self.tell(f"{describe()} ({now - begun:.0f} s so far)")
+                self.report(f"{describe()} ({now - begun:.0f} s so far)")

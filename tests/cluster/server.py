@@ -26,7 +26,7 @@ CONTROLLERS: Final = (
     "serviceaccount-controller",
     "clusterrole-aggregation-controller",
 )
-_PATIENCE: Final = 240.0
+_TIMEOUT_SECONDS: Final = 240.0
 _ISSUER: Final = "https://kubernetes.default.svc"
 
 
@@ -145,7 +145,7 @@ class Cluster:
 
     def _ask_etcd(self, verb: str, body: object) -> Any:
         request = Request(f"{self._etcd_url}/v3/kv/{verb}", json.dumps(body).encode())
-        with urlopen(request, timeout=_PATIENCE) as response:
+        with urlopen(request, timeout=_TIMEOUT_SECONDS) as response:
             return json.load(response)
 
     def _etcd_arguments(self) -> Sequence[str]:

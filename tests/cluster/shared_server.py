@@ -41,8 +41,8 @@ _SETTINGS: Final = {
 class Coordinator:
     """Finds the programs and starts the shared servers, each once, even when that fails."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._progress = Progress(tell)
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._progress = Progress(report)
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(thread_name_prefix="coordinator")
         self._folder = Path(tempfile.mkdtemp(prefix="setpoint-tests-"))

@@ -42,7 +42,7 @@ def refused(access: Access, kind: type[SetpointError], use: Use) -> SetpointErro
 def test_creates_reads_changes_and_deletes(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
 
-    async def life(client: KubernetesClient) -> list[Any]:
+    async def lifecycle(client: KubernetesClient) -> list[Any]:
         one = maps.named("one")
         before = await client.get(one)
         made = tree(await client.create(maps, config_map("one", a="1")))
@@ -54,7 +54,7 @@ def test_creates_reads_changes_and_deletes(api_server: Access, namespace: str) -
         data = [one["data"] for one in (made, replaced, merged, patched)]
         return [before, *data, cached["metadata"]["name"], gone[0] is not None, *gone[1:]]
 
-    assert with_client(api_server.kubeconfig, life) == [
+    assert with_client(api_server.kubeconfig, lifecycle) == [
         None,
         {"a": "1"},
         {"a": "2"},

@@ -132,8 +132,8 @@ def completed(wanted: Body, live: Body) -> Body:
 
 def patched(live: Body, patch: Body) -> Body:
     """The instance after a patch, of which only some members have an effect."""
-    said = {**patch, **patch.get("settings", {})}
-    effective = {name: said[name] for name in _PATCHED if name in said}
+    requested = {**patch, **patch.get("settings", {})}
+    effective = {name: requested[name] for name in _PATCHED if name in requested}
     top = {name: value for name, value in effective.items() if name.endswith("Version")}
     settings = {**live["settings"], **{name: value for name, value in effective.items() if name not in top}}
     if effective.get("edition", live["settings"]["edition"]) != live["settings"]["edition"]:
@@ -146,8 +146,8 @@ def patched(live: Body, patch: Body) -> Body:
 
 
 def _settings(wanted: Body, version: str) -> Body:
-    said = wanted.get("settings", {})
-    is_plus = said.get("edition") == PLUS
+    requested = wanted.get("settings", {})
+    is_plus = requested.get("edition") == PLUS
     settings = {
         "activationPolicy": "ALWAYS",
         "authorizedGaeApplications": [],
@@ -163,9 +163,9 @@ def _settings(wanted: Body, version: str) -> Body:
         "replicationType": "SYNCHRONOUS",
         "storageAutoResize": is_plus,
         "storageAutoResizeLimit": "0",
-        **said,
-        "backupConfiguration": _backups(said, version),
-        "ipConfiguration": _network(said.get("ipConfiguration", {}), version),
+        **requested,
+        "backupConfiguration": _backups(requested, version),
+        "ipConfiguration": _network(requested.get("ipConfiguration", {}), version),
     }
     if not settings.get("dataCacheConfig", {}).get("dataCacheEnabled"):
         settings.pop("dataCacheConfig", None)
@@ -179,27 +179,27 @@ def _retention(settings: Mapping[str, Any]) -> Body:
 
 
 def _backups(settings: Body, version: str) -> Body:
-    is_plus, said = settings.get("edition") == PLUS, settings.get("backupConfiguration", {})
+    is_plus, requested = settings.get("edition") == PLUS, settings.get("backupConfiguration", {})
     is_mysql = version.startswith("MYSQL")
     backups = {
         "enabled": is_plus,
         "kind": "sql#backupConfiguration",
         "startTime": "12:00",
         "transactionalLogStorageState": "TRANSACTIONAL_LOG_STORAGE_STATE_UNSPECIFIED",
-        **({"binaryLogEnabled": True} if is_plus and is_mysql and not said else {}),
+        **({"binaryLogEnabled": True} if is_plus and is_mysql and not requested else {}),
         **({"backupTier": "STANDARD"} if is_plus or version.startswith("SQLSERVER") else {}),
         **_retention(settings),
-        **said,
+        **requested,
     }
     backups.pop("pointInTimeRecoveryEnabled" if is_mysql else "binaryLogEnabled", None)
     return backups
 
 
-def _network(said: Body, version: str) -> Body:
-    requires = said.get("requireSsl", False)
+def _network(requested: Body, version: str) -> Body:
+    requires = requested.get("requireSsl", False)
     by_certificate = "ENCRYPTED_ONLY" if version.startswith("SQLSERVER") else "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"
     mode = by_certificate if requires else "ALLOW_UNENCRYPTED_AND_ENCRYPTED"
-    return {"authorizedNetworks": [], "ipv4Enabled": True, "requireSsl": False, "sslMode": mode, **said}
+    return {"authorizedNetworks": [], "ipv4Enabled": True, "requireSsl": False, "sslMode": mode, **requested}
 
 
 def _maintenance(version: str) -> str:

@@ -64,7 +64,7 @@ def test_a_recording_of_this_shape_is_reproduced_write_by_write(name: str) -> No
 bools = st.booleans()
 
 
-def said(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+def any_members(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     """An object with any of these members."""
     return st.fixed_dictionaries({}, optional=fields)
 
@@ -82,7 +82,7 @@ modes = st.sampled_from(
 )
 ip_configurations = st.builds(
     lambda network, mode: {**network, **mode},
-    said(
+    any_members(
         authorizedNetworks=st.lists(networks, max_size=2, unique_by=lambda one: (one.get("name"), one["value"])),
         enablePrivatePathForGoogleCloudServices=bools,
         ipv4Enabled=bools,
@@ -126,7 +126,7 @@ settings = st.fixed_dictionaries(
         "denyMaintenancePeriod": st.just({"startDate": "2030-01-01", "endDate": "2030-02-01", "time": "00:00:00"}),
         "diskAutoresizeLimit": st.sampled_from([0, 100]),
         "diskSize": st.just(30),
-        "insightsConfig": said(
+        "insightsConfig": any_members(
             queryInsightsEnabled=bools,
             queryPlansPerMinute=st.sampled_from([0, 5, 9]),
             queryStringLength=st.sampled_from([0, 1024, 2048]),

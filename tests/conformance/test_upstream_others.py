@@ -87,9 +87,9 @@ def test_sqluser_is_reproduced(host: str) -> None:
 
 def test_sqluser_full_is_reproduced_and_its_policy_is_sent() -> None:
     after = {**POLICY, "allowedFailedAttempts": 5}
-    said = {"type": "BUILT_IN", "password": {"value": "one"}}
+    specified = {"type": "BUILT_IN", "password": {"value": "one"}}
 
-    assert inside(POSTGRES, user(**said, passwordPolicy=POLICY), user(**said, passwordPolicy=after)) == [
+    assert inside(POSTGRES, user(**specified, passwordPolicy=POLICY), user(**specified, passwordPolicy=after)) == [
         ("POST", {}, {**NAMED, "password": "one", "passwordPolicy": POLICY}),
         ("PUT", {"name": "some-name"}, {**NAMED, "passwordPolicy": {**after, "enablePasswordVerification": False}}),
         ("DELETE", {"name": "some-name"}, None),

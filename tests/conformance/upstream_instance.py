@@ -168,18 +168,18 @@ class Settings:
         live, spec = self.live["settings"], self.spec
         body: Body = {"settingsVersion": live["settingsVersion"]}
         if "backupConfiguration" not in spec and not live["backupConfiguration"].get("enabled"):
-            body["backupConfiguration"] = _said(live["backupConfiguration"])
+            body["backupConfiguration"] = _without_zeros(live["backupConfiguration"])
         if "locationPreference" not in spec:
-            body["locationPreference"] = _said(live["locationPreference"])
+            body["locationPreference"] = _without_zeros(live["locationPreference"])
         if "diskSize" not in spec and spec.get("diskAutoresize", True):
             body["dataDiskSizeGb"] = live["dataDiskSizeGb"]
         return body
 
     def _backups(self) -> Body:
-        said = {name: value for name, value in self.spec["backupConfiguration"].items() if value != ""}
+        specified = {name: value for name, value in self.spec["backupConfiguration"].items() if value != ""}
         own = {"retainedBackups": 15 if self.spec.get("edition") == "ENTERPRISE_PLUS" else 7, "retentionUnit": "COUNT"}
-        kept = {name: value for name, value in said.get("backupRetentionSettings", {}).items() if value}
-        return {"kind": "sql#backupConfiguration", **said, "backupRetentionSettings": {**own, **kept}}
+        kept = {name: value for name, value in specified.get("backupRetentionSettings", {}).items() if value}
+        return {"kind": "sql#backupConfiguration", **specified, "backupRetentionSettings": {**own, **kept}}
 
     def _network(self) -> Body:
         if "ipConfiguration" not in self.spec:
@@ -213,7 +213,7 @@ _WITH_A_KIND: Final = ("activeDirectoryConfig", "locationPreference", "maintenan
 
 def _with_kind(name: str, part: Body) -> Body:
     hour = {"hour": part["hour"]} if "hour" in part else {}
-    return {"kind": f"sql#{name}", **_said(part), **hour}
+    return {"kind": f"sql#{name}", **_without_zeros(part), **hour}
 
 
 # --- What causes a write of the whole instance ------------------------------------------------------------------------
@@ -263,13 +263,13 @@ def _comparable_settings(settings: Body, desired: Body) -> Body:
 def _plain(part: Mapping[str, Any]) -> Body:
     """A part without empty values, recursively."""
     below = {name: _plain(value) if isinstance(value, Mapping) else value for name, value in part.items()}
-    says_nothing: tuple[Any, ...] = (None, False, 0, "", [], {}, "0")
-    return {name: value for name, value in below.items() if name != "kind" and value not in says_nothing}
+    empty_values: tuple[Any, ...] = (None, False, 0, "", [], {}, "0")
+    return {name: value for name, value in below.items() if name != "kind" and value not in empty_values}
 
 
-def _said(part: Mapping[str, Any]) -> Body:
+def _without_zeros(part: Mapping[str, Any]) -> Body:
     """A part without zeros, as its encoder omits them."""
-    below = {name: _said(value) if isinstance(value, Mapping) else value for name, value in part.items()}
+    below = {name: _without_zeros(value) if isinstance(value, Mapping) else value for name, value in part.items()}
     return {name: value for name, value in below.items() if value not in (None, False, 0, "", [])}
 
 

@@ -85,7 +85,7 @@ def test_a_variable_has_a_name_and_a_value(variable: str) -> None:
 # --- Errors -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_user_without_permission_is_told_which_one_is_missing(api_server: Access) -> None:
+def test_a_missing_permission_of_the_user_is_named(api_server: Access) -> None:
     result = _install(api_server.kubeconfig_of("alice"))
 
     assert result.exit_code == 1

@@ -149,7 +149,7 @@ def test_leases_are_in_the_namespace_of_the_pod() -> None:
     ) == (SYSTEM_NAMESPACE, POD_NAMESPACE)
 
 
-class _Well:
+class _Healthy:
     phase = Phase.RUNNING
     is_ready = True
     failed_tasks: Sequence[str] = ()
@@ -169,7 +169,7 @@ def test_the_probes_of_a_pod_are_served() -> None:
 
 
 async def _statuses(paths: Sequence[str]) -> list[int]:
-    server = HttpServer(_Well(), _NoMetrics())
+    server = HttpServer(_Healthy(), _NoMetrics())
     await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession() as session:

@@ -47,13 +47,13 @@ class Rights:
     def __init__(self, kubectl: Kubectl) -> None:
         self._kubectl = kubectl
 
-    def become(self, user: str, namespace: str, wanted: set[Right]) -> set[Right]:
+    def once_granted(self, user: str, namespace: str, wanted: set[Right]) -> set[Right]:
         """The permissions of `user` there, once they are `wanted`."""
         return once(lambda: self.of(user, namespace), wanted)
 
     def of(self, user: str, namespace: str) -> set[Right]:
         """The permissions of `user` in `namespace` beyond those of every user."""
-        baseline = "system:serviceaccount:default:nobody"
+        baseline = "system:serviceaccount:default:unbound"
         return self._all(user, namespace) - self._all(baseline, namespace)
 
     def _all(self, user: str, namespace: str) -> set[Right]:
@@ -92,7 +92,7 @@ def _stream(objects: Iterable[JsonObject]) -> str:
 def controller(kubectl: Kubectl, rights: Rights) -> str:
     """The service account of a controller for all namespaces, once it has its permissions."""
     user = _install(kubectl, Installation())
-    rights.become(user, "setpoint-system", OURS | BESIDES | VOLUMES | LEASES)
+    rights.once_granted(user, "setpoint-system", OURS | BESIDES | VOLUMES | LEASES)
     return user
 
 
@@ -112,7 +112,7 @@ def test_with_one_namespace_it_has_permissions_there_only(
     home = api_server.new_namespace()
     user = _install(kubectl, Installation(namespace=home, watch_namespace=namespace))
 
-    assert rights.become(user, namespace, OURS | BESIDES) == OURS | BESIDES
+    assert rights.once_granted(user, namespace, OURS | BESIDES) == OURS | BESIDES
     assert rights.of(user, home) == LEASES
     assert rights.of(user, "default") == set()
 

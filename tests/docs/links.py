@@ -61,10 +61,10 @@ def corrected(page: Path) -> str:
     def link(found: re.Match[str]) -> str:
         name, file = found["name"], Path(os.path.normpath(page.parent / found["file"]))
         if name not in definitions(file):
-            others = _files_by_name()[name]
-            if len(others) != 1:
+            candidates = _files_by_name()[name]
+            if len(candidates) != 1:
                 return found[0]
-            (file,) = others
+            (file,) = candidates
         return f"[`{name}`]({os.path.relpath(file, page.parent)}#L{definitions(file)[name]})"
 
     return LINK.sub(link, page.read_text(encoding="utf-8"))

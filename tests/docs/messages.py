@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 
 from setpoint import errors
 
-HOLE: Final = "…"
+PLACEHOLDER: Final = "…"
 # Where the message stands among the arguments. Besides our errors: what becomes a part of one, or stands in a status.
-CARRIERS: Final = {
+MESSAGE_POSITIONS: Final = {
     **{name: 0 for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)},
     **{
         "ValueError": 0,
@@ -50,7 +50,7 @@ _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def messages_in(source: str) -> dict[str, int]:
-    """The messages of a module, each with the line on which it is made; those that are nothing but holes left out."""
+    """The messages of a module, each with the line on which it is made; none consists of placeholders alone."""
     module = _read(source)
     found: dict[str, int] = {}
     for call, inside in module.calls:
@@ -62,8 +62,8 @@ def messages_in(source: str) -> dict[str, int]:
 
 def _messages_of(call: ast.Call, scope: "_Scope") -> set[str]:
     if _name_of(call) == _FIELD_INVALID:
-        return _joined([ast.Constant(f"{HOLE}: "), *call.args[1:]], scope)
-    position = CARRIERS.get(_name_of(call), len(call.args))
+        return _joined([ast.Constant(f"{PLACEHOLDER}: "), *call.args[1:]], scope)
+    position = MESSAGE_POSITIONS.get(_name_of(call), len(call.args))
     return _texts(call.args[position], scope) if position < len(call.args) else set()
 
 
@@ -122,7 +122,7 @@ def _name_of(call: ast.Call) -> str:
 
 
 def _texts(node: ast.expr, scope: _Scope) -> set[str]:
-    """What `node` may come to."""
+    """The texts that `node` may evaluate to."""
     match node:
         case ast.Constant(value=str(text)):
             return {text}
@@ -137,9 +137,9 @@ def _texts(node: ast.expr, scope: _Scope) -> set[str]:
         case ast.Call() if _name_of(node) in COMPOSED:
             return _joined(_parts_of(node), scope)
         case ast.Name() | ast.Call() if scope.left:
-            return _followed(node, replace(scope, left=scope.left - 1)) or {HOLE}
+            return _followed(node, replace(scope, left=scope.left - 1)) or {PLACEHOLDER}
         case _:
-            return {HOLE}
+            return {PLACEHOLDER}
 
 
 def _parts_of(call: ast.Call) -> list[ast.expr]:
@@ -151,7 +151,7 @@ def _parts_of(call: ast.Call) -> list[ast.expr]:
 
 def _joined(parts: Sequence[ast.expr], scope: _Scope) -> set[str]:
     ways = product(*(sorted(_texts(part, scope)) for part in parts))
-    return {re.sub(f"{HOLE}+", HOLE, "".join(way)) for way in ways}
+    return {re.sub(f"{PLACEHOLDER}+", PLACEHOLDER, "".join(way)) for way in ways}
 
 
 def _followed(node: ast.Name | ast.Call, scope: _Scope) -> set[str]:
@@ -161,7 +161,7 @@ def _followed(node: ast.Name | ast.Call, scope: _Scope) -> set[str]:
         case ast.Call(func=ast.Attribute(attr="join"), args=[ast.GeneratorExp(elt=one) | ast.ListComp(elt=one)]):
             return _texts(one, scope)
         case _ if _name_of(node) in VARYING:
-            return {HOLE}
+            return {PLACEHOLDER}
         case _ if function := scope.module.called(node, scope.function):
             returns = [one.value for one in ast.walk(function) if isinstance(one, ast.Return) and one.value]
             return _any_of(returns, replace(scope, function=function))
@@ -170,7 +170,7 @@ def _followed(node: ast.Name | ast.Call, scope: _Scope) -> set[str]:
 
 
 def _named(name: str, scope: _Scope) -> set[str]:
-    """What a name stands for: what is assigned to it, or handed over for it."""
+    """The texts that a name may hold: those assigned to it, or passed as its argument."""
     here = [] if scope.function is None else list(ast.walk(scope.function))
     local = [value for node in here for one, value in _assigned(node) if one == name]
     if local:
@@ -181,8 +181,8 @@ def _named(name: str, scope: _Scope) -> set[str]:
 
 
 def _any_of(nodes: Sequence[ast.expr], scope: _Scope) -> set[str]:
-    """What any of them may come to; a word or two is no message of its own, but something that varies."""
-    return {text if _is_phrase(text) or not text else HOLE for node in nodes for text in _texts(node, scope)}
+    """The texts that any of them may evaluate to; a word or two is no message of its own, but a part that varies."""
+    return {text if _is_phrase(text) or not text else PLACEHOLDER for node in nodes for text in _texts(node, scope)}
 
 
 def _is_phrase(text: str) -> bool:
@@ -208,4 +208,4 @@ def _values_looked_up(node: ast.Call, scope: _Scope) -> set[str]:
     names = [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
     tables = [scope.module.constants[name] for name in names if name in scope.module.constants]
     words = [one.value for table in tables for one in ast.walk(table) if isinstance(one, ast.Constant)]
-    return {HOLE, *(word for word in words if isinstance(word, str) and _is_phrase(word))}
+    return {PLACEHOLDER, *(word for word in words if isinstance(word, str) and _is_phrase(word))}

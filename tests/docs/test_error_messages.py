@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from setpoint.errors import Retry
-from tests.docs.messages import CARRIERS, HOLE, messages_in
+from tests.docs.messages import MESSAGE_POSITIONS, PLACEHOLDER, messages_in
 from tests.docs.sessions import TYPED
 
 PAGE = Path("docs/errors.md").read_text(encoding="utf-8")
@@ -34,14 +34,14 @@ def missing_from(page: str, messages: Iterable[str]) -> list[str]:
     rows, printed = _rows(page), _printed(page)
 
     def is_shown(message: str) -> bool:
-        pattern = re.compile(".+".join(map(re.escape, message.split(HOLE))))
+        pattern = re.compile(".+".join(map(re.escape, message.split(PLACEHOLDER))))
         return any(message in row for row in rows) or any(map(pattern.search, printed))
 
     return [message for message in messages if not is_shown(message)]
 
 
 def gone_from(messages: Iterable[str], page: str) -> list[str]:
-    """The rows that no code says any more."""
+    """The rows of the page whose message is in no code any more."""
     known = set(messages)
     return [row for row in _rows(page) if row not in known]
 
@@ -62,7 +62,7 @@ def test_every_message_is_in_the_docs() -> None:
 
 
 def test_every_message_in_the_docs_is_in_the_source() -> None:
-    gone = [f"no code says this any more: | `{row}` |" for row in gone_from(_messages(), PAGE)]
+    gone = [f"this message is in no code any more: | `{row}` |" for row in gone_from(_messages(), PAGE)]
 
     assert not gone, "\n".join(gone)
 
@@ -84,7 +84,7 @@ def test_every_error_class_is_defined_in_errors_py() -> None:
         for file, text in SOURCES.items()
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ClassDef) and file.name != "errors.py"
-        if any(isinstance(one, ast.Name) and one.id in CARRIERS for one in node.bases)
+        if any(isinstance(one, ast.Name) and one.id in MESSAGE_POSITIONS for one in node.bases)
     ]
 
     assert classes == []
@@ -164,7 +164,7 @@ class Reader:
         return ManifestInvalid(f"{text} breaks off: {why}")
 
 
-def look(error):
+def observe(error):
     raise RemoteError(f"GET: {_reason(error)}")
 
 

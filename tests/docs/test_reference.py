@@ -24,7 +24,7 @@ from tests.docs.reference import (
     with_table,
     with_tables,
 )
-from tests.kinds.full_responses import PAGES as SAID
+from tests.kinds.full_responses import PAGES as PAGES_WITH_RESPONSES
 from tests.kinds.full_responses import kind_of, outputs_of
 
 
@@ -112,7 +112,7 @@ def test_a_page_without_a_table_is_refused() -> None:
 # --- Status ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem in SAID], ids=str)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem in PAGES_WITH_RESPONSES], ids=str)
 def test_a_page_names_annotations_and_outputs_of_its_kind(page: Path) -> None:
     text, kind = page.read_text(encoding="utf-8"), kind_of(page.stem)
 

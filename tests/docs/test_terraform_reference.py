@@ -1,4 +1,4 @@
-"""The page about the provider says what its schemas say."""
+"""The page about the provider matches its schemas."""
 
 from tests.docs.terraform_reference import PAGE, tables, written
 

@@ -104,17 +104,17 @@ class Server:
             return None
         order: Order = Order(*marshal.loads(text))
         streams, reports = descriptors[:3], descriptors[3:]
-        ready, tell_ready = os.pipe()
+        ready, ready_writer = os.pipe()
         pid = os.fork()
         if pid == 0:
-            become(order, streams)
-            os.write(tell_ready, b".")
+            set_up_process(order, streams)
+            os.write(ready_writer, b".")
             os.closerange(3, _ENOUGH)
             return _entry_of(order.program)
         self._reports[pid] = reports[0] if reports else os.dup(connection.fileno())
         if not reports:
             self._launched[connection] = pid
-        for descriptor in (tell_ready, *streams):
+        for descriptor in (ready_writer, *streams):
             os.close(descriptor)
         # From then on it leads a session, which can be sent signals.
         os.read(ready, 1)
@@ -133,7 +133,7 @@ class Server:
             os.kill(pid, signal.SIGKILL)
 
 
-def become(order: Order, streams: Sequence[int]) -> None:
+def set_up_process(order: Order, streams: Sequence[int]) -> None:
     """Sets up the forked process as `execve` would."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()

@@ -18,9 +18,9 @@ NewProject: TypeAlias = Callable[[str], Project]
 _ROOT: Final = Path(__file__).parents[2]
 _MARK: Final = "SETPOINT_TEST_RUN"
 _VERSION: Final = "1.0.0"
-# Where Terraform and OpenTofu look when a configuration names no host.
+# The hosts that Terraform and OpenTofu use when a configuration names none.
 _HOSTS: Final = ("registry.terraform.io", "registry.opentofu.org")
-_PATIENCE_S: Final = 120.0
+_TIMEOUT_SECONDS: Final = 120.0
 _LAUNCHER: Final = """#!/bin/sh
 PYTHONPATH="{root}/src:{root}" exec "{python}" {command}
 """
@@ -36,7 +36,7 @@ provider_installation {{
 
 @pytest.fixture(scope="session")
 def terraform() -> str:
-    """The real binary. Where there is none, and none can be built, the tests are skipped, and say so."""
+    """The real binary. Where there is none, and none can be built, the tests are skipped, with the reason."""
     try:
         return find_terraform()
     except NotBuilt as why:
@@ -58,7 +58,7 @@ def installation(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> It
         _MARK: str(home),
     }
     yield Installation(terraform, environment)
-    assert _left_after(_PATIENCE_S, str(home)) == []
+    assert _left_after(_TIMEOUT_SECONDS, str(home)) == []
 
 
 def install_provider(namespace: str, name: str, command: Sequence[str], home: Path) -> None:

@@ -71,8 +71,8 @@ def test_a_certificate_in_a_directory_that_another_user_can_write_is_not_used(ru
 
 def test_a_symbolic_link_to_a_certificate_is_not_used(run: Path, cache: Path, tmp_path: Path) -> None:
     first = load_or_create_certificate(run, cache, NOW)
-    elsewhere = (cache / "server.pem").rename(tmp_path / "elsewhere.pem")
-    (cache / "server.pem").symlink_to(elsewhere)
+    target = (cache / "server.pem").rename(tmp_path / "elsewhere.pem")
+    (cache / "server.pem").symlink_to(target)
 
     assert load_or_create_certificate(run, cache, NOW).der != first.der
 

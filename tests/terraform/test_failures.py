@@ -68,7 +68,7 @@ def test_a_setpoint_error_is_shown_with_its_message(new_project: NewProject) -> 
 
 
 @pytest.mark.parametrize(("behaviour", "made"), [("bug", ["a", "b"]), ("bug in plan", [])])
-def test_a_bug_is_reported_without_any_secret_and_the_provider_goes_on(
+def test_a_bug_is_reported_without_any_secret_and_the_provider_keeps_running(
     new_project: NewProject, behaviour: str, made: list[str]
 ) -> None:
     other = 'resource "probe_thing" "b" {\n  name = "b"\n}\n'

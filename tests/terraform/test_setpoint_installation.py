@@ -27,8 +27,10 @@ class Machine:
     def on_path(self, *environments: Environment) -> dict[str, str]:
         """The environment variables of a shell with these environments on its PATH."""
         kept = {name: text for name, text in self.base.environment.items() if name != "TF_CLI_CONFIG_FILE"}
-        others = [one for one in kept["PATH"].split(":") if not Path(one, "terraform-provider-setpoint").exists()]
-        path = ":".join([*(str(one.programs) for one in environments), *others])
+        other_folders = [
+            one for one in kept["PATH"].split(":") if not Path(one, "terraform-provider-setpoint").exists()
+        ]
+        path = ":".join([*(str(one.programs) for one in environments), *other_folders])
         return {**kept, "HOME": str(self.home), "PATH": path, "CHECKPOINT_DISABLE": "1"}
 
     def install(self, environment: Environment, *arguments: str) -> str:
@@ -120,9 +122,9 @@ def test_another_plugin_folder_is_found_with_the_printed_cli_configuration(machi
 
 
 def test_lock_files_agree_wherever_the_environment_is(installation: Installation, tmp_path: Path) -> None:
-    mine, yours = (new_machine(tmp_path / name, installation) for name in ("mine", "yours"))
-    here = mine.ready_project(mine.install(new_environment(tmp_path / "here")))
-    there = yours.ready_project(yours.install(new_environment(tmp_path / "other" / "place")))
+    first, second = (new_machine(tmp_path / name, installation) for name in ("first", "second"))
+    here = first.ready_project(first.install(new_environment(tmp_path / "here")))
+    there = second.ready_project(second.install(new_environment(tmp_path / "other" / "place")))
     (there.folder / ".terraform.lock.hcl").write_text(lock_of(here))
     ran(there, "init", "-input=false", "-lockfile=readonly")
 

@@ -39,7 +39,7 @@ data "probe_lookup" "a" {
 output "found" {
   value = data.probe_lookup.a
 }
-output "said" {
+output "description" {
   value = provider::probe::describe({ a = [1, 0.2] }, "and", "more")
 }
 """

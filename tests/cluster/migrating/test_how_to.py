@@ -24,7 +24,7 @@ FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BY_HAND: Final[dict[str, dict[str, Any]]] = {"photos": {"versioning": {"enabled": True}}}
 NAMESPACE: Final = "team"
 # Annotations of the author and of Config Connector.
-THEIR_OWN: Final = ("cnrm.cloud.google.com/project-id", "cnrm.cloud.google.com/last-changed-cookie")
+EXISTING_ANNOTATIONS: Final = ("cnrm.cloud.google.com/project-id", "cnrm.cloud.google.com/last-changed-cookie")
 
 
 class Terminal:
@@ -72,7 +72,10 @@ def test_every_command_prints_what_the_page_shows_and_nothing_is_written_to_the_
 def assert_as_before(team: ConfigConnectorCluster) -> None:
     """After going back, the resources are as before, apart from the annotations that the page sets."""
     assert team.mode == "Reconciling"
-    added = {name: set(team.resource(name)["metadata"]["annotations"]) - set(THEIR_OWN) for name in ("logs", "photos")}
+    added = {
+        name: set(team.resource(name)["metadata"]["annotations"]) - set(EXISTING_ANNOTATIONS)
+        for name in ("logs", "photos")
+    }
     assert added == {"logs": set(), "photos": {"cnrm.cloud.google.com/default-to-gcp-fields"}}
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import AppSettings, definitions, open_app
-from setpoint.app import StoreAccess as Need
+from setpoint.app import AppSettings, StoreAccess, definitions, open_app
 from setpoint.engine.context import Gone, Settled
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reconcile import preview, step
@@ -40,9 +39,9 @@ def test_a_custom_resource_creates_and_deletes_its_object(served: Access, namesp
     ref = ResourceRef(GROUP, NAME, namespace, "one")
     assert served.call("POST", path, resource).status == 201
 
-    async def life() -> None:
+    async def lifecycle() -> None:
         settings = AppSettings("kubernetes", environment=environment(served.kubeconfig))
-        async with open_app(settings, Need.WRITE) as opened:
+        async with open_app(settings, StoreAccess.WRITE) as opened:
             assert isinstance(await step(ref, opened.engine), Settled)
             # One client for Google, one for the store and its objects.
             assert len(opened.requests) == 2
@@ -53,7 +52,7 @@ def test_a_custom_resource_creates_and_deletes_its_object(served: Access, namesp
             served.call("DELETE", f"{path}/one")
             assert isinstance(await step(ref, opened.engine), Gone)
 
-    asyncio.run(life())
+    asyncio.run(lifecycle())
 
     assert served.call("GET", f"{path}/one").status == 404
     assert served.call("GET", f"/api/v1/namespaces/{namespace}/configmaps/map").status == 404

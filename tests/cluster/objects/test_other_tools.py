@@ -85,13 +85,13 @@ def test_a_field_with_a_transition_rule_is_immutable(group: str, harness: Object
 
 def test_another_namespace_is_another_object(harness: ObjectHarness) -> None:
     other = harness.access.new_namespace()
-    elsewhere = config_map(a="1")
-    elsewhere["metadata"]["namespace"] = other
+    moved = config_map(a="1")
+    moved["metadata"]["namespace"] = other
     harness.settle(config_map(a="1"))
 
-    harness.declare(elsewhere)
+    harness.declare(moved)
     assert isinstance(harness.stop_reason(), LocationChanged)
-    harness.settle(elsewhere, replace=True)
+    harness.settle(moved, replace=True)
 
     assert harness.live("configmaps", "map") is None
     assert harness.access.call("GET", f"/api/v1/namespaces/{other}/configmaps/map").status == 200

@@ -142,20 +142,20 @@ def test_an_object_is_deleted_in_another_version(outdated: str, harness: ObjectH
 
 
 def test_an_object_waits_for_its_namespace(harness: ObjectHarness) -> None:
-    elsewhere = f"{harness.namespace}-2"
+    other_namespace = f"{harness.namespace}-2"
     inside = config_map(a="1")
-    inside["metadata"]["namespace"] = elsewhere
+    inside["metadata"]["namespace"] = other_namespace
     harness.declare(inside, "inside")
 
     error = harness.stop_reason("inside")
     assert type(error) is OperationRunning
     assert "waits for its namespace" in str(error)
-    harness.settle({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": elsewhere}}, "space")
+    harness.settle({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other_namespace}}, "space")
 
     assert isinstance(harness.step_until_done("inside"), Settled)
-    found = harness.access.call("GET", f"/api/v1/namespaces/{elsewhere}/configmaps/map")
+    found = harness.access.call("GET", f"/api/v1/namespaces/{other_namespace}/configmaps/map")
     assert found.body["data"] == {"a": "1"}
-    harness.access.delete_namespace(elsewhere)
+    harness.access.delete_namespace(other_namespace)
 
 
 @pytest.mark.parametrize("written", [None, "anything"])
@@ -179,10 +179,10 @@ def test_a_namespace_of_a_cluster_scoped_object_is_ignored(written: str | None, 
 
 def test_a_namespace_in_the_manifest_overrides_that_of_the_resource(harness: ObjectHarness) -> None:
     other = harness.access.new_namespace()
-    elsewhere = config_map(a="1")
-    elsewhere["metadata"]["namespace"] = other
+    in_other_namespace = config_map(a="1")
+    in_other_namespace["metadata"]["namespace"] = other
 
-    harness.settle(elsewhere)
+    harness.settle(in_other_namespace)
 
     assert harness.access.call("GET", f"/api/v1/namespaces/{other}/configmaps/map").status == 200
     harness.access.delete_namespace(other)

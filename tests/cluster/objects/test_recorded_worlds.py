@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import AppSettings, open_engine
-from setpoint.app import StoreAccess as Need
+from setpoint.app import AppSettings, StoreAccess, open_engine
 from setpoint.engine.context import Settled
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import step
@@ -56,7 +55,7 @@ def kubernetes_object(namespace: str, name: str, manifest: Any, **spec: Any) -> 
 
 
 async def _settle(settings: AppSettings, *manifests: dict[str, Any]) -> None:
-    async with open_engine(settings, Need.WRITE) as engine:
+    async with open_engine(settings, StoreAccess.WRITE) as engine:
         for manifest in manifests:
             made = await engine.store.apply(manifest)
             outcome = await step(made.ref, engine)

@@ -1,4 +1,4 @@
-"""Values of objects in the manifests of others."""
+"""Values of objects in the manifests of other objects."""
 
 from typing import Any
 

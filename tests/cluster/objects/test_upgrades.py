@@ -122,7 +122,7 @@ SENT: Final[dict[str, Any]] = {
     "one that is waited for": ("v1", "ConfigMap", "map", {"data": {"a": "1"}}),
     "one with a value of another": ("v1", "ConfigMap", "map", {"data": {"a": "1"}}),
     "a Deployment, which a server fills in": ("apps/v1", "Deployment", "web", {"spec": {"replicas": 2, **SELECTED}}),
-    "one of which a field is left to others": (
+    "one with a field of another manager": (
         *("apps/v1", "Deployment", "web"),
         {"spec": {"replicas": 2, "minReadySeconds": 1, **SELECTED}},
     ),
@@ -227,7 +227,7 @@ class WritesOnObserve(KubernetesObjectKind):
             "kind": parsed.kind,
             "metadata": {"labels": {"seen": "yes"}},
         }
-        await reach.client.apply(endpoint, body, Options("meddler"))
+        await reach.client.apply(endpoint, body, Options("another-writer"))
         return await KubernetesObjectKind.observe(self, location, known)
 
 

@@ -108,7 +108,7 @@ SUBJECTS: Final[dict[str, Subject]] = {
     "a Deployment, which a server fills in": Subject(
         deployment(replicas=2), _WEB, {"spec": {"replicas": 5}}, "spec.replicas"
     ),
-    "one of which a field is left to others": Subject(
+    "one with a field of another manager": Subject(
         deployment(replicas=2, minReadySeconds=1),
         _WEB,
         {"spec": {"replicas": 5, "minReadySeconds": 9}},

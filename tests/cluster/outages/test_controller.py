@@ -121,7 +121,7 @@ def test_shards_are_lost_without_etcd_and_acquired_again_with_it(faults: FaultHa
 
 
 def test_an_edit_while_all_watches_are_cut_is_carried_out_when_they_are_resumed(faults: FaultHarness) -> None:
-    target = faults.create_bucket("unheard")
+    target = faults.create_bucket("unwatched")
     faults.set_fault(cut_off)
     cut = faults.cut_all()
     faults.edit(target, 1)

@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 # Transports are closed in later iterations of the loop.
-_A_MOMENT: Final = 0.05
-_PATIENCE: Final = 240.0
+_CLOSE_SECONDS: Final = 0.05
+_TIMEOUT_SECONDS: Final = 240.0
 T = TypeVar("T")
 
 
@@ -28,12 +28,12 @@ class BackgroundLoop:
     ) -> None:
         self.run(_cancel_tasks())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_PATIENCE)
+        self._thread.join(_TIMEOUT_SECONDS)
         self._loop.close()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine on the loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_PATIENCE)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_TIMEOUT_SECONDS)
 
     def call(self, verb: Callable[[], T]) -> T:
         """The result of a function that is called on the loop."""
@@ -46,9 +46,9 @@ class BackgroundLoop:
 
 async def _cancel_tasks() -> None:
     """Cancelled tasks close their connections, which a closed loop cannot."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for one in others:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for one in tasks:
         one.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
     await asyncio.get_running_loop().shutdown_asyncgens()
-    await asyncio.sleep(_A_MOMENT)
+    await asyncio.sleep(_CLOSE_SECONDS)

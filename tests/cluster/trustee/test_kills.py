@@ -14,7 +14,7 @@ from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TR
 
 # The writes of both owners, without events, until they wait for pods.
 WRITES: Final = 14
-MOMENTS: Final = 8
+KILLS: Final = 8
 
 
 class StalledNamespaces:
@@ -49,21 +49,21 @@ class StalledNamespaces:
 def test_a_creation_that_was_killed_at_any_write_is_finished_and_nothing_is_taken_for_an_edit(
     trustee_cluster: TrusteeCluster,
 ) -> None:
-    namespaces = [trustee_cluster.new_namespace() for _ in range(MOMENTS)]
-    moments = random.Random().sample(range(1, WRITES + 1), MOMENTS)
+    namespaces = [trustee_cluster.new_namespace() for _ in range(KILLS)]
+    last_writes = random.Random().sample(range(1, WRITES + 1), KILLS)
     stalled_namespaces = StalledNamespaces(
-        {trustee.namespace: moment for trustee, moment in zip(namespaces, moments, strict=True)}
+        {trustee.namespace: last_write for trustee, last_write in zip(namespaces, last_writes, strict=True)}
     )
     with trustee_cluster.fault(stalled_namespaces.fault, stalled_namespaces.loses_response):
         for trustee in namespaces:
             trustee.apply(trustee_config())
-        until(lambda: len(stalled_namespaces.stalled) == MOMENTS)
+        until(lambda: len(stalled_namespaces.stalled) == KILLS)
         trustee_cluster.kill_controller()
     trustee_cluster.controller.start()
 
-    for trustee, moment in zip(namespaces, moments, strict=True):
+    for trustee, last_write in zip(namespaces, last_writes, strict=True):
         trustee.until_rolling_out()
-        _assert_complete(trustee, f"killed after write {moment}")
+        _assert_complete(trustee, f"killed after write {last_write}")
         trustee_cluster.expect_no_more_writes(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import AppSettings, open_engine, owners
-from setpoint.app import StoreAccess as Need
+from setpoint.app import AppSettings, StoreAccess, open_engine, owners
 from setpoint.core.values.paths import Path
 from tests.cluster.access import Access
 from tests.engine.clock import FakeClock
@@ -49,7 +48,7 @@ def play(scenario: Scenario, fixture: OwnerFixture, cluster: Access, namespace: 
 
     async def main() -> None:
         settings = AppSettings(f"kubernetes?namespace={namespace}", environment={"KUBECONFIG": str(cluster.kubeconfig)})
-        async with open_engine(settings, Need.WRITE) as engine:
+        async with open_engine(settings, StoreAccess.WRITE) as engine:
             await scenario(OwnerHarness(_placed(fixture, namespace), engine.store, FakeClock()))
 
     asyncio.run(main())

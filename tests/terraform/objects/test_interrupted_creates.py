@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.polling import until
 from tests.terraform.command import finished
-from tests.terraform.objects.waits import BOTH, PATIENTLY, WAIT, address_known, service, timed_out
+from tests.terraform.objects.waits import BOTH, LONG_WAIT, WAIT, address_known, service, timed_out
 from tests.terraform.objects.workspace import A, B, Workspace
 
 KEPT = [("warning", "The object is kept")]
@@ -53,7 +53,7 @@ def test_a_pending_object_with_on_timeout_fail_is_replaced_and_one_whose_resourc
 @pytest.mark.parametrize("more", ["", CREATE_FIRST])
 def test_another_name_replaces_a_pending_object(workspace: Workspace, more: str) -> None:
     timed_out(workspace, service(more=f"{WAIT}\n{more}"))
-    workspace.write(service(name="other", more=f"{PATIENTLY}\n{more}"))
+    workspace.write(service(name="other", more=f"{LONG_WAIT}\n{more}"))
     with workspace.meanwhile("services", "other", lambda: workspace.give_address("other", "192.0.2.1")):
         workspace.applied()
 
@@ -103,10 +103,10 @@ def test_a_pending_object_is_not_lost_when_an_apply_is_refused(workspace: Worksp
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_ctrl_c_ends_a_wait_at_once_and_the_next_apply_goes_on(workspace: Workspace, is_new: bool) -> None:
+def test_ctrl_c_ends_a_wait_at_once_and_the_next_apply_continues(workspace: Workspace, is_new: bool) -> None:
     if not is_new:
         workspace.applied(service(port=79, more=""))
-    workspace.write(BOTH.replace(WAIT, PATIENTLY))
+    workspace.write(BOTH.replace(WAIT, LONG_WAIT))
     process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
     until(lambda: _port(workspace) == 80)
     os.killpg(process.pid, signal.SIGINT)
@@ -135,7 +135,7 @@ def _children(pid: int) -> list[int]:
 
 
 def test_an_object_is_adopted_after_its_provider_was_killed_during_the_create(workspace: Workspace) -> None:
-    workspace.write(BOTH.replace(WAIT, PATIENTLY))
+    workspace.write(BOTH.replace(WAIT, LONG_WAIT))
     process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
     until(lambda: _port(workspace) == 80)
     for child in _children(process.pid):

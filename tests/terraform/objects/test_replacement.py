@@ -111,17 +111,17 @@ def test_another_cluster_replaces_the_object_and_another_connection_to_the_same_
     workspace: Workspace, other_api_server: Access
 ) -> None:
     workspace.applied(SETTINGS)
-    uid, elsewhere = workspace.uid("configmaps", "settings"), other_api_server
+    uid, other_cluster = workspace.uid("configmaps", "settings"), other_api_server
     workspace.applied(declared("a", config_map("settings", colour="blue"), 'cluster = { config_path = "KUBECONFIG" }'))
     assert workspace.uid("configmaps", "settings") == uid
 
-    elsewhere.call("POST", "/api/v1/namespaces", {"metadata": {"name": workspace.namespace}})
+    other_cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": workspace.namespace}})
     text = declared(
-        "a", config_map("settings", colour="blue"), f'cluster = {{ config_path = "{elsewhere.kubeconfig}" }}'
+        "a", config_map("settings", colour="blue"), f'cluster = {{ config_path = "{other_cluster.kubeconfig}" }}'
     )
     assert workspace.planned(text)[A].actions == ["delete", "create"]
     workspace.apply_planned()
     assert workspace.get("configmaps", "settings") is None
-    assert elsewhere.call("GET", workspace.path("configmaps", "settings")).status == 200
+    assert other_cluster.call("GET", workspace.path("configmaps", "settings")).status == 200
     workspace.destroyed()
-    assert elsewhere.call("GET", workspace.path("configmaps", "settings")).status == 404
+    assert other_cluster.call("GET", workspace.path("configmaps", "settings")).status == 404

@@ -6,7 +6,7 @@ from tests.terraform.objects.waits import (
     ADDRESS,
     BOTH,
     DEPENDENT,
-    PATIENTLY,
+    LONG_WAIT,
     TIMEOUT,
     WAIT,
     address_known,
@@ -56,7 +56,7 @@ def test_waits_without_a_value_are_satisfied_and_have_no_status(workspace: Works
 
 
 def test_a_value_reaches_the_dependent_resource_and_follows_changes(workspace: Workspace) -> None:
-    planned = workspace.planned(BOTH.replace(WAIT, PATIENTLY))
+    planned = workspace.planned(BOTH.replace(WAIT, LONG_WAIT))
     assert (planned[A].unknown["status"], planned[B].unknown["projection"]) == (True, True)
     with workspace.meanwhile("services", "web", partial(workspace.give_address, "web", "192.0.2.1")):
         workspace.apply_planned()
@@ -109,7 +109,7 @@ def test_a_wait_that_is_added_or_changed_is_waited_for(workspace: Workspace) -> 
     assert workspace.state()["status"] is None
 
 
-def test_an_update_whose_wait_times_out_is_not_tainted_and_goes_on(workspace: Workspace) -> None:
+def test_an_update_with_a_wait_that_times_out_is_not_tainted_and_continues(workspace: Workspace) -> None:
     ready = declared("a", DEPLOYMENT.replace("TITLE", "web"), 'wait_for = { rollout = true, timeout = "240s" }')
     with workspace.meanwhile("deployments", "web", partial(report_available, workspace, "web")):
         workspace.applied(ready)

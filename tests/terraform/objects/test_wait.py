@@ -55,7 +55,7 @@ def test_an_object_that_is_created_later_is_waited_for(workspace: Workspace) -> 
     assert workspace.plan().actions == {"setpoint_object.after": "update"}
 
 
-def test_a_wait_that_times_out_is_not_in_the_state_and_goes_on_with_the_next_apply(workspace: Workspace) -> None:
+def test_a_wait_that_times_out_is_not_in_the_state_and_continues_with_the_next_apply(workspace: Workspace) -> None:
     workspace.write(text('condition = "Ready"', "100ms"))
     assert [one.summary for one in workspace.apply().diagnostics] == ["Wait timed out"]
     assert "setpoint_wait.w" not in workspace.project.instances()

@@ -9,7 +9,7 @@ TIMEOUT: Final = "100ms"
 # For waits that time out, and for values that exist already: those are found without waiting.
 WAIT: Final = f'wait_for = {{ field = "{ADDRESS}", timeout = "{TIMEOUT}" }}'
 # For values that another thread sets during the apply.
-PATIENTLY: Final = WAIT.replace(TIMEOUT, "240s")
+LONG_WAIT: Final = WAIT.replace(TIMEOUT, "240s")
 
 
 def service(name: str = "web", port: int = 80, more: str = WAIT) -> str:

@@ -53,7 +53,7 @@ class Describe(ProviderFunction):
     parameters = (FunctionParameter(name="value", type=DYNAMIC, allow_null=True),)
     variadic = FunctionParameter(name="more", type=STRING)
     returns = STRING
-    summary = "Says what a value is."
+    summary = "Describes a value."
 
     async def call(self, arguments: Sequence[CtyValue], call: CallContext) -> CtyValue:
         """See ProviderFunction."""
