@@ -1,1 +1,1 @@
-"""What the core, the process and the command cost, beside what else one could use: `make bench`."""
+"""Benchmarks of the core, the process and the command, compared with peer packages: `make bench`."""

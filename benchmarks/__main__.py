@@ -8,32 +8,32 @@ from typing import Final, TypeAlias
 import click
 
 from benchmarks import canonical, cluster, fast_path, kubernetes, plans, runtime, start_up, terraform, three_way
-from benchmarks.bars import verdicts
-from benchmarks.measuring import QUICK, THOROUGH, Contest, Figure, Pace, measure
-from benchmarks.opponents import NOBODY, OpponentMissing, Opponents, all_opponents
+from benchmarks.comparison import QUICK, THOROUGH, BenchmarkSettings, Comparison, Timing, measure
+from benchmarks.peers import NO_PEERS, PeerMissing, Peers, all_peers
 from benchmarks.report import Report, as_json, show
-from benchmarks.surveys import Reading, Survey, Trial, Unmeasured
+from benchmarks.scenarios import Benchmark, Measurement, Scenario, Unmeasured
+from benchmarks.targets import check_targets
 
-Group: TypeAlias = Callable[[Opponents, Pace], Generator[Trial, None, None]]
+Group: TypeAlias = Callable[[Peers, BenchmarkSettings], Generator[Benchmark, None, None]]
 
 
-def _at_any_pace(contests: Callable[[Opponents], Iterator[Contest]]) -> Group:
-    def trials(opponents: Opponents, _pace: Pace) -> Generator[Trial, None, None]:
-        yield from contests(opponents)
+def _comparisons_only(comparisons: Callable[[Peers], Iterator[Comparison]]) -> Group:
+    def benchmarks(peers: Peers, _settings: BenchmarkSettings) -> Generator[Benchmark, None, None]:
+        yield from comparisons(peers)
 
-    return trials
+    return benchmarks
 
 
 GROUPS: Final[dict[str, Group]] = {
-    "canonical": _at_any_pace(canonical.contests),
-    "fast-path": _at_any_pace(fast_path.contests),
-    "plan": _at_any_pace(plans.contests),
-    "three-way": _at_any_pace(three_way.contests),
-    "start-up": _at_any_pace(start_up.contests),
-    "runtime": runtime.trials,
-    "kubernetes": kubernetes.trials,
-    "cluster": cluster.trials,
-    "terraform": terraform.trials,
+    "canonical": _comparisons_only(canonical.comparisons),
+    "fast-path": _comparisons_only(fast_path.comparisons),
+    "plan": _comparisons_only(plans.comparisons),
+    "three-way": _comparisons_only(three_way.comparisons),
+    "start-up": _comparisons_only(start_up.comparisons),
+    "runtime": runtime.benchmarks,
+    "kubernetes": kubernetes.benchmarks,
+    "cluster": cluster.benchmarks,
+    "terraform": terraform.benchmarks,
 }
 
 
@@ -47,36 +47,36 @@ GROUPS: Final[dict[str, Group]] = {
 def main(*, groups: tuple[str, ...], output: str, quick: bool, alone: bool) -> None:
     """Measure the core, the process and the command against the alternatives. GROUPS: all unless named."""
     try:
-        opponents = NOBODY if alone else all_opponents()
-    except OpponentMissing as error:
+        peers = NO_PEERS if alone else all_peers()
+    except PeerMissing as error:
         raise click.ClickException(str(error)) from error
-    report = run(groups or tuple(GROUPS), opponents, QUICK if quick else THOROUGH)
+    report = run(groups or tuple(GROUPS), peers, QUICK if quick else THOROUGH)
     if output == "json":
         click.echo(as_json(report))
     else:
         show(report)
-    # Among all groups one that cannot be measured here is told of; whoever names it wants no other.
+    # A run of all groups reports a group that cannot be measured here; a run that names it fails.
     if groups and report.unmeasured:
         sys.exit(1)
 
 
-def run(groups: tuple[str, ...], opponents: Opponents, pace: Pace) -> Report:
-    """The report on `groups`; Disagreement as soon as a contestant gives a wrong answer, which is before its turn."""
-    figures: list[Figure] = []
-    readings: list[Reading] = []
+def run(groups: tuple[str, ...], peers: Peers, settings: BenchmarkSettings) -> Report:
+    """The report on `groups`. WrongResult if a candidate returns a wrong result, before it is measured."""
+    timings: list[Timing] = []
+    measurements: list[Measurement] = []
     unmeasured: list[Unmeasured] = []
     for group in groups:
-        with closing(GROUPS[group](opponents, pace)) as trials:
-            for trial in trials:
-                match trial:
-                    case Contest():
-                        figures += measure(trial, pace)
-                    case Survey():
-                        readings += trial.take()
+        with closing(GROUPS[group](peers, settings)) as benchmarks:
+            for benchmark in benchmarks:
+                match benchmark:
+                    case Comparison():
+                        timings += measure(benchmark, settings)
+                    case Scenario():
+                        measurements += benchmark.measure()
                     case Unmeasured():
-                        unmeasured.append(trial)
-    bars = verdicts(figures, readings, fast_path.cookie_bytes())
-    return Report(tuple(figures), tuple(readings), bars, opponents.versions, pace, tuple(unmeasured))
+                        unmeasured.append(benchmark)
+    target_results = check_targets(timings, measurements, fast_path.cookie_bytes())
+    return Report(tuple(timings), tuple(measurements), target_results, peers.versions, settings, tuple(unmeasured))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Buckets in two sizes, as their author declares them and as the service reports them, and that service in memory."""
+"""Buckets in two sizes: their manifests, the responses of Cloud Storage, and an in-memory Cloud Storage."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _TIME: Final = "2025-03-01T09:30:00.000Z"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a bucket is: by its lifecycle rules."""
+    """The size of a bucket: its number of lifecycle rules."""
 
     label: str
     rules: int
@@ -33,17 +33,17 @@ USUAL: Final = Size("6 KB", 35)
 
 
 def name_of(number: int) -> str:
-    """All names are of one length."""
+    """The name of a bucket. All names have the same length."""
     return f"orders-{number:07d}"
 
 
 def ref_of(number: int) -> ResourceRef:
-    """The resource with that number."""
+    """The reference to the bucket with that number."""
     return ResourceRef(GROUP, "StorageBucket", NAMESPACE, name_of(number))
 
 
 def manifest_of(number: int, size: Size, *, versioning: bool = True) -> JsonObject:
-    """What its author declares."""
+    """The manifest of a bucket."""
     return {
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "StorageBucket",
@@ -66,7 +66,7 @@ def manifest_of(number: int, size: Size, *, versioning: bool = True) -> JsonObje
 
 
 def body_of(name: str, size: Size) -> bytes:
-    """What the service reports: nothing is left to do."""
+    """The response to a GET of the bucket, in sync with its manifest."""
     return _body(size).replace(_NAME.encode(), name.encode())
 
 
@@ -119,32 +119,34 @@ def _rules(size: Size) -> list[Json]:
     ]
 
 
-class Service(GoogleClient):
-    """Cloud Storage without a network: `find` gives the bytes of the bucket with that name. Nobody may list them.
+class InMemoryStorage(GoogleClient):
+    """Cloud Storage without a network: `find_body` returns the bytes of a bucket by its name. Lists are refused.
 
-    `written` hears of every change before it is made.
+    `on_write` is called with the name of the bucket before every change.
     """
 
-    def __init__(self, find: Callable[[str], bytes | None], written: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, find_body: Callable[[str], bytes | None], on_write: Callable[[str], None] = lambda _: None
+    ) -> None:
         super().__init__(HttpClient(), GoogleSettings())
-        self._find = find
-        self._written = written
-        self._changed: dict[str, bytes] = {}
+        self._find_body = find_body
+        self._on_write = on_write
+        self._patched: dict[str, bytes] = {}
 
     async def get(self, call: GoogleCall) -> bytes | None:
         """The bucket."""
         if len(call.parts) == 1:
-            raise RemoteRefused("403: nobody may list buckets here")
+            raise RemoteRefused("403: listing buckets is not allowed")
         name = call.parts[1]
-        return self._changed.get(name) or self._find(name)
+        return self._patched.get(name) or self._find_body(name)
 
     async def patch(self, call: GoogleCall, body: Json) -> bytes:
         """The bucket after the change."""
         name = call.parts[1]
-        self._written(name)
-        before = self._changed.get(name) or self._find(name)
+        self._on_write(name)
+        before = self._patched.get(name) or self._find_body(name)
         assert before is not None
-        after = self._changed[name] = orjson.dumps(_merged(orjson.loads(before), body))
+        after = self._patched[name] = orjson.dumps(_merged(orjson.loads(before), body))
         return after
 
 

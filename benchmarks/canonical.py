@@ -1,4 +1,4 @@
-"""Contests: the canonical bytes of a value, and their digest."""
+"""Comparisons: the canonical bytes of a value, and their digest."""
 
 import hashlib
 import json
@@ -9,8 +9,8 @@ import msgspec
 import orjson
 
 from benchmarks import sql_instance
-from benchmarks.measuring import Contest, Contestant
-from benchmarks.opponents import Opponents
+from benchmarks.comparison import Candidate, Comparison
+from benchmarks.peers import Peers
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json
 
@@ -20,45 +20,47 @@ EXACT_SUBJECT: Final = "canonical bytes + SHA-256: a float, astral keys"
 _as_text: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
-def contests(opponents: Opponents) -> Iterator[Contest]:
-    """A tree as it was decoded in each size, and one that only our exact route can write."""
+def comparisons(peers: Peers) -> Iterator[Comparison]:
+    """A decoded tree in each size, and one with values that only the exact route of `digest` writes correctly."""
     for size in sql_instance.SIZES:
         body = sql_instance.body_of(size)
-        yield Contest(SUBJECT, size.label, _contestants(orjson.loads(body), opponents, is_exact=False))
+        yield Comparison(SUBJECT, size.label, _candidates(orjson.loads(body), peers, is_exact=False))
     medium = sql_instance.SIZES[1]
     tree = sql_instance.with_float_and_astral_keys(sql_instance.body_of(medium))
-    yield Contest(EXACT_SUBJECT, medium.label, _contestants(tree, opponents, is_exact=True))
+    yield Comparison(EXACT_SUBJECT, medium.label, _candidates(tree, peers, is_exact=True))
 
 
-def _contestants(tree: Json, opponents: Opponents, *, is_exact: bool) -> tuple[Contestant, ...]:
-    """Ours, two that only sort keys, and those that write RFC 8785 like us.
+def _candidates(tree: Json, peers: Peers, *, is_exact: bool) -> tuple[Candidate, ...]:
+    """Ours, two encoders that only sort keys, and the peers that write RFC 8785.
 
-    Those that only sort have our digest, unless the tree is one that takes the `is_exact` route.
+    The encoders that only sort keys give the same digest, unless `is_exact`: the tree needs the exact route.
     """
-    ours = digest(tree)
+    expected = digest(tree)
     live = msgspec.convert(tree, sql_instance.Instance)
-    modelled = digest(msgspec.to_builtins(live))
+    expected_modelled = digest(msgspec.to_builtins(live))
     return (
-        Contestant("ours, a tree", lambda: digest(tree), lambda found: found == ours),
-        Contestant("ours, a struct of the modelled fields", lambda: digest(live), lambda found: found == modelled),
-        Contestant(
+        Candidate("ours, a tree", lambda: digest(tree), lambda result: result == expected),
+        Candidate(
+            "ours, a struct of the modelled fields", lambda: digest(live), lambda result: result == expected_modelled
+        ),
+        Candidate(
             "orjson, sorted: the floor, not canonical",
             lambda: _sha256(orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)),
-            lambda found: (found != ours) is is_exact,
+            lambda result: (result != expected) is is_exact,
         ),
-        Contestant(
+        Candidate(
             "json, sort_keys: not canonical",
             lambda: _sha256(_as_text(tree).encode()),
-            lambda found: (found != ours) is is_exact,
+            lambda result: (result != expected) is is_exact,
         ),
         *(
-            Contestant(one.name, _hashing(one.dumps, tree), lambda found: found == ours)
-            for one in opponents.canonicalizers
+            Candidate(peer.name, _canonical_sha256(peer.dumps, tree), lambda result: result == expected)
+            for peer in peers.canonicalizers
         ),
     )
 
 
-def _hashing(dumps: Callable[[Json], bytes], tree: Json) -> Callable[[], object]:
+def _canonical_sha256(dumps: Callable[[Json], bytes], tree: Json) -> Callable[[], object]:
     return lambda: _sha256(dumps(tree))
 
 

@@ -1,6 +1,7 @@
-"""The group `cluster`: a process that keeps 10,000 custom resources of a real API server, beside others that could.
+"""The group `cluster`: 10,000 custom resources of a real API server, listed, watched and cached.
 
-Each of them is a process that does nothing else, and has the cluster to itself meanwhile.
+Compares `setpoint run`, the client of setpoint alone, and peers. Each runs in a process of its own; listings are
+measured one after the other.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -13,159 +14,164 @@ from typing import Final
 import click
 import msgspec
 
-from benchmarks.errands import Errand, Found, Order, Sort, carry_out
+from benchmarks.comparison import BenchmarkSettings, WrongResult
 from benchmarks.fleet import FLEET, new_fleet
-from benchmarks.fleet_server import FleetServer, programs, serving
-from benchmarks.measuring import Disagreement, Pace
-from benchmarks.opponents import Opponents
-from benchmarks.surveys import Reading, Survey, Trial, Unit, Unmeasured, compared
+from benchmarks.fleet_server import FleetServer, find_assets, running_server
+from benchmarks.measured_process import CustomResourceKind, Job, MeasuredProcess, Usage, run_job
+from benchmarks.peers import Peers
+from benchmarks.scenarios import Benchmark, Measurement, Scenario, Unit, Unmeasured, compared
 from tests.cluster.assets import Assets, Missing
 
 START_CPU: Final = "10,000 custom resources: start, until all are heard of: CPU time"
 START_WALL: Final = "10,000 custom resources: start, until all are heard of: by the clock"
 MEMORY_EACH: Final = "10,000 custom resources: memory at rest, each, beyond that of a process without any"
 MEMORY_ALL: Final = "10,000 custom resources: memory at rest, all of the process"
-LOOK: Final = "10,000 custom resources: a look at one in which nothing moved: CPU time"
+RECONCILE: Final = "10,000 custom resources: a look at one in which nothing moved: CPU time"
 REQUESTS: Final = "10,000 custom resources: requests to the cluster, besides watches"
-EVENT: Final = "10,000 custom resources: a fifth is edited at once, each until that is kept: CPU time"
+EDIT_CPU: Final = "10,000 custom resources: a fifth is edited at once, each until that is kept: CPU time"
 OURS: Final = "ours: setpoint run"
-BEYOND: Final = "ours, without the bare lists"
+OURS_BEYOND_BARE: Final = "ours, without the bare lists"
 BARE: Final = "our client: the bare lists, nothing is kept"
 TREES: Final = "our client: everything is kept as trees"
 STREAM: Final = "our client: the bare events, nothing is kept"
 OURS_START: Final = "ours: the start"
-FIRST_LOOK: Final = "ours: the first look at each"
-LATER_LOOK: Final = "ours: a later look at each"
+FIRST_RECONCILE: Final = "ours: the first look at each"
+LATER_RECONCILE: Final = "ours: a later look at each"
 
 RESOURCES: Final = 10_000
-# An API server that has not seen many changes of late remembers about 3,000 of those that come at once.
+# The watch cache of an API server without recent changes holds about 3,000 events of a burst.
 EDITS: Final = 2_000
-# More than there are models.
-_FEWEST: Final = 60
+# More than there are templates.
+_MIN_RESOURCES: Final = 60
 _STARTS: Final = 3
-_NOWHERE: Final = "nowhere"
-_OURS: Final = "benchmarks.cluster_ours"
-_CLIENT: Final = "benchmarks.cluster_client"
+_EMPTY_NAMESPACE: Final = "empty"
+_SETPOINT_RUN: Final = "benchmarks.list_watch_setpoint_run"
+_SETPOINT_CLIENT: Final = "benchmarks.list_watch_setpoint_client"
 
 
-def trials(opponents: Opponents, pace: Pace) -> Generator[Trial, None, None]:
-    """On one API server, whose programs may have to be built first."""
-    assets = programs(lambda line: click.echo(line, err=True))
+def benchmarks(peers: Peers, settings: BenchmarkSettings) -> Generator[Benchmark, None, None]:
+    """All on one API server. Its binaries are built first if there are none."""
+    assets = find_assets(lambda line: click.echo(line, err=True))
     if isinstance(assets, Missing):
         yield Unmeasured("10,000 custom resources", assets.reason)
         return
-    with fleet_in_cluster(assets, pace) as fleet:
-        contest = ClusterContest(fleet, opponents)
-        yield Survey(lambda: contest.at_rest(min(_STARTS, pace.rounds)))
-        yield Survey(lambda: contest.edited(pace.number(EDITS)))
+    with fleet_in_cluster(assets, settings) as fleet:
+        scenarios = ClusterScenarios(fleet, peers)
+        yield Scenario(lambda: scenarios.list_and_reconcile(min(_STARTS, settings.rounds)))
+        yield Scenario(lambda: scenarios.watch_edits(settings.scaled(EDITS)))
 
 
 @dataclass(frozen=True, slots=True)
 class FleetInCluster:
-    """An API server with a fleet, and the folder in which the other processes find both."""
+    """An API server with a fleet, and the folder with its kubeconfig and the fleet, for the measured processes."""
 
     server: FleetServer
     folder: Path
 
 
 @contextmanager
-def fleet_in_cluster(assets: Assets, pace: Pace) -> Iterator[FleetInCluster]:
-    """A new API server with a new fleet, which ends with the block."""
-    fleet = new_fleet(max(_FEWEST, pace.number(RESOURCES)))
-    with TemporaryDirectory(prefix="setpoint-bench-") as name, serving(assets, Path(name), fleet) as server:
+def fleet_in_cluster(assets: Assets, settings: BenchmarkSettings) -> Iterator[FleetInCluster]:
+    """A new API server with a new fleet; it is stopped at the end of the block."""
+    fleet = new_fleet(max(_MIN_RESOURCES, settings.scaled(RESOURCES)))
+    with TemporaryDirectory(prefix="setpoint-bench-") as name, running_server(assets, Path(name), fleet) as server:
         fleet.write(Path(name, FLEET))
         yield FleetInCluster(server, Path(name))
 
 
-class ClusterContest:
-    """What it takes to follow the fleet: ours, our bare client, and the opponents."""
+class ClusterScenarios:
+    """Measures listing, reconciling and watching the fleet: `setpoint run`, the client of setpoint, and the peers."""
 
-    def __init__(self, fleet: FleetInCluster, opponents: Opponents) -> None:
+    def __init__(self, fleet: FleetInCluster, peers: Peers) -> None:
         self._server = fleet.server
         self._folder = fleet.folder
-        keepers = {TREES: _CLIENT, **{one.name: one.module for one in opponents.keepers}}
-        self.starts = {name: f"{module}:start" for name, module in keepers.items()}
-        self.storms = {name: f"{module}:storm" for name, module in keepers.items()}
+        caching_clients = {TREES: _SETPOINT_CLIENT, **{peer.name: peer.module for peer in peers.caching_clients}}
+        self.list_entry_points = {name: f"{module}:start" for name, module in caching_clients.items()}
+        self.watch_entry_points = {name: f"{module}:watch_and_cache" for name, module in caching_clients.items()}
 
-    def at_rest(self, times: int) -> tuple[Reading, ...]:
-        """What it takes to list everything, the best of so many starts; and to reconcile it again."""
-        ways = {OURS: f"{_OURS}:start", BARE: f"{_CLIENT}:lists", **self.starts}
-        started = {name: self.resources(way) for name, way in ways.items()}
+    def list_and_reconcile(self, times: int) -> tuple[Measurement, ...]:
+        """The usage of listing all resources, the best of `times` starts; and of reconciling all of them again."""
+        entry_points = {OURS: f"{_SETPOINT_RUN}:start", BARE: f"{_SETPOINT_CLIENT}:list_only", **self.list_entry_points}
+        starts = {name: self.list_usage(entry_point) for name, entry_point in entry_points.items()}
         for _ in range(1, times):
-            started = {name: _best(found, self.resources(ways[name])) for name, found in started.items()}
-        first, later = self.resources(f"{_OURS}:first_look"), self.resources(f"{_OURS}:later_look")
+            starts = {name: _best(usage, self.list_usage(entry_points[name])) for name, usage in starts.items()}
+        first = self.list_usage(f"{_SETPOINT_RUN}:first_reconcile")
+        later = self.list_usage(f"{_SETPOINT_RUN}:later_reconcile")
         return (
-            *_start_readings(started),
-            *self._memory_readings({OURS: later, **{name: started[name] for name in self.starts}}),
-            *_look_readings(started[OURS], first, later),
+            *_start_measurements(starts),
+            *self._memory_measurements({OURS: later, **{name: starts[name] for name in self.list_entry_points}}),
+            *_reconcile_measurements(starts[OURS], first, later),
         )
 
-    def edited(self, edits: int) -> tuple[Reading, ...]:
-        """What it takes to receive many edits. All processes are ready before the first."""
-        found = self.events({OURS: f"{_OURS}:storm", STREAM: f"{_CLIENT}:events", **self.storms}, edits)
-        return compared(EVENT, {name: one.cpu / edits for name, one in found.items()}, Unit.SECONDS)
+    def watch_edits(self, edits: int) -> tuple[Measurement, ...]:
+        """The usage of receiving many edits. All processes are ready before the first edit."""
+        setpoint = {OURS: f"{_SETPOINT_RUN}:watch_and_cache", STREAM: f"{_SETPOINT_CLIENT}:watch_only"}
+        usages = self.watch_usages({**setpoint, **self.watch_entry_points}, edits)
+        return compared(EDIT_CPU, {name: usage.cpu / edits for name, usage in usages.items()}, Unit.SECONDS)
 
-    def events(self, ways: Mapping[str, str], edits: int) -> Mapping[str, Found]:
-        """What each of these processes found of so many edits; Disagreement for one that missed an event."""
-        orders = {name: self._order(way, events=edits) for name, way in ways.items()}
+    def watch_usages(self, entry_points: Mapping[str, str], edits: int) -> Mapping[str, Usage]:
+        """The usage of each process that receives `edits` edits; WrongResult for one that missed an event."""
+        jobs = {name: self._job(entry_point, events=edits) for name, entry_point in entry_points.items()}
         with ExitStack() as stack:
-            errands = {name: stack.enter_context(Errand(order)) for name, order in orders.items()}
-            for errand in errands.values():
-                errand.wait_until_ready()
+            processes = {name: stack.enter_context(MeasuredProcess(job)) for name, job in jobs.items()}
+            for process in processes.values():
+                process.wait_until_ready()
             self._server.edit(edits)
-            found = {name: errand.finish() for name, errand in errands.items()}
-        for name, one in found.items():
-            if one.number != edits or one.requests:
-                raise Disagreement(f"{name} heard of {one.number} edits, not of {edits}, in {one.requests} requests")
-        return found
+            usages = {name: process.finish() for name, process in processes.items()}
+        for name, usage in usages.items():
+            if usage.number != edits or usage.requests:
+                raise WrongResult(f"{name} heard of {usage.number} edits, not of {edits}, in {usage.requests} requests")
+        return usages
 
-    def _memory_readings(self, full: Mapping[str, Found]) -> tuple[Reading, ...]:
-        ways = {OURS: f"{_OURS}:later_look", **self.starts}
-        empty = {name: self.resources(way, _NOWHERE) for name, way in ways.items()}
-        each = {name: (found.memory - empty[name].memory) / found.number for name, found in full.items()}
+    def _memory_measurements(self, full: Mapping[str, Usage]) -> tuple[Measurement, ...]:
+        entry_points = {OURS: f"{_SETPOINT_RUN}:later_reconcile", **self.list_entry_points}
+        empty = {name: self.list_usage(entry_point, _EMPTY_NAMESPACE) for name, entry_point in entry_points.items()}
+        each = {name: (usage.memory - empty[name].memory) / usage.number for name, usage in full.items()}
         return (
             *compared(MEMORY_EACH, each, Unit.BYTES),
-            *compared(MEMORY_ALL, {name: found.memory for name, found in full.items()}, Unit.BYTES),
+            *compared(MEMORY_ALL, {name: usage.memory for name, usage in full.items()}, Unit.BYTES),
         )
 
-    def resources(self, way: str, namespace: str | None = None) -> Found:
-        """What a process found that lists the fleet; Disagreement when it missed a resource."""
-        order = self._order(way, namespace)
-        found = carry_out(order)
-        if found.number != order.expected:
-            raise Disagreement(f"{way} knows of {found.number} resources, not of {order.expected}")
-        return found
+    def list_usage(self, entry_point: str, namespace: str | None = None) -> Usage:
+        """The usage of a process that lists the fleet; WrongResult when it missed a resource."""
+        job = self._job(entry_point, namespace)
+        usage = run_job(job)
+        if usage.number != job.expected:
+            raise WrongResult(f"{entry_point} knows of {usage.number} resources, not of {job.expected}")
+        return usage
 
-    def _order(self, way: str, namespace: str | None = None, events: int = 0) -> Order:
+    def _job(self, entry_point: str, namespace: str | None = None, events: int = 0) -> Job:
         fleet = self._server.fleet
-        resource_types = tuple(Sort(kind.group, kind.version, kind.kind, kind.plural) for kind in fleet.served)
+        kinds = tuple(CustomResourceKind(kind.group, kind.version, kind.kind, kind.plural) for kind in fleet.served)
         expected = fleet.count if namespace is None else 0
-        since = self._server.position() if events else ""
-        return Order(way, str(self._folder), resource_types, expected, namespace, since, events)
+        resource_version = self._server.resource_version() if events else ""
+        return Job(entry_point, str(self._folder), kinds, expected, namespace, resource_version, events)
 
 
-def _best(one: Found, other: Found) -> Found:
-    """What either took at least."""
+def _best(one: Usage, other: Usage) -> Usage:
+    """The lower value of each field."""
     cpu, wall, memory = min(one.cpu, other.cpu), min(one.wall, other.wall), min(one.memory, other.memory)
     return msgspec.structs.replace(one, cpu=cpu, wall=wall, memory=memory)
 
 
-def _start_readings(started: Mapping[str, Found]) -> tuple[Reading, ...]:
-    ours, *others = compared(START_CPU, {name: found.cpu for name, found in started.items()}, Unit.SECONDS)
+def _start_measurements(starts: Mapping[str, Usage]) -> tuple[Measurement, ...]:
+    ours, *peers = compared(START_CPU, {name: usage.cpu for name, usage in starts.items()}, Unit.SECONDS)
     return (
         ours,
-        Reading(START_CPU, BEYOND, started[OURS].cpu - started[BARE].cpu, Unit.SECONDS),
-        *others,
-        *compared(START_WALL, {name: found.wall for name, found in started.items()}, Unit.SECONDS),
+        Measurement(START_CPU, OURS_BEYOND_BARE, starts[OURS].cpu - starts[BARE].cpu, Unit.SECONDS),
+        *peers,
+        *compared(START_WALL, {name: usage.wall for name, usage in starts.items()}, Unit.SECONDS),
     )
 
 
-def _look_readings(start: Found, first: Found, later: Found) -> tuple[Reading, ...]:
-    looks = {FIRST_LOOK: first, LATER_LOOK: later}
-    for name, look in looks.items():
-        if look.requests:
-            raise Disagreement(f"{name} took {look.requests} requests to the cluster, and none is needed")
+def _reconcile_measurements(start: Usage, first: Usage, later: Usage) -> tuple[Measurement, ...]:
+    reconciles = {FIRST_RECONCILE: first, LATER_RECONCILE: later}
+    for name, usage in reconciles.items():
+        if usage.requests:
+            raise WrongResult(f"{name} took {usage.requests} requests to the cluster, and none is needed")
     return (
-        *compared(LOOK, {name: look.cpu / look.number for name, look in looks.items()}, Unit.SECONDS),
-        *(Reading(REQUESTS, name, found.requests, Unit.NUMBER) for name, found in {OURS_START: start, **looks}.items()),
+        *compared(RECONCILE, {name: usage.cpu / usage.number for name, usage in reconciles.items()}, Unit.SECONDS),
+        *(
+            Measurement(REQUESTS, name, usage.requests, Unit.NUMBER)
+            for name, usage in {OURS_START: start, **reconciles}.items()
+        ),
     )

@@ -1,4 +1,4 @@
-"""What people declare who run many buckets and databases: of one make, and no two alike."""
+"""Manifests of buckets and database instances, each with random values that depend on its number alone."""
 
 from random import Random
 from typing import Any, Final
@@ -8,7 +8,7 @@ from setpoint.core.values.json_types import JsonObject
 
 _TEAMS: Final = ("orders", "billing", "search", "warehouse", "accounts", "shipping", "analytics", "identity")
 _ENVIRONMENTS: Final = ("production", "staging", "development")
-_PLACES: Final = ("exports", "imports", "backups", "logs", "reports", "uploads", "media", "archive")
+_PREFIXES: Final = ("exports", "imports", "backups", "logs", "reports", "uploads", "media", "archive")
 _REGIONS: Final = ("europe-west1", "europe-west4", "us-central1", "us-east4", "asia-northeast1")
 _FLAGS: Final = {
     "max_connections": ("200", "500", "1000"),
@@ -21,69 +21,77 @@ _FLAGS: Final = {
 
 
 def bucket(number: int) -> JsonObject:
-    """A bucket with some rules about what becomes of old objects."""
-    draw = Random(number)
+    """A bucket with lifecycle rules."""
+    random = Random(number)
     spec: dict[str, Any] = {
-        "location": draw.choice(("EU", "US", "ASIA")),
-        "storageClass": draw.choice(("STANDARD", "NEARLINE")),
+        "location": random.choice(("EU", "US", "ASIA")),
+        "storageClass": random.choice(("STANDARD", "NEARLINE")),
         "uniformBucketLevelAccess": True,
-        "publicAccessPrevention": draw.choice(("enforced", "inherited")),
-        "versioning": {"enabled": draw.random() < 0.7},
-        "softDeletePolicy": {"retentionDurationSeconds": 86400 * draw.randint(7, 30)},
-        "lifecycleRule": [_rule(draw) for _ in range(draw.randint(1, 6))],
+        "publicAccessPrevention": random.choice(("enforced", "inherited")),
+        "versioning": {"enabled": random.random() < 0.7},
+        "softDeletePolicy": {"retentionDurationSeconds": 86400 * random.randint(7, 30)},
+        "lifecycleRule": [_rule(random) for _ in range(random.randint(1, 6))],
     }
-    if draw.random() < 0.3:
-        spec["logging"] = {"logBucket": f"{draw.choice(_TEAMS)}-access-logs", "logObjectPrefix": draw.choice(_PLACES)}
+    if random.random() < 0.3:
+        spec["logging"] = {
+            "logBucket": f"{random.choice(_TEAMS)}-access-logs",
+            "logObjectPrefix": random.choice(_PREFIXES),
+        }
     return _manifest("storage.cnrm.cloud.google.com/v1beta1", "StorageBucket", number, spec)
 
 
-def _rule(draw: Random) -> dict[str, Any]:
-    condition = {"age": draw.randint(1, 400), "matchesPrefix": [f"{draw.choice(_PLACES)}/{draw.randrange(10**6)}/"]}
-    if draw.random() < 0.5:
-        return {"action": {"type": "Delete"}, "condition": condition | {"numNewerVersions": draw.randint(1, 9)}}
-    colder = draw.choice(("NEARLINE", "COLDLINE", "ARCHIVE"))
-    return {"action": {"type": "SetStorageClass", "storageClass": colder}, "condition": condition}
+def _rule(random: Random) -> dict[str, Any]:
+    condition = {
+        "age": random.randint(1, 400),
+        "matchesPrefix": [f"{random.choice(_PREFIXES)}/{random.randrange(10**6)}/"],
+    }
+    if random.random() < 0.5:
+        return {"action": {"type": "Delete"}, "condition": condition | {"numNewerVersions": random.randint(1, 9)}}
+    storage_class = random.choice(("NEARLINE", "COLDLINE", "ARCHIVE"))
+    return {"action": {"type": "SetStorageClass", "storageClass": storage_class}, "condition": condition}
 
 
 def instance(number: int) -> JsonObject:
-    """A database as people set one up who mean it."""
-    draw = Random(number)
-    cores = draw.choice((1, 2, 4, 8))
+    """A database instance with the usual settings of a production database."""
+    random = Random(number)
+    cores = random.choice((1, 2, 4, 8))
     settings: dict[str, Any] = {
         "tier": f"db-custom-{cores}-{cores * 3840}",
-        "availabilityType": draw.choice(("REGIONAL", "ZONAL")),
-        "diskSize": draw.randrange(10, 2000),
-        "deletionProtectionEnabled": draw.random() < 0.8,
+        "availabilityType": random.choice(("REGIONAL", "ZONAL")),
+        "diskSize": random.randrange(10, 2000),
+        "deletionProtectionEnabled": random.random() < 0.8,
         "backupConfiguration": {"enabled": True, "pointInTimeRecoveryEnabled": True},
-        "ipConfiguration": {"authorizedNetworks": [_network(draw, one) for one in range(draw.randrange(4))]},
+        "ipConfiguration": {
+            "authorizedNetworks": [_network(random, network) for network in range(random.randrange(4))]
+        },
         "databaseFlags": [
-            {"name": name, "value": draw.choice(_FLAGS[name])}
-            for name in draw.sample(sorted(_FLAGS), draw.randint(1, len(_FLAGS)))
+            {"name": name, "value": random.choice(_FLAGS[name])}
+            for name in random.sample(sorted(_FLAGS), random.randint(1, len(_FLAGS)))
         ],
-        "maintenanceWindow": {"day": draw.randint(1, 7), "hour": draw.randrange(24), "updateTrack": "stable"},
-        "insightsConfig": {"queryInsightsEnabled": draw.random() < 0.5},
+        "maintenanceWindow": {"day": random.randint(1, 7), "hour": random.randrange(24), "updateTrack": "stable"},
+        "insightsConfig": {"queryInsightsEnabled": random.random() < 0.5},
     }
-    version = draw.choice(("POSTGRES_14", "POSTGRES_15", "POSTGRES_16"))
-    spec = {"region": draw.choice(_REGIONS), "databaseVersion": version, "settings": settings}
+    version = random.choice(("POSTGRES_14", "POSTGRES_15", "POSTGRES_16"))
+    spec = {"region": random.choice(_REGIONS), "databaseVersion": version, "settings": settings}
     return _manifest("sql.cnrm.cloud.google.com/v1beta1", "SQLInstance", number, spec)
 
 
-def _network(draw: Random, number: int) -> dict[str, Any]:
-    address = ".".join(str(draw.randrange(1, 255)) for _ in range(3))
-    return {"name": f"{draw.choice(_TEAMS)}-office-{number}", "value": f"{address}.0/24"}
+def _network(random: Random, number: int) -> dict[str, Any]:
+    address = ".".join(str(random.randrange(1, 255)) for _ in range(3))
+    return {"name": f"{random.choice(_TEAMS)}-office-{number}", "value": f"{address}.0/24"}
 
 
 def _manifest(api_version: str, kind: str, number: int, spec: dict[str, Any]) -> JsonObject:
-    draw = Random(-number)
+    random = Random(-number)
     labels = {
-        "team": draw.choice(_TEAMS),
-        "environment": draw.choice(_ENVIRONMENTS),
-        "cost-centre": str(draw.randrange(1000, 9999)),
+        "team": random.choice(_TEAMS),
+        "environment": random.choice(_ENVIRONMENTS),
+        "cost-centre": str(random.randrange(1000, 9999)),
     }
     metadata: dict[str, Any] = {
         "name": buckets.name_of(number),
         "namespace": buckets.NAMESPACE,
         "labels": labels,
-        "annotations": {"cnrm.cloud.google.com/project-id": f"{draw.choice(_TEAMS)}-production"},
+        "annotations": {"cnrm.cloud.google.com/project-id": f"{random.choice(_TEAMS)}-production"},
     }
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}

@@ -1,4 +1,4 @@
-"""An object that an owner generates and people edit: last generated, live and generated now, in three sizes."""
+"""Cases of a three-way merge: a generated object that another writer edited, in three sizes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ TABLE: Final[EditableFields] = {
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The three sides of a merge in which nobody gets into anybody's way, the fields people edited, and the outcome."""
+class MergeCase:
+    """The three sides of a merge without conflicts, the fields that another writer edited, and the merged value."""
 
     size: str
     last: Json
@@ -30,22 +30,22 @@ class History:
     merged: Json
 
 
-def histories() -> tuple[History, ...]:
-    """One history for each size."""
-    return tuple(_history(size, entries) for size, entries in (("1 KB", 5), ("6 KB", 42), ("60 KB", 440)))
+def merge_cases() -> tuple[MergeCase, ...]:
+    """One case for each size."""
+    return tuple(_merge_case(size, entries) for size, entries in (("1 KB", 5), ("6 KB", 42), ("60 KB", 440)))
 
 
-def _history(size: str, entries: int) -> History:
+def _merge_case(size: str, entries: int) -> MergeCase:
     last, live, generated, merged = (orjson.loads(_config(entries)) for _ in range(4))
     for edited in (live, merged):
         edited["deployment"]["replicas"] = 3
         edited["environment"]["LOG_LEVEL_1"] = "trace"
         edited["secretResources"].append("added-by-hand")
-    for moved in (generated, merged):
-        moved["configMapName"] = "attestation-config-v2"
-        moved["certificateCache"]["secrets"][entries // 2]["mountPath"] = "/var/cache/moved"
+    for changed in (generated, merged):
+        changed["configMapName"] = "attestation-config-v2"
+        changed["certificateCache"]["secrets"][entries // 2]["mountPath"] = "/var/cache/moved"
     edits = frozenset({"deployment.replicas", "environment.LOG_LEVEL_1", "secretResources.added-by-hand"})
-    return History(size, last, live, generated, edits, merged)
+    return MergeCase(size, last, live, generated, edits, merged)
 
 
 def _config(entries: int) -> bytes:

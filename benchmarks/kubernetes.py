@@ -1,4 +1,4 @@
-"""The group `kubernetes`: our client of a cluster beside others, each talking to the same server over the loopback."""
+"""The group `kubernetes`: our client of a cluster and peer clients, on the same stub server over the loopback."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from benchmarks.kube_stub import (
+from benchmarks.api_server_stub import (
     GROUP,
     LISTED,
     NAMESPACE,
@@ -16,10 +16,10 @@ from benchmarks.kube_stub import (
     WATCHED,
     body_of,
     name_of,
-    serving,
+    running_server,
 )
-from benchmarks.measuring import Contest, Contestant, Pace
-from benchmarks.opponents import ClusterClient, Opponents
+from benchmarks.comparison import BenchmarkSettings, Candidate, Comparison
+from benchmarks.peers import ClusterClient, Peers
 from setpoint.clients.http import HttpClient, HttpRequest
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -35,112 +35,120 @@ BYTES: Final = "ours: bytes"
 TREE: Final = "ours: decoded into a tree"
 BARE: Final = "the bare GET: HttpClient.send"
 GETS: Final = 200
-_AT_ONCE: Final = 16
+_CONCURRENCY: Final = 16
 _ENDPOINT: Final = Endpoint(GROUP, VERSION, PLURAL, NAMESPACE)
-# Of a server that takes everything at once: what is measured is the calls, not the wait for one's turn.
+# Without a limit in effect: the calls are measured, not the wait for the rate limiter.
 _UNLIMITED: Final = CallRate(start=1e6, burst=1e6, ceiling=1e6, growth=0.0)
 _tree: Final = msgspec.json.Decoder()
 
 
-def trials(opponents: Opponents, pace: Pace) -> Generator[Contest, None, None]:
-    """A contest for each thing that clients do most."""
+def benchmarks(peers: Peers, settings: BenchmarkSettings) -> Generator[Comparison, None, None]:
+    """A comparison for each of GET, list and watch."""
     loop = asyncio.new_event_loop()
-    with serving() as address:
-        clients = loop.run_until_complete(_clients(address, opponents))
+    with running_server() as address:
+        clients = loop.run_until_complete(_clients(address, peers))
         http = HttpClient()
         try:
-            gets = pace.number(GETS)
-            bare = Contestant(BARE, _calls(loop, _bare(http, address), gets), _are_all(gets), gets)
-            first, *others = [
-                Contestant(name, _calls(loop, client.get, gets), _are_all(gets), gets)
+            gets = settings.scaled(GETS)
+            bare = Candidate(BARE, _get_all(loop, _bare_get(http, address), gets), _has_all_objects(gets), gets)
+            first, *peer_candidates = [
+                Candidate(name, _get_all(loop, client.get, gets), _has_all_objects(gets), gets)
                 for name, client in clients.items()
             ]
-            yield Contest(GET, "", (first, bare, *others))
-            yield Contest(LIST, "", tuple(_whole(loop, name, one.list, LISTED) for name, one in clients.items()))
-            yield Contest(WATCH, "", tuple(_whole(loop, name, one.watch, WATCHED) for name, one in clients.items()))
+            yield Comparison(GET, "", (first, bare, *peer_candidates))
+            yield Comparison(
+                LIST,
+                "",
+                tuple(_collection_candidate(loop, name, client.list, LISTED) for name, client in clients.items()),
+            )
+            yield Comparison(
+                WATCH,
+                "",
+                tuple(_collection_candidate(loop, name, client.watch, WATCHED) for name, client in clients.items()),
+            )
         finally:
-            for one in clients.values():
-                loop.run_until_complete(one.close())
+            for client in clients.values():
+                loop.run_until_complete(client.close())
             loop.run_until_complete(http.close())
             loop.close()
 
 
-async def _clients(address: str, opponents: Opponents) -> dict[str, ClusterClient]:
-    """Made where a loop is running: some want one from the start."""
-    ours = {BYTES: _Ours(address, bytes), TREE: _Ours(address, _tree.decode)}
-    return ours | {one.name: one.connect(address) for one in opponents.clusters}
+async def _clients(address: str, peers: Peers) -> dict[str, ClusterClient]:
+    """The clients by name. Some can only be constructed while an event loop is running."""
+    ours = {BYTES: _SetpointClient(address, bytes), TREE: _SetpointClient(address, _tree.decode)}
+    return ours | {peer.name: peer.connect(address) for peer in peers.cluster_clients}
 
 
-class _Ours:
-    def __init__(self, address: str, form: Callable[[bytes | msgspec.Raw], Any]) -> None:
+class _SetpointClient:
+    def __init__(self, address: str, decode: Callable[[bytes | msgspec.Raw], Any]) -> None:
         budgets = QuotaBudgets()
         budgets.make(QuotaKey(f"kubernetes {address.removeprefix('http://')}", "", "reads"), _UNLIMITED, address)
-        self._form = form
+        self._decode = decode
         self._client = KubernetesClient(ClusterConnection("the stub", address), budgets=budgets)
 
     async def get(self, name: str) -> object:
-        found = await self._client.get(_ENDPOINT.named(name))
-        assert found is not None
-        return self._form(found)
+        result = await self._client.get(_ENDPOINT.named(name))
+        assert result is not None
+        return self._decode(result)
 
     async def list(self) -> Sequence[Any]:
-        return [self._form(one) async for page in self._client.pages(_ENDPOINT) for one in page.items]
+        return [self._decode(item) async for page in self._client.pages(_ENDPOINT) for item in page.items]
 
     async def watch(self) -> Sequence[Any]:
-        found: list[Any] = []
+        result: list[Any] = []
         async with aclosing(watch(self._client, _ENDPOINT, "1")) as events:
             async for event in events:
-                found.append(self._form(event.object))
-                if len(found) == WATCHED:
+                result.append(self._decode(event.object))
+                if len(result) == WATCHED:
                     break
-        return found
+        return result
 
     async def close(self) -> None:
         await self._client.close()
 
 
-# --- Contestants ------------------------------------------------------------------------------------------------------
+# --- Candidates -------------------------------------------------------------------------------------------------------
 
 
-def _whole(
-    loop: asyncio.AbstractEventLoop, name: str, ask: Callable[[], Coroutine[Any, Any, Sequence[object]]], count: int
-) -> Contestant:
-    return Contestant(name, lambda: loop.run_until_complete(ask()), _are_all(count), count)
+def _collection_candidate(
+    loop: asyncio.AbstractEventLoop, name: str, call: Callable[[], Coroutine[Any, Any, Sequence[object]]], count: int
+) -> Candidate:
+    return Candidate(name, lambda: loop.run_until_complete(call()), _has_all_objects(count), count)
 
 
-def _calls(
+def _get_all(
     loop: asyncio.AbstractEventLoop, get: Callable[[str], Awaitable[Any]], count: int
 ) -> Callable[[], Sequence[Any]]:
-    """So many gets, some of them at once."""
+    """`count` GETs, some of them concurrently."""
 
     async def get_all() -> Sequence[Any]:
-        found: list[Any] = [None] * count
-        left = iter(range(count))
+        result: list[Any] = [None] * count
+        remaining = iter(range(count))
 
         async def work() -> None:
-            for number in left:
-                found[number] = await get(name_of(number))
+            for number in remaining:
+                result[number] = await get(name_of(number))
 
-        await asyncio.gather(*(work() for _ in range(_AT_ONCE)))
-        return found
+        await asyncio.gather(*(work() for _ in range(_CONCURRENCY)))
+        return result
 
     return lambda: loop.run_until_complete(get_all())
 
 
-def _bare(http: HttpClient, address: str) -> Callable[[str], Awaitable[bytes]]:
+def _bare_get(http: HttpClient, address: str) -> Callable[[str], Awaitable[bytes]]:
     async def get(name: str) -> bytes:
         return (await http.send(HttpRequest("GET", address + _ENDPOINT.named(name).path))).body
 
     return get
 
 
-def _are_all(count: int) -> Callable[[object], bool]:
-    """Whether these are all objects, in order, and whole."""
+def _has_all_objects(count: int) -> Callable[[object], bool]:
+    """Whether a result is all objects, in order, and complete."""
     expected = [_tree.decode(body_of(name_of(number)))["spec"] for number in range(count)]
 
-    def is_right(answer: object) -> bool:
-        assert isinstance(answer, list)
-        trees = [_tree.decode(one) if isinstance(one, bytes) else one for one in answer]
+    def is_correct(result: object) -> bool:
+        assert isinstance(result, list)
+        trees = [_tree.decode(item) if isinstance(item, bytes) else item for item in result]
         return [tree["spec"] for tree in trees] == expected
 
-    return is_right
+    return is_correct

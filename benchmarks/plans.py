@@ -1,4 +1,4 @@
-"""Contests: what the live object should be, and the fields in which it differs from that."""
+"""Comparisons: the effective desired state of an object, and the fields that differ from the live state."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from benchmarks import sql_instance
-from benchmarks.measuring import Contest, Contestant
-from benchmarks.opponents import Differ, Opponents, Route
+from benchmarks.comparison import Candidate, Comparison
+from benchmarks.peers import Differ, IndexPath, Peers
 from benchmarks.sql_instance import Size
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange, diff
@@ -20,101 +20,103 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path
 
 OVERLAY: Final = "effective desired state, one field to change"
-NOTHING: Final = "fields to change: none"
+NO_FIELD: Final = "fields to change: none"
 ONE_FIELD: Final = "fields to change: one, in a keyed list"
 
-_PLACE: Final = Field(sql_instance.SHAPE)
-# What a contestant does, and whether its answer is right.
-_Work: TypeAlias = tuple[Callable[[], object], Callable[[object], bool]]
+_ROOT_FIELD: Final = Field(sql_instance.SHAPE)
+# The call of a candidate, and the check of its result.
+_CallAndCheck: TypeAlias = tuple[Callable[[], object], Callable[[object], bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
-    """A live object and what the author wrote under either policy.
+class _PlanCase:
+    """A live object, its effective desired state, and what the author declares under either field policy.
 
-    The opponents are given what comes of that, and all have to find the fields at `paths`, which stand at `routes`.
+    Peers are given the effective desired state. All have to find the fields at `paths`: for peers, at `index_paths`.
     """
 
     live: JsonObject
-    wanted: JsonObject
-    ignoring: Declared
-    pruning: Declared
+    desired: JsonObject
+    declared_ignore: Declared
+    declared_prune: Declared
     paths: list[Path]
-    routes: list[Route]
+    index_paths: list[IndexPath]
 
 
-def contests(opponents: Opponents) -> Iterator[Contest]:
-    """The overlay alone, then overlay and diff where nothing and where one flag is to change, in each size."""
+def comparisons(peers: Peers) -> Iterator[Comparison]:
+    """In each size: the overlay alone, then overlay and diff with no change, and with one changed flag."""
     for size in sql_instance.SIZES:
-        changed = _task_with_change(size)
-        yield Contest(OVERLAY, size.label, _overlays(changed))
-        yield Contest(NOTHING, size.label, _plans(_task_without_change(size), opponents))
-        yield Contest(ONE_FIELD, size.label, _plans(changed, opponents))
+        changed = _case_with_change(size)
+        yield Comparison(OVERLAY, size.label, _overlay_candidates(changed))
+        yield Comparison(NO_FIELD, size.label, _plan_candidates(_case_without_change(size), peers))
+        yield Comparison(ONE_FIELD, size.label, _plan_candidates(changed, peers))
 
 
-def _task_without_change(size: Size) -> _Task:
+def _case_without_change(size: Size) -> _PlanCase:
     body = sql_instance.body_of(size)
-    return _task(body, body, [], [])
+    return _plan_case(body, body, [], [])
 
 
-def _task_with_change(size: Size) -> _Task:
+def _case_with_change(size: Size) -> _PlanCase:
     change = sql_instance.with_other_flag(size)
-    return _task(sql_instance.body_of(size), change.body, [change.path], [change.route])
+    return _plan_case(sql_instance.body_of(size), change.body, [change.path], [change.index_path])
 
 
-def _task(body: bytes, wanted: bytes, paths: list[Path], routes: list[Route]) -> _Task:
-    return _Task(
+def _plan_case(body: bytes, desired: bytes, paths: list[Path], index_paths: list[IndexPath]) -> _PlanCase:
+    return _PlanCase(
         sql_instance.live_tree(body),
-        sql_instance.live_tree(wanted),
-        sql_instance.declared_of(wanted, IGNORE),
-        sql_instance.declared_of(wanted, PRUNE),
+        sql_instance.live_tree(desired),
+        sql_instance.declared_of(desired, IGNORE),
+        sql_instance.declared_of(desired, PRUNE),
         paths,
-        routes,
+        index_paths,
     )
 
 
-def _overlays(task: _Task) -> tuple[Contestant, ...]:
-    def is_wanted(found: object) -> bool:
-        assert isinstance(found, dict)
-        return not diff(found, task.wanted, _PLACE) and bool(diff(found, task.live, _PLACE))
+def _overlay_candidates(case: _PlanCase) -> tuple[Candidate, ...]:
+    def is_desired(result: object) -> bool:
+        assert isinstance(result, dict)
+        return not diff(result, case.desired, _ROOT_FIELD) and bool(diff(result, case.live, _ROOT_FIELD))
 
     return (
-        Contestant("ours: overlay, ignore-unspecified", lambda: overlay(task.ignoring, task.live), is_wanted),
-        Contestant("ours: overlay, prune", lambda: overlay(task.pruning, task.live), is_wanted),
-        Contestant(
+        Candidate("ours: overlay, ignore-unspecified", lambda: overlay(case.declared_ignore, case.live), is_desired),
+        Candidate("ours: overlay, prune", lambda: overlay(case.declared_prune, case.live), is_desired),
+        Candidate(
             "copy.deepcopy, before any change",
-            lambda: copy.deepcopy(task.live),
-            lambda found: isinstance(found, dict) and same(found, task.live),
+            lambda: copy.deepcopy(case.live),
+            lambda result: isinstance(result, dict) and same(result, case.live),
         ),
     )
 
 
-def _plans(task: _Task, opponents: Opponents) -> tuple[Contestant, ...]:
+def _plan_candidates(case: _PlanCase, peers: Peers) -> tuple[Candidate, ...]:
     return (
-        Contestant("ours: overlay + diff, ignore-unspecified", *_differing(task, task.ignoring)),
-        Contestant("ours: overlay + diff, prune", *_differing(task, task.pruning)),
-        Contestant("ours: plan_fields, ignore-unspecified", *_planning(task, task.ignoring)),
-        Contestant("ours: plan_fields, prune", *_planning(task, task.pruning)),
-        *(Contestant(f"{one.name}, the overlay given", *_comparing(task, one)) for one in opponents.differs),
+        Candidate("ours: overlay + diff, ignore-unspecified", *_overlay_and_diff(case, case.declared_ignore)),
+        Candidate("ours: overlay + diff, prune", *_overlay_and_diff(case, case.declared_prune)),
+        Candidate("ours: plan_fields, ignore-unspecified", *_plan_fields(case, case.declared_ignore)),
+        Candidate("ours: plan_fields, prune", *_plan_fields(case, case.declared_prune)),
+        *(Candidate(f"{peer.name}, the overlay given", *_peer_diff(case, peer)) for peer in peers.differs),
     )
 
 
-def _differing(task: _Task, declared: Declared) -> _Work:
+def _overlay_and_diff(case: _PlanCase, declared: Declared) -> _CallAndCheck:
     def changes() -> tuple[FieldChange, ...]:
-        return diff(task.live, overlay(declared, task.live), _PLACE)
+        return diff(case.live, overlay(declared, case.live), _ROOT_FIELD)
 
-    return changes, lambda _: [change.path for change in changes()] == task.paths
+    return changes, lambda _: [change.path for change in changes()] == case.paths
 
 
-def _planning(task: _Task, declared: Declared) -> _Work:
+def _plan_fields(case: _PlanCase, declared: Declared) -> _CallAndCheck:
     def plan() -> Plan:
-        return plan_fields(Decision.DRIFTED, declared, task.live)
+        return plan_fields(Decision.DRIFTED, declared, case.live)
 
-    return plan, lambda _: [change.path for change in plan().changes] == task.paths
+    return plan, lambda _: [change.path for change in plan().changes] == case.paths
 
 
-def _comparing(task: _Task, differ: Differ) -> _Work:
+def _peer_diff(case: _PlanCase, differ: Differ) -> _CallAndCheck:
     return (
-        lambda: differ.compare(task.live, task.wanted),
-        lambda found: bool(found) is bool(task.routes) and differ.routes(task.live, task.wanted) == task.routes,
+        lambda: differ.compare(case.live, case.desired),
+        lambda result: (
+            bool(result) is bool(case.index_paths) and differ.index_paths(case.live, case.desired) == case.index_paths
+        ),
     )

@@ -1,4 +1,4 @@
-"""The group `runtime`: the process that goes on for ever, from its queue to the service and back."""
+"""The group `runtime`: the long-running process, from the work queue to the service and back."""
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -7,17 +7,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from benchmarks import queue
+from benchmarks import work_queue
+from benchmarks.bucket_server import UNLISTED, running_server
 from benchmarks.buckets import SMALL, USUAL, Size, name_of, ref_of
-from benchmarks.loopback import UNLISTED, serving
-from benchmarks.measuring import Contest, Contestant, Pace
-from benchmarks.opponents import Opponents
-from benchmarks.running import Ahead, Running, running
-from benchmarks.runtime_latency import Arrivals, cold_start, edits
+from benchmarks.comparison import BenchmarkSettings, Candidate, Comparison
+from benchmarks.peers import Peers
+from benchmarks.runtime_latency import WriteTimes, cold_start, edit_latency
 from benchmarks.runtime_memory import memory
-from benchmarks.runtime_passes import no_network, plan, resync, with_get
-from benchmarks.settled import service_of, settle
-from benchmarks.surveys import Survey, Trial
+from benchmarks.runtime_reconcile import no_network, plan, resync, with_get
+from benchmarks.scenarios import Benchmark, Scenario
+from benchmarks.setpoint_process import OffsetClock, SetpointProcess, running_process
+from benchmarks.settled_store import in_sync_service, write_settled_store
 from setpoint.clients.google.calls import GoogleCall, GoogleService, quota_key
 from setpoint.clients.google.client import (
     AUTH_VARIABLE,
@@ -35,36 +35,36 @@ MANY: Final = 100_000
 EVENTS: Final = 500
 EDITS: Final = 300
 LISTED: Final = 2_000
-# Of a service that takes everything at once: what is measured is the calls, not the wait for one's turn.
+# Without a limit in effect: the calls are measured, not the wait for the rate limiter.
 _UNLIMITED: Final = CallRate(start=1e6, burst=1e6, ceiling=1e6, growth=0.0)
 
 
-def trials(opponents: Opponents, pace: Pace) -> Generator[Trial, None, None]:
-    """Everything, each with what it needs set up when its turn comes, and taken down after it."""
-    yield from queue.contests(opponents, pace.number(queue.MOST))
+def benchmarks(peers: Peers, settings: BenchmarkSettings) -> Generator[Benchmark, None, None]:
+    """All benchmarks of the group. The set-up of each is made right before it, and removed after it."""
+    yield from work_queue.comparisons(peers, settings.scaled(work_queue.MOST))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        yield from _at_rest(folder, opponents, pace)
-        yield from _over_the_network(folder, pace)
-        yield from _by_lists(folder, pace)
-        yield Survey(lambda: memory(folder, pace.number(MANY)))
+        yield from _without_network(folder, peers, settings)
+        yield from _with_network(folder, settings)
+        yield from _resync_by_lists(folder, settings)
+        yield Scenario(lambda: memory(folder, settings.scaled(MANY)))
 
 
-def _at_rest(folder: Path, opponents: Opponents, pace: Pace) -> Iterator[Trial]:
-    count = pace.number(RESOURCES)
+def _without_network(folder: Path, peers: Peers, settings: BenchmarkSettings) -> Iterator[Benchmark]:
+    count = settings.scaled(RESOURCES)
     refs = [ref_of(number) for number in range(count)]
     for size in (SMALL, USUAL):
-        settle(_path(folder, size), count, size)
-        with plan(_path(folder, size), refs, size) as contest:
-            yield contest
-        yield Survey(partial(cold_start, _path(folder, size), count, size))
-    arrivals = Arrivals()
-    with running(_path(folder, USUAL), service_of(count, USUAL, arrivals.note)) as process:
-        process.until_at_rest()
-        with _rivals(process, opponents, pace) as others:
-            yield no_network(process, refs, others)
-        edited = range(0, count, max(1, count // pace.number(EDITS)))
-        yield Survey(lambda: edits(process, edited, USUAL, arrivals))
+        write_settled_store(_path(folder, size), count, size)
+        with plan(_path(folder, size), refs, size) as comparison:
+            yield comparison
+        yield Scenario(partial(cold_start, _path(folder, size), count, size))
+    write_times = WriteTimes()
+    with running_process(_path(folder, USUAL), in_sync_service(count, USUAL, write_times.record)) as process:
+        process.wait_until_idle()
+        with _peer_candidates(process, peers, settings) as peer_candidates:
+            yield no_network(process, refs, peer_candidates)
+        edited = range(0, count, max(1, count // settings.scaled(EDITS)))
+        yield Scenario(lambda: edit_latency(process, edited, USUAL, write_times))
 
 
 def _path(folder: Path, size: Size) -> Path:
@@ -72,22 +72,26 @@ def _path(folder: Path, size: Size) -> Path:
 
 
 @contextmanager
-def _rivals(process: Running, opponents: Opponents, pace: Pace) -> Iterator[tuple[Contestant, ...]]:
-    """Others, with some of the same resources."""
+def _peer_candidates(
+    process: SetpointProcess, peers: Peers, settings: BenchmarkSettings
+) -> Iterator[tuple[Candidate, ...]]:
+    """The candidates of the operator frameworks, with some of the same resources."""
     listing = process.loop.run_until_complete(process.store.list())
-    documents = [resource.document for resource in listing.resources[: pace.number(EVENTS)]]
+    documents = [resource.document for resource in listing.resources[: settings.scaled(EVENTS)]]
     with ExitStack() as stack:
         yield tuple(
-            contestant for one in opponents.operators for contestant in stack.enter_context(one.no_op(documents))
+            candidate
+            for framework in peers.operator_frameworks
+            for candidate in stack.enter_context(framework.noop_candidates(documents))
         )
 
 
-def _over_the_network(folder: Path, pace: Pace) -> Iterator[Contest]:
-    count, path = pace.number(EVENTS), folder / "network.db"
-    settle(path, count, USUAL)
+def _with_network(folder: Path, settings: BenchmarkSettings) -> Iterator[Comparison]:
+    count, path = settings.scaled(EVENTS), folder / "network.db"
+    write_settled_store(path, count, USUAL)
     refs = [ref_of(number) for number in range(count)]
-    with serving() as address, running(path, _client(address + UNLISTED)) as process:
-        process.until_at_rest()
+    with running_server() as address, running_process(path, _client(address + UNLISTED)) as process:
+        process.wait_until_idle()
         http = HttpClient()
         urls = [address + _get(name_of(number)).path for number in range(count)]
         try:
@@ -96,18 +100,18 @@ def _over_the_network(folder: Path, pace: Pace) -> Iterator[Contest]:
             process.loop.run_until_complete(http.close())
 
 
-def _by_lists(folder: Path, pace: Pace) -> Iterator[Contest]:
-    count, paths = pace.number(LISTED), (folder / "listed.db", folder / "unlisted.db")
+def _resync_by_lists(folder: Path, settings: BenchmarkSettings) -> Iterator[Comparison]:
+    count, paths = settings.scaled(LISTED), (folder / "listed.db", folder / "unlisted.db")
     for path in paths:
-        settle(path, count, USUAL)
-    refs, clock = [ref_of(number) for number in range(count)], Ahead()
+        write_settled_store(path, count, USUAL)
+    refs, clock = [ref_of(number) for number in range(count)], OffsetClock()
     with (
-        serving(count) as address,
-        running(paths[0], _client(address), clock) as listed,
-        running(paths[1], _client(address + UNLISTED)) as unlisted,
+        running_server(count) as address,
+        running_process(paths[0], _client(address), clock) as listed,
+        running_process(paths[1], _client(address + UNLISTED)) as unlisted,
     ):
-        listed.until_at_rest()
-        unlisted.until_at_rest()
+        listed.wait_until_idle()
+        unlisted.wait_until_idle()
         yield resync(listed, clock, unlisted, refs)
 
 

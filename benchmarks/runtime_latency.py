@@ -1,4 +1,4 @@
-"""Surveys: how long until a process is ready, and until an edit has reached the service."""
+"""Scenarios: the time until a process is ready, and until an edit has reached the service."""
 
 import asyncio
 import gc
@@ -9,78 +9,82 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.buckets import USUAL, Size, manifest_of, name_of
-from benchmarks.measuring import Disagreement
-from benchmarks.running import Running, running
-from benchmarks.settled import service_of
-from benchmarks.surveys import Reading, Unit
+from benchmarks.comparison import WrongResult
+from benchmarks.scenarios import Measurement, Unit
+from benchmarks.setpoint_process import SetpointProcess, running_process
+from benchmarks.settled_store import in_sync_service
 from setpoint.core.decide import Decision
 
 COLD_START: Final = "cold start: from opening the store with 10,000 buckets until ready"
 COLD_CPU: Final = f"{USUAL.label}: CPU time"
 EDIT: Final = "an edit, 10,000 buckets at rest"
 _STARTS: Final = 3
-_ENOUGH_SECONDS: Final = 5.0
+_TIME_LIMIT_SECONDS: Final = 5.0
 
 
-def cold_start(path: Path, count: int, size: Size) -> tuple[Reading, ...]:
-    """The best of a few starts."""
-    service, best_cpu, best_wall = service_of(count, size), float("inf"), float("inf")
-    began = time.monotonic()
+def cold_start(path: Path, count: int, size: Size) -> tuple[Measurement, ...]:
+    """The CPU time and duration of a start, the best of a few."""
+    service, best_cpu, best_wall = in_sync_service(count, size), float("inf"), float("inf")
+    started_at = time.monotonic()
     for _ in range(_STARTS):
         gc.collect()
         cpu, wall = time.process_time(), time.monotonic()
-        with running(path, service) as process:
-            process.until_ready()
+        with running_process(path, service) as process:
+            process.wait_until_ready()
             best_cpu = min(best_cpu, time.process_time() - cpu)
             best_wall = min(best_wall, time.monotonic() - wall)
             if len(process.manager.index) != count:
-                raise Disagreement(f"the process knows of {len(process.manager.index)} buckets, not {count}")
-        if time.monotonic() - began > _ENOUGH_SECONDS:
+                raise WrongResult(f"the process knows of {len(process.manager.index)} buckets, not {count}")
+        if time.monotonic() - started_at > _TIME_LIMIT_SECONDS:
             break
     return (
-        Reading(COLD_START, f"{size.label}: CPU time", best_cpu, Unit.SECONDS),
-        Reading(COLD_START, f"{size.label}: by the clock", best_wall, Unit.SECONDS),
+        Measurement(COLD_START, f"{size.label}: CPU time", best_cpu, Unit.SECONDS),
+        Measurement(COLD_START, f"{size.label}: by the clock", best_wall, Unit.SECONDS),
     )
 
 
-class Arrivals:
-    """When a change of each bucket first reached the service."""
+class WriteTimes:
+    """The time of the first write of each bucket to the service."""
 
     def __init__(self) -> None:
-        self.at: dict[str, float] = {}
-        self.news = asyncio.Event()
+        self.by_name: dict[str, float] = {}
+        self.first_write = asyncio.Event()
 
-    def note(self, name: str) -> None:
-        """It is there."""
-        self.at.setdefault(name, time.monotonic())
-        self.news.set()
+    def record(self, name: str) -> None:
+        """Records a write now."""
+        self.by_name.setdefault(name, time.monotonic())
+        self.first_write.set()
 
 
-def edits(process: Running, numbers: Sequence[int], size: Size, arrivals: Arrivals) -> tuple[Reading, ...]:
-    """One after the other, each to its end."""
-    waits, cpu, before = [], [], Counter(process.decisions())
+def edit_latency(
+    process: SetpointProcess, numbers: Sequence[int], size: Size, write_times: WriteTimes
+) -> tuple[Measurement, ...]:
+    """The latency and CPU time of edits, made one after the other, each until it is settled."""
+    latencies, cpu, before = [], [], Counter(process.decisions())
     for number in numbers:
-        used, began = time.process_time(), time.monotonic()
-        process.loop.run_until_complete(_edit(process, number, size, arrivals))
-        cpu.append(time.process_time() - used)
-        waits.append(arrivals.at[name_of(number)] - began)
-    found = Counter(process.decisions()) - before
-    if found != {Decision.INTENT_CHANGED.value: len(numbers)}:
-        raise Disagreement(f"{len(numbers)} edits came to {dict(found)}")
+        cpu_before, started_at = time.process_time(), time.monotonic()
+        process.loop.run_until_complete(_edit(process, number, size, write_times))
+        cpu.append(time.process_time() - cpu_before)
+        latencies.append(write_times.by_name[name_of(number)] - started_at)
+    decisions = Counter(process.decisions()) - before
+    if decisions != {Decision.INTENT_CHANGED.value: len(numbers)}:
+        raise WrongResult(f"{len(numbers)} edits, decided as {dict(decisions)}")
     return (
-        Reading(EDIT, "until its first write reaches the service: half of all", _quantile(waits, 0.5), Unit.SECONDS),
-        Reading(EDIT, "99 of 100", _quantile(waits, 0.99), Unit.SECONDS),
-        Reading(EDIT, "CPU time until it is settled: half of all", _quantile(cpu, 0.5), Unit.SECONDS),
+        Measurement(
+            EDIT, "until its first write reaches the service: half of all", _quantile(latencies, 0.5), Unit.SECONDS
+        ),
+        Measurement(EDIT, "99 of 100", _quantile(latencies, 0.99), Unit.SECONDS),
+        Measurement(EDIT, "CPU time until it is settled: half of all", _quantile(cpu, 0.5), Unit.SECONDS),
     )
 
 
-async def _edit(process: Running, number: int, size: Size, arrivals: Arrivals) -> None:
-    arrivals.news.clear()
+async def _edit(process: SetpointProcess, number: int, size: Size, write_times: WriteTimes) -> None:
+    write_times.first_write.clear()
     await process.store.apply(manifest_of(number, size, versioning=False))
-    await arrivals.news.wait()
+    await write_times.first_write.wait()
     await process.controller.queue.drained()
 
 
-def _quantile(found: Sequence[float], share: float) -> float:
-    """What that share of all does not exceed."""
-    return sorted(found)[min(len(found) - 1, int(share * len(found)))]
+def _quantile(values: Sequence[float], share: float) -> float:
+    """The quantile of `values` at `share`, between 0 and 1."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]

@@ -1,4 +1,4 @@
-"""A survey: the memory of a process that keeps many resources, measured in a process that has done nothing else."""
+"""A scenario: the memory of a process with many resources, measured in a new process that does nothing else."""
 
 import subprocess
 import sys
@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.buckets import USUAL, Service, body_of
-from benchmarks.measuring import Disagreement
-from benchmarks.residence import in_memory
-from benchmarks.running import running
-from benchmarks.settled import settle
-from benchmarks.surveys import Reading, Unit
+from benchmarks.buckets import USUAL, InMemoryStorage, body_of
+from benchmarks.comparison import WrongResult
+from benchmarks.process_memory import proc_status_bytes
+from benchmarks.scenarios import Measurement, Unit
+from benchmarks.setpoint_process import running_process
+from benchmarks.settled_store import write_settled_store
 from setpoint.core.decide import Decision
 
 MEMORY: Final = "memory of a process with 100,000 buckets at rest"
@@ -22,38 +22,43 @@ PEAK: Final = "all of the process, at its peak"
 _ROOT: Final = Path(__file__).resolve().parents[1]
 
 
-class Found(msgspec.Struct):
-    """Bytes in memory before the process knew of anything, at rest, and at most; how many resources were settled."""
+class MemoryUsage(msgspec.Struct):
+    """Resident bytes at the start, when idle, and at the peak; and how many resources are in sync."""
 
-    before: int
-    after: int
+    at_start: int
+    idle: int
     peak: int
     resources: int
 
 
-def memory(folder: Path, count: int) -> tuple[Reading, ...]:
-    """With so many buckets."""
+def memory(folder: Path, count: int) -> tuple[Measurement, ...]:
+    """The memory of a process with `count` buckets."""
     path = folder / "many.db"
-    settle(path, count, USUAL)
+    write_settled_store(path, count, USUAL)
     command = (sys.executable, "-m", "benchmarks.runtime_memory", str(path))
-    done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
-    found = msgspec.json.decode(done.stdout, type=Found)
-    if found.resources != count:
-        raise Disagreement(f"{found.resources} buckets came to rest, not {count}")
+    completed = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True)
+    usage = msgspec.json.decode(completed.stdout, type=MemoryUsage)
+    if usage.resources != count:
+        raise WrongResult(f"{usage.resources} buckets are in sync, not {count}")
     return (
-        Reading(MEMORY, EACH, (found.after - found.before) / count, Unit.BYTES),
-        Reading(MEMORY, ALL, found.after, Unit.BYTES),
-        Reading(MEMORY, PEAK, found.peak, Unit.BYTES),
+        Measurement(MEMORY, EACH, (usage.idle - usage.at_start) / count, Unit.BYTES),
+        Measurement(MEMORY, ALL, usage.idle, Unit.BYTES),
+        Measurement(MEMORY, PEAK, usage.peak, Unit.BYTES),
     )
 
 
-def _found(path: Path) -> Found:
-    service = Service(lambda name: body_of(name, USUAL))
-    before = in_memory("VmRSS")
-    with running(path, service) as process:
-        process.until_at_rest()
-        return Found(before, in_memory("VmRSS"), in_memory("VmHWM"), process.decisions().get(Decision.IN_SYNC.value, 0))
+def _measure_usage(path: Path) -> MemoryUsage:
+    service = InMemoryStorage(lambda name: body_of(name, USUAL))
+    at_start = proc_status_bytes("VmRSS")
+    with running_process(path, service) as process:
+        process.wait_until_idle()
+        return MemoryUsage(
+            at_start,
+            proc_status_bytes("VmRSS"),
+            proc_status_bytes("VmHWM"),
+            process.decisions().get(Decision.IN_SYNC.value, 0),
+        )
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(_found(Path(sys.argv[1]))).decode())
+    print(msgspec.json.encode(_measure_usage(Path(sys.argv[1]))).decode())

@@ -131,7 +131,7 @@ decode: Final = msgspec.json.Decoder(Instance).decode
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much an author has put into an instance; a bare one has none of the optional sections."""
+    """The size of an instance; a bare one has none of the optional sections."""
 
     label: str
     flags: int
@@ -156,7 +156,7 @@ def body_of(size: Size) -> bytes:
 
 
 def modelled_bytes(size: Size) -> int:
-    """How much JSON is left of the response in the kind's own type."""
+    """The size of the modelled fields as JSON."""
     return len(msgspec.json.encode(decode(body_of(size))))
 
 
@@ -243,7 +243,7 @@ def _more_settings() -> dict[str, Json]:
 
 
 def _outputs() -> dict[str, Json]:
-    """What the service says of itself: nothing of it is modelled."""
+    """Outputs of the service: none of them is modelled."""
     link = "https://sqladmin.example.com/v1/projects/acme-orders-prod/instances/orders-primary"
     return {
         "selfLink": link,
@@ -283,8 +283,8 @@ def _noise(seed: str, length: int) -> str:
 
 # --- The author ------------------------------------------------------------------------------------------------------
 
-# What the author leaves to defaults and to the rules that protect: an absent field has to stay as it is.
-_UNSAID: Final = {
+# Fields that the author leaves to defaults and to the protection rules: an absent field has to stay as it is.
+_UNDECLARED: Final = {
     "": ("instanceType",),
     "settings": (
         "edition",
@@ -312,17 +312,17 @@ def live_tree(body: bytes) -> JsonObject:
 
 
 def declared_of(body: bytes, policy: FieldPolicy) -> Declared:
-    """What an author wrote who is content with the live object of `body`, naming about half of its fields.
+    """A declaration of about half of the fields, with which the live object of `body` is in sync.
 
-    Where unspecified fields are ignored, every other label is somebody else's.
+    Where unspecified fields are ignored, every other label is left out: it belongs to another writer.
     """
     tree = msgspec.to_builtins(decode(body))
-    for holder, names in _UNSAID.items():
-        here = tree
-        for step in filter(None, holder.split(".")):
-            here = here.get(step, {})
+    for parent, names in _UNDECLARED.items():
+        node = tree
+        for step in filter(None, parent.split(".")):
+            node = node.get(step, {})
         for name in names:
-            here.pop(name, None)
+            node.pop(name, None)
     for network in tree["settings"]["ipConfiguration"]["authorizedNetworks"]:
         del network["kind"]
     if policy.unspecified is Rule.IGNORED:
@@ -334,22 +334,22 @@ def declared_of(body: bytes, policy: FieldPolicy) -> Declared:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A live object with another value of its middle flag, and where that stands: by position, and by key."""
+    """A live object with another value of its middle flag, and the location of the flag: by index, and by key."""
 
     body: bytes
-    route: tuple[str | int, ...]
+    index_path: tuple[str | int, ...]
     path: Path
 
 
 def with_other_flag(size: Size) -> Change:
-    """The one change that the benchmarks look for."""
+    """The one change that the benchmarks have to find."""
     tree = orjson.loads(body_of(size))
-    place = size.flags // 2
-    flag = tree["settings"]["databaseFlags"][place]
+    index = size.flags // 2
+    flag = tree["settings"]["databaseFlags"][index]
     flag["value"] = "7"
     key = Selector((("name", flag["name"]),))
     return Change(
         orjson.dumps(tree),
-        ("settings", "databaseFlags", place, "value"),
+        ("settings", "databaseFlags", index, "value"),
         Path(("settings", "databaseFlags", key, "value")),
     )

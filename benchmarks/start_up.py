@@ -1,4 +1,4 @@
-"""Contests: how long until a command has answered, in processes of their own."""
+"""A comparison: the CPU time of a command from its start to its end, in a process of its own."""
 
 import os
 import resource
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.measuring import Contest, Contestant
-from benchmarks.opponents import Opponents
+from benchmarks.comparison import Candidate, Comparison
+from benchmarks.peers import Peers
 from setpoint import __version__
 from setpoint.cli.entry import help_text
 
@@ -23,53 +23,53 @@ _EMPTY: Final = ["KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """How a process ended, and what it had to say."""
+class CommandResult:
+    """The exit code and the output of a command."""
 
     code: int
     output: str
 
 
-def contests(opponents: Opponents) -> Iterator[Contest]:
-    """One contest: what is started is the same for every size."""
-    yield Contest(SUBJECT, "", tuple(_contestants(opponents)), children_cpu)
+def comparisons(peers: Peers) -> Iterator[Comparison]:
+    """One comparison, without a size."""
+    yield Comparison(SUBJECT, "", tuple(_candidates(peers)), children_cpu)
 
 
 def children_cpu() -> int:
-    """Nanoseconds of CPU time, in user space and in the kernel, of all processes that were waited for."""
+    """Nanoseconds of user and system CPU time of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return round((used.ru_utime + used.ru_stime) * 1e9)
 
 
-def _contestants(opponents: Opponents) -> Iterator[Contestant]:
-    yield _contestant("setpoint --help", (_SETPOINT, "--help"), lambda output: output == help_text())
-    # As a console script starts it: with the packages of the environment in sight.
-    yield _contestant(INTERPRETER, (sys.executable, "-c", "pass"), lambda output: output == "")
-    yield _contestant("setpoint version", (_SETPOINT, "version"), lambda output: __version__ in output)
-    yield _contestant("setpoint get, nothing declared", (_SETPOINT, "get"), lambda output: output.split() == _EMPTY)
-    for one in opponents.commands:
-        command = (sys.executable, "-m", one, "--help")
-        yield _contestant(f"{one} --help", command, lambda output: "Usage" in output)
+def _candidates(peers: Peers) -> Iterator[Candidate]:
+    yield _candidate("setpoint --help", (_SETPOINT, "--help"), lambda output: output == help_text())
+    # As a console script starts it: with the site-packages of the environment.
+    yield _candidate(INTERPRETER, (sys.executable, "-c", "pass"), lambda output: output == "")
+    yield _candidate("setpoint version", (_SETPOINT, "version"), lambda output: __version__ in output)
+    yield _candidate("setpoint get, nothing declared", (_SETPOINT, "get"), lambda output: output.split() == _EMPTY)
+    for package in peers.commands:
+        command = (sys.executable, "-m", package, "--help")
+        yield _candidate(f"{package} --help", command, lambda output: "Usage" in output)
 
 
-def _contestant(name: str, command: Sequence[str], agrees: Callable[[str], bool]) -> Contestant:
-    def is_right(answer: object) -> bool:
-        assert isinstance(answer, Answer)
-        return answer.code == 0 and agrees(answer.output)
+def _candidate(name: str, command: Sequence[str], is_expected: Callable[[str], bool]) -> Candidate:
+    def is_correct(result: object) -> bool:
+        assert isinstance(result, CommandResult)
+        return result.code == 0 and is_expected(result.output)
 
-    return Contestant(name, lambda: _answer(command), is_right)
+    return Candidate(name, lambda: _run_command(command), is_correct)
 
 
-def _answer(command: Sequence[str]) -> Answer:
-    """What a command answers in a folder where nothing is, without what the caller's environment would change."""
-    kept = {name: text for name, text in os.environ.items() if not name.lstrip("_").startswith("SETPOINT_")}
+def _run_command(command: Sequence[str]) -> CommandResult:
+    """Runs a command in an empty folder, without the SETPOINT_ variables of the caller's environment."""
+    environment = {name: text for name, text in os.environ.items() if not name.lstrip("_").startswith("SETPOINT_")}
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             cwd=folder,
-            env={**kept, "SETPOINT_GCP_AUTH": "anonymous"},
+            env={**environment, "SETPOINT_GCP_AUTH": "anonymous"},
             capture_output=True,
             encoding="utf-8",
             check=False,
         )
-    return Answer(done.returncode, done.stdout)
+    return CommandResult(completed.returncode, completed.stdout)

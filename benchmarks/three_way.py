@@ -1,12 +1,12 @@
-"""Contests: people's edits to a generated object, carried over to what is generated now."""
+"""Comparisons: a three-way merge that keeps the edits of another writer to a generated object."""
 
 import copy
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from benchmarks.generated_config import TABLE, History, histories
-from benchmarks.measuring import Contest, Contestant
-from benchmarks.opponents import Differ, Opponents
+from benchmarks.comparison import Candidate, Comparison
+from benchmarks.generated_config import TABLE, MergeCase, merge_cases
+from benchmarks.peers import Differ, Peers
 from setpoint.core.merge.threeway import MergeResult, merge, remember
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
@@ -14,39 +14,37 @@ from setpoint.core.values.json_types import Json
 SUBJECT: Final = "three-way merge: three edits, two moves"
 
 
-def contests(opponents: Opponents) -> Iterator[Contest]:
-    """A merge without conflicts in each size: in a conflict every package has an opinion of its own."""
-    for history in histories():
-        yield Contest(SUBJECT, history.size, _contestants(history, opponents))
+def comparisons(peers: Peers) -> Iterator[Comparison]:
+    """A merge without conflicts in each size: packages resolve conflicts differently."""
+    for case in merge_cases():
+        yield Comparison(SUBJECT, case.size, _candidates(case, peers))
 
 
-def _contestants(history: History, opponents: Opponents) -> tuple[Contestant, ...]:
-    last = remember(history.last, TABLE)
+def _candidates(case: MergeCase, peers: Peers) -> tuple[Candidate, ...]:
+    last = remember(case.last, TABLE)
 
-    def is_merged(found: object) -> bool:
-        assert isinstance(found, MergeResult)
-        return same(found.value, history.merged) and {str(path) for path in found.edits} == history.edits
+    def is_merged(result: object) -> bool:
+        assert isinstance(result, MergeResult)
+        return same(result.value, case.merged) and {str(path) for path in result.edits} == case.edits
 
     return (
-        Contestant("ours: merge", lambda: merge(last, history.live, history.generated, TABLE), is_merged),
-        Contestant("ours: remember", lambda: remember(history.last, TABLE), lambda found: found == last),
-        Contestant(
+        Candidate("ours: merge", lambda: merge(last, case.live, case.generated, TABLE), is_merged),
+        Candidate("ours: remember", lambda: remember(case.last, TABLE), lambda result: result == last),
+        Candidate(
             "copy.deepcopy, before any edit",
-            lambda: copy.deepcopy(history.generated),
-            lambda found: _is_tree(found, history.generated),
+            lambda: copy.deepcopy(case.generated),
+            lambda result: _is_tree(result, case.generated),
         ),
         *(
-            Contestant(
-                f"{one.name}: diff, patch", _carrying(one, history), lambda found: _is_tree(found, history.merged)
-            )
-            for one in opponents.differs
+            Candidate(f"{peer.name}: diff, patch", _merging(peer, case), lambda result: _is_tree(result, case.merged))
+            for peer in peers.differs
         ),
     )
 
 
-def _carrying(differ: Differ, history: History) -> Callable[[], object]:
-    return lambda: differ.carry(history.last, history.live, history.generated)
+def _merging(differ: Differ, case: MergeCase) -> Callable[[], object]:
+    return lambda: differ.merge(case.last, case.live, case.generated)
 
 
-def _is_tree(found: object, tree: Json) -> bool:
-    return isinstance(found, dict) and same(found, tree)
+def _is_tree(result: object, tree: Json) -> bool:
+    return isinstance(result, dict) and same(result, tree)

@@ -1,1 +1,1 @@
-"""What `make check` demands beyond the linters: budgets and hygiene."""
+"""The checks of `make check` beyond the linters: budgets, hygiene and structure."""

@@ -1,4 +1,4 @@
-"""Are all functions and modules small enough to read in one go, and named after an idea?"""
+"""Checks the length of functions and modules, the number of parameters, and names without a meaning."""
 
 import ast
 import sys

@@ -1,4 +1,4 @@
-"""Does any file name what belongs to one machine: its folders, or its package index?"""
+"""Checks that no file names the folders or the package index of one machine."""
 
 import re
 import subprocess

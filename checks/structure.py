@@ -1,4 +1,4 @@
-"""Does the source tree keep its structure: few modules, small folders, no homonyms, actors named by their role?"""
+"""Checks the structure of the source tree: few modules, small folders, no homonyms, actors named by their role."""
 
 import ast
 import re
@@ -84,15 +84,17 @@ def measures_of(modules: Sequence[Module]) -> tuple[Measure, ...]:
     homonyms = [
         f"{name}: {', '.join(found)}" for name, found in sorted(public_types(modules).items()) if len(found) > 1
     ]
-    vague = list(vague_actors(modules))
-    silent = [str(one.file) for one in modules if one.is_package and not ast.get_docstring(one.tree)]
+    vague_lines = list(vague_actors(modules))
+    undocumented = [str(module.file) for module in modules if module.is_package and not ast.get_docstring(module.tree)]
     return (
         Measure("modules in src", len(modules), MAX_MODULES),
         Measure(f"folders with more than {MAX_FOLDER_MODULES} modules", len(crowded), 0, crowded),
-        Measure("packages whose __init__ does not say what lives there", len(silent), 0, silent),
+        Measure("packages whose __init__ does not say what lives there", len(undocumented), 0, undocumented),
         Measure(f"modules under {SMALL_MODULE_LINES} lines with one importer", len(small), MAX_SMALL_MODULES, small),
         Measure("public type names used twice", len(homonyms), 0, homonyms),
-        Measure("nobody, somebody, whoever, anybody, everybody in src", len(vague), MAX_VAGUE_ACTORS, vague),
+        Measure(
+            "nobody, somebody, whoever, anybody, everybody in src", len(vague_lines), MAX_VAGUE_ACTORS, vague_lines
+        ),
     )
 
 
@@ -143,7 +145,7 @@ def type_names(tree: ast.Module) -> Iterator[str]:
 
 
 def vague_actors(modules: Sequence[Module]) -> Iterator[str]:
-    """Every line with `somebody` or the like instead of a role."""
+    """Every line that names an actor by one of `VAGUE_ACTORS` instead of by its role."""
     for module in modules:
         for number, line in enumerate(module.text.splitlines(), start=1):
             for _ in VAGUE_ACTORS.findall(line):

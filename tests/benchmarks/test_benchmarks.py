@@ -1,4 +1,4 @@
-"""The benchmarks run, and compare like with like. What they measure is no test's business."""
+"""The benchmarks run, and check the results of their candidates. The measured values are not tested."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks import buckets, kube_stub, sql_instance
+from benchmarks import api_server_stub, buckets, sql_instance
 from benchmarks.__main__ import GROUPS, main, run
-from benchmarks.measuring import QUICK, Contestant, Disagreement
-from benchmarks.opponents import NOBODY, Canonicalizer, Connector, Differ, Operator, Opponents
+from benchmarks.comparison import QUICK, Candidate, WrongResult
+from benchmarks.peers import NO_PEERS, Canonicalizer, ClusterClientFactory, Differ, OperatorFramework, Peers
 from benchmarks.report import Report, as_json, show
-from benchmarks.settled import open_store, service_of, settle, world_of
+from benchmarks.settled_store import engine_context_for, in_sync_service, open_store, write_settled_store
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource
@@ -103,7 +103,7 @@ SIZES = {
     "Kubernetes: list, each of 500 objects of 3 KB, loopback": ("",),
     "Kubernetes: watch, each event of 3 KB, loopback": ("",),
 }
-READINGS = {
+MEASUREMENTS = {
     "cold start: from opening the store with 10,000 buckets until ready": (
         "1 KB: CPU time",
         "1 KB: by the clock",
@@ -124,49 +124,49 @@ READINGS = {
 
 
 def bench(*arguments: str) -> Result:
-    """A run with ours alone, and without an API server: the dev environment has no opponents."""
-    surroundings = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "KUBEBUILDER_ASSETS": "nowhere"}
-    return CliRunner(env=surroundings).invoke(main, ["--quick", "--alone", *arguments], catch_exceptions=False)
+    """A run without peers and without an API server: the dev environment has no peer packages."""
+    environment = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "KUBEBUILDER_ASSETS": "nowhere"}
+    return CliRunner(env=environment).invoke(main, ["--quick", "--alone", *arguments], catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
-def whole() -> Report:
-    """All that can be measured without an API server and Terraform, once: it takes a minute."""
-    return run(tuple(group for group in GROUPS if group not in ("cluster", "terraform")), NOBODY, QUICK)
+def full_report() -> Report:
+    """The report of all groups that need neither an API server nor Terraform, once: it takes a minute."""
+    return run(tuple(group for group in GROUPS if group not in ("cluster", "terraform")), NO_PEERS, QUICK)
 
 
-def test_prints_every_row_and_counts_the_bars(
-    whole: Report, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_prints_every_row_and_the_number_of_targets_met(
+    full_report: Report, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    show(whole)
+    show(full_report)
 
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    for subject, names in (ROWS | READINGS).items():
+    for subject, names in (ROWS | MEASUREMENTS).items():
         block = lines[lines.index(subject) + 1 :]
         assert [line.startswith(name) for line, name in zip(block, names, strict=False)] == [True] * len(names)
     assert re.fullmatch("bars met: [0-9]+ of 10", lines[-1])
 
 
-def test_the_cookie_meets_its_bar() -> None:
+def test_the_cookie_meets_its_target() -> None:
     assert "≤ 129 bytes: 129 bytes, met" in bench("fast-path").output
 
 
-def test_json_names_every_row_in_every_size(whole: Report) -> None:
-    report = json.loads(as_json(whole))
+def test_json_names_every_row_in_every_size(full_report: Report) -> None:
+    report = json.loads(as_json(full_report))
 
-    rows = [(one["subject"], one["contestant"], one["size"]) for one in report["figures"]]
+    rows = [(entry["subject"], entry["contestant"], entry["size"]) for entry in report["figures"]]
     for subject, names in ROWS.items():
         sizes = SIZES.get(subject, ("1 KB", "6 KB", "60 KB"))
         assert {(subject, name, size) for name in names for size in sizes} <= set(rows)
     assert len(rows) == len(set(rows)) == 91
     assert len(report["bars"]) == 10
-    readings = [(one["subject"], one["name"]) for one in report["readings"]]
-    assert readings == [(subject, name) for subject, names in READINGS.items() for name in names]
+    measurements = [(entry["subject"], entry["name"]) for entry in report["readings"]]
+    assert measurements == [(subject, name) for subject, names in MEASUREMENTS.items() for name in names]
 
 
-def test_prints_a_group_and_ends_well() -> None:
+def test_prints_a_group_and_exits_with_0() -> None:
     result = bench("three-way")
 
     assert result.exit_code == 0
@@ -176,10 +176,10 @@ def test_prints_a_group_and_ends_well() -> None:
 def test_measures_only_the_groups_that_are_named() -> None:
     report = json.loads(bench("-o", "json", "three-way").output)
 
-    assert {one["subject"] for one in report["figures"]} == {"three-way merge: three edits, two moves"}
+    assert {entry["subject"] for entry in report["figures"]} == {"three-way merge: three edits, two moves"}
 
 
-def test_whoever_wants_the_cluster_measured_hears_why_there_is_none() -> None:
+def test_a_named_cluster_group_without_an_api_server_fails_with_the_reason() -> None:
     result = bench("cluster")
 
     reason = "KUBEBUILDER_ASSETS is nowhere, which lacks kube-apiserver or etcd"
@@ -187,14 +187,14 @@ def test_whoever_wants_the_cluster_measured_hears_why_there_is_none() -> None:
     assert result.exit_code == 1
 
 
-def test_all_else_is_measured_where_there_is_no_cluster() -> None:
+def test_other_groups_are_measured_without_a_cluster() -> None:
     report = json.loads(bench("-o", "json", "fast-path", "cluster").output)
 
-    assert [one["subject"] for one in report["unmeasured"]] == ["10,000 custom resources"]
+    assert [entry["subject"] for entry in report["unmeasured"]] == ["10,000 custom resources"]
     assert report["figures"]
 
 
-def test_says_which_opponent_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_the_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rfc8785", None)
 
     result = CliRunner().invoke(main, ["--quick"])
@@ -203,58 +203,69 @@ def test_says_which_opponent_is_not_installed(monkeypatch: pytest.MonkeyPatch) -
     assert "rfc8785 is not installed: run `make bench`, or measure ours alone with --alone" in result.output
 
 
-def test_an_opponent_with_other_canonical_bytes_stops_the_run() -> None:
-    indenting = Canonicalizer("orjson", lambda value: orjson.dumps(value, option=orjson.OPT_INDENT_2))
+def test_a_peer_with_other_canonical_bytes_stops_the_run() -> None:
+    indenting_canonicalizer = Canonicalizer("orjson", lambda value: orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
-    with pytest.raises(Disagreement, match=r"canonical bytes \+ SHA-256, 1 KB: orjson answers"):
-        run(("canonical",), Opponents((indenting,), ()), QUICK)
+    with pytest.raises(WrongResult, match=r"canonical bytes \+ SHA-256, 1 KB: orjson answers"):
+        run(("canonical",), Peers((indenting_canonicalizer,), ()), QUICK)
 
 
 @pytest.mark.parametrize("group", ["fast-path", "plan", "three-way"])
-def test_an_opponent_that_finds_nothing_stops_the_run(group: str) -> None:
-    blind = Differ("orjson", lambda a, b: [], lambda a, b: [], lambda last, live, generated: generated)
+def test_a_peer_that_finds_nothing_stops_the_run(group: str) -> None:
+    no_change_differ = Differ("orjson", lambda a, b: [], lambda a, b: [], lambda last, live, generated: generated)
 
-    with pytest.raises(Disagreement, match=r", 1 KB: .*orjson"):
-        run((group,), Opponents((), (blind,)), QUICK)
-
-
-def test_an_opponent_that_finds_another_field_stops_the_run() -> None:
-    astray = Differ("orjson", lambda a, b: [] if a == b else ["x"], lambda a, b: [("x",)], lambda *sides: sides[2])
-
-    with pytest.raises(Disagreement, match=", 1 KB: orjson"):
-        run(("plan",), Opponents((), (astray,)), QUICK)
+    with pytest.raises(WrongResult, match=r", 1 KB: .*orjson"):
+        run((group,), Peers((), (no_change_differ,)), QUICK)
 
 
-def test_a_command_that_answers_something_else_stops_the_run() -> None:
-    with pytest.raises(Disagreement, match=r"start-up, a process each: json\.tool --help answers"):
-        run(("start-up",), Opponents((), (), ("json.tool",)), QUICK)
+def test_a_peer_that_finds_another_field_stops_the_run() -> None:
+    wrong_field_differ = Differ(
+        "orjson", lambda a, b: [] if a == b else ["x"], lambda a, b: [("x",)], lambda *sides: sides[2]
+    )
+
+    with pytest.raises(WrongResult, match=", 1 KB: orjson"):
+        run(("plan",), Peers((), (wrong_field_differ,)), QUICK)
 
 
-def test_an_operator_that_finds_something_to_do_stops_the_run() -> None:
+def test_a_command_with_unexpected_output_stops_the_run() -> None:
+    with pytest.raises(WrongResult, match=r"start-up, a process each: json\.tool --help answers"):
+        run(("start-up",), Peers((), (), ("json.tool",)), QUICK)
+
+
+def test_an_operator_framework_that_finds_something_to_do_stops_the_run() -> None:
     @contextmanager
-    def busy(documents: Sequence[JsonObject]) -> Iterator[tuple[Contestant, ...]]:
-        yield (Contestant("orjson: handled", lambda: len(documents), lambda handled: handled == 0),)
+    def handling_candidates(documents: Sequence[JsonObject]) -> Iterator[tuple[Candidate, ...]]:
+        yield (Candidate("orjson: handled", lambda: len(documents), lambda handled: handled == 0),)
 
-    with pytest.raises(Disagreement, match=r"pass in which nothing moved: .*: orjson: handled answers 10"):
-        run(("runtime",), Opponents((), (), operators=(Operator("orjson", busy),)), QUICK)
+    with pytest.raises(WrongResult, match=r"pass in which nothing moved: .*: orjson: handled answers 10"):
+        run(("runtime",), Peers((), (), operator_frameworks=(OperatorFramework("orjson", handling_candidates),)), QUICK)
 
 
 def test_a_client_of_clusters_that_misses_an_event_stops_the_run() -> None:
-    class Forgetful:
+    class EventMissingClient:
         async def get(self, name: str) -> object:
-            return kube_stub.body_of(name)
+            return api_server_stub.body_of(name)
 
         async def list(self) -> Sequence[object]:
-            return [kube_stub.body_of(kube_stub.name_of(number)) for number in range(kube_stub.LISTED)]
+            return [
+                api_server_stub.body_of(api_server_stub.name_of(number)) for number in range(api_server_stub.LISTED)
+            ]
 
         async def watch(self) -> Sequence[object]:
-            return [kube_stub.body_of(kube_stub.name_of(number)) for number in range(kube_stub.WATCHED - 1)]
+            return [
+                api_server_stub.body_of(api_server_stub.name_of(number))
+                for number in range(api_server_stub.WATCHED - 1)
+            ]
 
         async def close(self) -> None:
             pass
 
-    with pytest.raises(Disagreement, match=r"Kubernetes: watch, .*: orjson answers"):
-        run(("kubernetes",), Opponents((), (), clusters=(Connector("orjson", lambda _: Forgetful()),)), QUICK)
+    with pytest.raises(WrongResult, match=r"Kubernetes: watch, .*: orjson answers"):
+        run(
+            ("kubernetes",),
+            Peers((), (), cluster_clients=(ClusterClientFactory("orjson", lambda _: EventMissingClient()),)),
+            QUICK,
+        )
 
 
 @pytest.mark.parametrize(("label", "low", "high"), [("1 KB", 900, 1100), ("6 KB", 5500, 6500), ("60 KB", 55e3, 65e3)])
@@ -264,7 +275,7 @@ def test_an_instance_is_about_as_large_as_its_label_says(label: str, low: float,
     assert low < len(sql_instance.body_of(size)) < high
 
 
-def test_what_the_type_leaves_out_does_not_move_the_live_digest() -> None:
+def test_fields_that_the_type_does_not_model_do_not_change_the_live_digest() -> None:
     body = sql_instance.body_of(sql_instance.SIZES[1])
     tree = orjson.loads(body) | {"etag": "moved", "createTime": "1999-12-31T23:59:59Z", "serverCaCert": {}}
 
@@ -276,34 +287,34 @@ def test_a_bucket_is_about_as_large_as_its_label_says(size: buckets.Size, low: i
     assert low < len(buckets.body_of("orders-0000007", size)) < high
 
 
-def test_a_bucket_that_was_written_in_bulk_is_as_its_own_step_leaves_it(tmp_path: Path) -> None:
-    settle(tmp_path / "bulk.db", 3, buckets.SMALL)
+def test_a_bucket_that_was_written_in_bulk_equals_one_settled_by_a_step(tmp_path: Path) -> None:
+    write_settled_store(tmp_path / "bulk.db", 3, buckets.SMALL)
 
-    async def both() -> tuple[Resource | None, Resource | None]:
-        bulk, step_finished = await open_store(tmp_path / "bulk.db"), await open_store(tmp_path / "stepped.db")
-        await step_finished.apply(buckets.manifest_of(2, buckets.SMALL))
-        await step(buckets.ref_of(2), world_of(step_finished, service_of(3, buckets.SMALL)))
-        found = await bulk.get(buckets.ref_of(2)), await step_finished.get(buckets.ref_of(2))
+    async def read_both() -> tuple[Resource | None, Resource | None]:
+        bulk, stepped = await open_store(tmp_path / "bulk.db"), await open_store(tmp_path / "stepped.db")
+        await stepped.apply(buckets.manifest_of(2, buckets.SMALL))
+        await step(buckets.ref_of(2), engine_context_for(stepped, in_sync_service(3, buckets.SMALL)))
+        result = await bulk.get(buckets.ref_of(2)), await stepped.get(buckets.ref_of(2))
         await bulk.close()
-        await step_finished.close()
-        return found
+        await stepped.close()
+        return result
 
-    bulk, step_finished = asyncio.run(both())
+    bulk, stepped = asyncio.run(read_both())
 
     assert bulk is not None
-    assert step_finished is not None
-    assert _lasting(bulk.document["status"]) == _lasting(step_finished.document["status"])
+    assert stepped is not None
+    assert _without_times(bulk.document["status"]) == _without_times(stepped.document["status"])
     assert (bulk.spec, bulk.labels, bulk.finalizers) == (
-        step_finished.spec,
-        step_finished.labels,
-        step_finished.finalizers,
+        stepped.spec,
+        stepped.labels,
+        stepped.finalizers,
     )
 
 
-def _lasting(value: Any) -> Any:
-    """What a step says, without the times at which it does."""
+def _without_times(value: Any) -> Any:
+    """`value` without the members that hold a time."""
     if isinstance(value, list):
-        return [_lasting(one) for one in value]
+        return [_without_times(entry) for entry in value]
     if not isinstance(value, dict):
         return value
-    return {name: _lasting(one) for name, one in value.items() if name not in ("at", "lastTransitionTime")}
+    return {name: _without_times(entry) for name, entry in value.items() if name not in ("at", "lastTransitionTime")}

@@ -1,4 +1,4 @@
-"""The benchmark on a real API server runs, and every process in it has to find the same."""
+"""The benchmark on a real API server runs, and every measured process has to find all resources and events."""
 
 import json
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from click.testing import CliRunner
 
 from benchmarks import cluster
 from benchmarks.__main__ import main
-from benchmarks.cluster import ClusterContest, FleetInCluster, fleet_in_cluster
-from benchmarks.errands import Errand, Order, carry_out
-from benchmarks.measuring import QUICK, Disagreement
-from benchmarks.opponents import Keeper, Opponents
+from benchmarks.cluster import ClusterScenarios, FleetInCluster, fleet_in_cluster
+from benchmarks.comparison import QUICK, WrongResult
+from benchmarks.measured_process import Job, MeasuredProcess, run_job
+from benchmarks.peers import CachingClient, Peers
 from tests.cluster.assets import Assets
 
-READINGS = {
+MEASUREMENTS = {
     "10,000 custom resources: start, until all are heard of: CPU time": (
         "ours: setpoint run",
         "ours, without the bare lists",
@@ -61,31 +61,33 @@ def fleet(cluster_assets: Assets) -> Iterator[FleetInCluster]:
 
 
 def test_measures_a_fleet_in_a_cluster(fleet: FleetInCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "fleet_in_cluster", lambda _assets, _pace: nullcontext(fleet))
+    monkeypatch.setattr(cluster, "fleet_in_cluster", lambda _assets, _settings: nullcontext(fleet))
 
     result = CliRunner().invoke(main, ["--quick", "--alone", "-o", "json", "cluster"], catch_exceptions=False)
 
     report = json.loads(result.stdout)
-    readings = [(one["subject"], one["name"]) for one in report["readings"]]
-    requests = [one["value"] for one in report["readings"] if one["unit"] == "number"]
-    assert readings == [(subject, name) for subject, names in READINGS.items() for name in names]
+    measurements = [(entry["subject"], entry["name"]) for entry in report["readings"]]
+    requests = [entry["value"] for entry in report["readings"] if entry["unit"] == "number"]
+    assert measurements == [(subject, name) for subject, names in MEASUREMENTS.items() for name in names]
     assert requests == [3, 0, 0]
     assert [bar["bar"] for bar in report["bars"]] == ["< 0.5 s", "≤ 3 KB", "≤ 129 bytes"]
 
 
 def test_a_process_that_misses_a_resource_or_an_event_stops_the_run(fleet: FleetInCluster) -> None:
-    contest = ClusterContest(fleet, Opponents((), (), keepers=(Keeper("orjson", "tests.benchmarks.forgetful"),)))
+    scenarios = ClusterScenarios(
+        fleet, Peers((), (), caching_clients=(CachingClient("orjson", "tests.benchmarks.forgetful"),))
+    )
 
-    with pytest.raises(Disagreement, match="forgetful:start knows of 59 resources, not of 60"):
-        contest.resources(contest.starts["orjson"])
-    with pytest.raises(Disagreement, match="orjson heard of 9 edits, not of 10"):
-        contest.events({"orjson": contest.storms["orjson"]}, 10)
+    with pytest.raises(WrongResult, match="forgetful:start knows of 59 resources, not of 60"):
+        scenarios.list_usage(scenarios.list_entry_points["orjson"])
+    with pytest.raises(WrongResult, match="orjson heard of 9 edits, not of 10"):
+        scenarios.watch_usages({"orjson": scenarios.watch_entry_points["orjson"]}, 10)
 
 
-def test_a_process_that_fails_on_its_errand_fails_the_run() -> None:
-    order = Order("tests.benchmarks.forgetful:nothing", "nowhere", (), 0)
+def test_a_job_that_fails_in_its_process_fails_the_run() -> None:
+    job = Job("tests.benchmarks.forgetful:nothing", "nowhere", (), 0)
 
     with pytest.raises(CalledProcessError, match="forgetful:nothing"):
-        carry_out(order)
-    with Errand(order) as errand, pytest.raises(CalledProcessError, match="forgetful:nothing"):
-        errand.wait_until_ready()
+        run_job(job)
+    with MeasuredProcess(job) as process, pytest.raises(CalledProcessError, match="forgetful:nothing"):
+        process.wait_until_ready()

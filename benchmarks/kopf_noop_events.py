@@ -1,4 +1,4 @@
-"""What kopf does with an event that brings nothing new: its own processing, with a handler for every kind of change."""
+"""Candidates: kopf processes an event without a change, with handlers for create, update and delete registered."""
 
 import asyncio
 import copy
@@ -16,91 +16,91 @@ from kopf._core.engines import indexing
 from kopf._core.intents import causes
 from kopf._core.reactor import inventory, processing, queueing
 
-from benchmarks.measuring import Contestant, Disagreement
+from benchmarks.comparison import Candidate, WrongResult
 from setpoint.core.values.json_types import JsonObject
 
 DIRECT: Final = "kopf: process_resource_event, given the decoded event"
 QUEUED: Final = "kopf: the same, behind its watcher and workers"
 _RESOURCE: Final = ("storage.cnrm.cloud.google.com", "v1beta1", "storagebuckets")
-# After that many seconds kopf would leave workers behind that have not ended.
-_PATIENCE: Final = 600.0
+# Seconds after which kopf would abandon workers that have not ended.
+_EXIT_TIMEOUT: Final = 600.0
 
 
 @contextmanager
-def contestants(documents: Sequence[JsonObject]) -> Iterator[tuple[Contestant, ...]]:
-    """Two ways to hand kopf one event for each document; Disagreement unless it finds that nothing is to do.
+def candidates(documents: Sequence[JsonObject]) -> Iterator[tuple[Candidate, ...]]:
+    """Two ways to let kopf process an event for each document; WrongResult unless kopf finds nothing to do.
 
-    To kopf these are resources that it has handled before: they have its finalizer, and its memory of them.
+    The documents are resources that kopf has handled before: they have its finalizer and its last-handled annotation.
     """
     log = logging.getLogger("kopf")
     level, loop = log.level, asyncio.new_event_loop()
-    operator = _Operator()
-    events = [_modified(operator.handled_before(document)) for document in documents]
+    operator = _KopfOperator()
+    events = [_modified(operator.as_handled(document)) for document in documents]
     log.setLevel(logging.WARNING)
     try:
         with mock.patch.object(patching, "patch_obj", operator.patch):
-            loop.run_until_complete(_require_agreement(operator, events[0]))
+            loop.run_until_complete(_require_expected_reasons(operator, events[0]))
             yield (
-                _contestant(DIRECT, loop, operator, functools.partial(operator.process, events)),
-                _contestant(QUEUED, loop, operator, functools.partial(operator.watch, events)),
+                _candidate(DIRECT, loop, operator, functools.partial(operator.process, events)),
+                _candidate(QUEUED, loop, operator, functools.partial(operator.watch, events)),
             )
     finally:
         log.setLevel(level)
         loop.close()
 
 
-def _contestant(
+def _candidate(
     name: str,
     loop: asyncio.AbstractEventLoop,
-    operator: "_Operator",
-    work: "functools.partial[Coroutine[object, object, None]]",
-) -> Contestant:
+    operator: "_KopfOperator",
+    run: "functools.partial[Coroutine[object, object, None]]",
+) -> Candidate:
     def call() -> int:
         operator.processed = 0
-        loop.run_until_complete(work())
+        loop.run_until_complete(run())
         return operator.processed
 
-    (events,) = work.args
+    (events,) = run.args
 
-    def is_right(answer: object) -> bool:
-        return answer == len(events) and not operator.handled and not operator.patches
+    def is_correct(processed: object) -> bool:
+        return processed == len(events) and not operator.handled and not operator.patches
 
-    return Contestant(name, call, is_right, len(events))
+    return Candidate(name, call, is_correct, len(events))
 
 
-async def _require_agreement(operator: "_Operator", event: dict[str, Any]) -> None:
-    """An event as they are measured is none to act on, and with another spec it is one."""
+async def _require_expected_reasons(operator: "_KopfOperator", event: dict[str, Any]) -> None:
+    """WrongResult unless kopf has nothing to do for `event`, and calls its update handler for a changed spec."""
     changed = copy.deepcopy(event)
     changed["object"]["spec"]["versioning"]["enabled"] = False
-    for one, reason, handled in ((event, "noop", []), (changed, "update", ["update"])):
-        found = await _reasons(operator, one)
-        if (found, operator.handled, len(operator.patches)) != ([reason], handled, len(handled)):
-            raise Disagreement(f"kopf sees {found} and calls handlers for {operator.handled}, not {reason}")
+    for checked_event, reason, handled in ((event, "noop", []), (changed, "update", ["update"])):
+        reasons = await _reasons(operator, checked_event)
+        if (reasons, operator.handled, len(operator.patches)) != ([reason], handled, len(handled)):
+            raise WrongResult(f"kopf sees {reasons} and calls handlers for {operator.handled}, not {reason}")
     operator.handled.clear()
     operator.patches.clear()
 
 
-async def _reasons(operator: "_Operator", event: dict[str, Any]) -> list[str]:
-    """What kopf takes the event for."""
-    found: list[str] = []
+async def _reasons(operator: "_KopfOperator", event: dict[str, Any]) -> list[str]:
+    """The reasons that kopf detects for the event."""
+    reasons: list[str] = []
     detect: Callable[..., Any] = causes.detect_changing_cause
 
-    def noticing(**facts: Any) -> Any:  # noqa: ANN401 - kopf's own
-        cause = detect(**facts)
-        found.append(cause.reason.value)
+    def recording_detect(**arguments: Any) -> Any:  # noqa: ANN401 - kopf's own
+        cause = detect(**arguments)
+        reasons.append(cause.reason.value)
         return cause
 
-    with mock.patch.object(causes, "detect_changing_cause", noticing):
+    with mock.patch.object(causes, "detect_changing_cause", recording_detect):
         await operator.process([event])
-    return found
+    return reasons
 
 
 def _modified(document: dict[str, Any]) -> dict[str, Any]:
     return {"type": "MODIFIED", "object": document}
 
 
-class _Operator:
-    """An operator of kopf's without a cluster: it notes down what would be sent there."""
+class _KopfOperator:
+    """A kopf operator without a cluster: it records the patches that it would send."""
 
     def __init__(self) -> None:
         self.handled: list[str] = []
@@ -109,7 +109,7 @@ class _Operator:
         self._resource = references.Resource(*_RESOURCE, kind="StorageBucket", namespaced=True, preferred=True)
         self._settings = kopf.OperatorSettings()
         self._settings.posting.enabled = False
-        self._settings.queueing.exit_timeout = _PATIENCE
+        self._settings.queueing.exit_timeout = _EXIT_TIMEOUT
         self._process = functools.partial(
             processing.process_resource_event,
             lifecycle=kopf.lifecycles.all_at_once,
@@ -122,24 +122,24 @@ class _Operator:
             event_queue=asyncio.Queue(),
         )
 
-    def handled_before(self, document: JsonObject) -> dict[str, Any]:
-        """The document as kopf leaves it."""
+    def as_handled(self, document: JsonObject) -> dict[str, Any]:
+        """The document after kopf has handled it."""
         storage = self._settings.persistence.diffbase_storage
-        known: dict[str, Any] = copy.deepcopy(dict(document))
-        known["metadata"]["finalizers"].append(self._settings.persistence.finalizer)
-        body, patch = bodies.Body(known), patches.Patch()
+        handled: dict[str, Any] = copy.deepcopy(dict(document))
+        handled["metadata"]["finalizers"].append(self._settings.persistence.finalizer)
+        body, patch = bodies.Body(handled), patches.Patch()
         storage.store(body=body, patch=patch, essence=storage.build(body=body))
-        known["metadata"]["annotations"].update(patch["metadata"]["annotations"])
-        return known
+        handled["metadata"]["annotations"].update(patch["metadata"]["annotations"])
+        return handled
 
     async def process(self, events: Sequence[dict[str, Any]]) -> None:
-        """One after the other, without a queue."""
+        """Processes the events one after the other, without a queue."""
         for event in events:
             await self._process(raw_event=event)
             self.processed += 1
 
     async def watch(self, events: Sequence[dict[str, Any]]) -> None:
-        """As they come from a cluster: each to the worker of its object."""
+        """Processes the events as those of a watch: each in the worker of its object."""
 
         async def stream(**_: object) -> AsyncIterator[dict[str, Any]]:
             for event in events:
@@ -147,15 +147,15 @@ class _Operator:
 
         with mock.patch.object(watching, "infinite_watch", stream):
             await queueing.watcher(
-                namespace=None, settings=self._settings, resource=self._resource, processor=self._counted
+                namespace=None, settings=self._settings, resource=self._resource, processor=self._process_and_count
             )
 
     async def patch(self, *, patch: object, **_: object) -> tuple[None, None]:
-        """What kopf would send."""
+        """Records a patch instead of sending it."""
         self.patches.append(patch)
         return None, None
 
-    async def _counted(self, **event: object) -> str | None:
+    async def _process_and_count(self, **event: object) -> str | None:
         version: str | None = await self._process(**event)
         self.processed += 1
         return version

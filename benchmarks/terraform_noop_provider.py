@@ -1,4 +1,4 @@
-"""A provider with one resource that is nowhere: what any provider of this framework takes. `python -m` starts it."""
+"""A provider with one resource that does nothing: the cost of the framework alone. `python -m` starts it."""
 
 from setpoint.terraform.cty.types import STRING
 from setpoint.terraform.cty.values import AttributeValues
@@ -8,8 +8,8 @@ from setpoint.terraform.framework.schema import Attribute, Presence, TerraformSc
 from setpoint.terraform.rpc.server import serve
 
 
-class NoObject(ManagedResource):
-    """It is as it was written, always."""
+class NoopObject(ManagedResource):
+    """A resource whose state is always its configuration."""
 
     schema = TerraformSchema(attributes={"yaml_body": Attribute(type=STRING, presence=Presence.REQUIRED)})
 
@@ -32,13 +32,13 @@ class NoObject(ManagedResource):
         """See ManagedResource."""
 
 
-class NoProvider(Provider):
-    """Nothing to configure."""
+class NoopProvider(Provider):
+    """A provider without configuration."""
 
     schema = TerraformSchema(attributes={})
 
     def __init__(self) -> None:
-        self.resources = {"noop_object": Registration[ManagedResource].of(NoObject())}
+        self.resources = {"noop_object": Registration[ManagedResource].of(NoopObject())}
         self.data_sources = {}
         self.functions = {}
 
@@ -50,4 +50,4 @@ class NoProvider(Provider):
 
 
 if __name__ == "__main__":
-    serve(NoProvider())
+    serve(NoopProvider())

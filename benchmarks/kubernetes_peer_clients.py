@@ -1,4 +1,4 @@
-"""Other clients of a cluster, each asked for the same as ours, in the way that gives it the least to do."""
+"""Peer clients of a cluster: the same requests as those of our client, in the cheapest way of each."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -11,13 +11,13 @@ from lightkube.config.kubeconfig import KubeConfig
 from lightkube.config.models import Cluster, User
 from lightkube.generic_resource import create_namespaced_resource
 
-from benchmarks.kube_stub import GROUP, KIND, NAMESPACE, PLURAL, VERSION, WATCHED
+from benchmarks.api_server_stub import GROUP, KIND, NAMESPACE, PLURAL, VERSION, WATCHED
 
-_WHERE = (GROUP, VERSION, NAMESPACE, PLURAL)
+_COLLECTION = (GROUP, VERSION, NAMESPACE, PLURAL)
 
 
 class KubernetesAsyncio:
-    """Custom objects stay dicts: that spares it its own models."""
+    """kubernetes_asyncio. Custom objects stay dicts: it decodes them into no models."""
 
     def __init__(self, address: str) -> None:
         self._client = ApiClient(Configuration(host=address))
@@ -25,27 +25,27 @@ class KubernetesAsyncio:
 
     async def get(self, name: str) -> object:
         """The object."""
-        found: object = await self._api.get_namespaced_custom_object(*_WHERE, name)
-        return found
+        result: object = await self._api.get_namespaced_custom_object(*_COLLECTION, name)
+        return result
 
     async def list(self) -> Sequence[Any]:
-        """All of them."""
-        found: Any = await self._api.list_namespaced_custom_object(*_WHERE)
-        items: list[Any] = found["items"]
+        """All objects."""
+        result: Any = await self._api.list_namespaced_custom_object(*_COLLECTION)
+        items: list[Any] = result["items"]
         return items
 
     async def watch(self) -> Sequence[Any]:
         """The objects of all events, until the stream ends."""
-        stream = Watch().stream(self._api.list_namespaced_custom_object, *_WHERE, timeout_seconds=60)
+        stream = Watch().stream(self._api.list_namespaced_custom_object, *_COLLECTION, timeout_seconds=60)
         return [event["object"] async for event in stream]
 
     async def close(self) -> None:
-        """Lets go of the connections."""
+        """Closes the connections."""
         await self._client.close()
 
 
 class Lightkube:
-    """Objects of kinds that it does not know are dicts, too."""
+    """lightkube. Objects of generic resources are dicts, too."""
 
     def __init__(self, address: str) -> None:
         config = KubeConfig.from_one(cluster=Cluster(server=address), user=User())
@@ -54,23 +54,23 @@ class Lightkube:
 
     async def get(self, name: str) -> object:
         """The object."""
-        found: object = await self._client.get(self._kind, name, namespace=NAMESPACE)
-        return found
+        result: object = await self._client.get(self._kind, name, namespace=NAMESPACE)
+        return result
 
     async def list(self) -> Sequence[Any]:
-        """All of them."""
-        return [one async for one in self._client.list(self._kind, namespace=NAMESPACE)]
+        """All objects."""
+        return [item async for item in self._client.list(self._kind, namespace=NAMESPACE)]
 
     async def watch(self) -> Sequence[Any]:
-        """The objects of as many events as there are: it would begin anew after the last."""
-        found: list[object] = []
+        """The objects of the first `WATCHED` events: at the end of the stream it would reconnect."""
+        result: list[object] = []
         async with aclosing(self._client.watch(self._kind, namespace=NAMESPACE)) as events:
-            async for _, one in events:
-                found.append(one)
-                if len(found) == WATCHED:
+            async for _, item in events:
+                result.append(item)
+                if len(result) == WATCHED:
                     break
-        return found
+        return result
 
     async def close(self) -> None:
-        """Lets go of the connections."""
+        """Closes the connections."""
         await self._client.close()

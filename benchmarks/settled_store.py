@@ -1,4 +1,4 @@
-"""A store on disk with settled buckets: one is settled by a step, the others are written as that step left it."""
+"""A SQLite store with settled buckets: one is settled by a step, the others are written as copies of it."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from benchmarks.buckets import Service, Size, body_of, manifest_of, name_of, ref_of
+from benchmarks.buckets import InMemoryStorage, Size, body_of, manifest_of, name_of, ref_of
 from setpoint.clients.google.client import GoogleClient
 from setpoint.core.values.canonical import digest, sha256_hex
 from setpoint.engine.context import EngineContext, Settled
@@ -27,29 +27,29 @@ from setpoint.stores.sqlite.tables import ResourceTables
 CLOCK: Final = SystemClock()
 
 
-def service_of(count: int, size: Size, written: Callable[[str], None] = lambda _: None) -> Service:
-    """A service in which all of them are as they should be, at hand."""
+def in_sync_service(count: int, size: Size, on_write: Callable[[str], None] = lambda _: None) -> InMemoryStorage:
+    """A service in which `count` buckets are in sync, with prepared responses."""
     bodies = {name: body_of(name, size) for name in map(name_of, range(count))}
-    return Service(bodies.get, written)
+    return InMemoryStorage(bodies.get, on_write)
 
 
-def world_of(store: SqliteStore, google: GoogleClient) -> EngineContext:
-    """The world with buckets alone."""
+def engine_context_for(store: SqliteStore, google: GoogleClient) -> EngineContext:
+    """An engine context with the kind of buckets alone."""
     kind: AnyKind = StorageBucketKind(google)
     return EngineContext(store, CLOCK, {(kind.group, kind.name): kind})
 
 
-def settle(path: Path, count: int, size: Size) -> None:
-    """Makes the store `path` with so many buckets, none of which has anything left to do."""
-    asyncio.run(_settle_the_first(path, size))
+def write_settled_store(path: Path, count: int, size: Size) -> None:
+    """Creates the store `path` with `count` settled buckets."""
+    asyncio.run(_settle_first_bucket(path, size))
     connection = connect_to_write(path)
     try:
         tables = ResourceTables(connection, SecretCipher(path.with_suffix(".key")))
         connection.execute("BEGIN IMMEDIATE")
         first = tables.find(ref_of(0))
         assert first is not None
-        for record in _like(first, range(1, count), size):
-            tables.change(record.ref, partial(_made, record))
+        for record in _copies_of(first, range(1, count), size):
+            tables.change(record.ref, partial(_insert, record))
         tables.drop_changes_through(tables.last_revision() - DEFAULT_LIMITS.changes)
         connection.execute("COMMIT")
     finally:
@@ -57,23 +57,23 @@ def settle(path: Path, count: int, size: Size) -> None:
 
 
 async def open_store(path: Path, mode: OpenMode = OpenMode.WRITE) -> SqliteStore:
-    """The store; whatever is made in it now is the first."""
+    """The store. A resource that is created in it gets the uid of the first bucket."""
     return await open_sqlite(path, CLOCK, lambda: _uid(0), mode)
 
 
-async def _settle_the_first(path: Path, size: Size) -> None:
+async def _settle_first_bucket(path: Path, size: Size) -> None:
     store = await open_store(path)
     try:
         await store.apply(manifest_of(0, size))
-        outcome = await step(ref_of(0), world_of(store, service_of(1, size)))
+        outcome = await step(ref_of(0), engine_context_for(store, in_sync_service(1, size)))
         assert isinstance(outcome, Settled)
         assert outcome.ready.status == "True"
     finally:
         await store.close()
 
 
-def _like(first: ResourceRecord, numbers: Iterable[int], size: Size) -> Iterable[ResourceRecord]:
-    """Other buckets, right after the same step."""
+def _copies_of(first: ResourceRecord, numbers: Iterable[int], size: Size) -> Iterable[ResourceRecord]:
+    """Records of other buckets, with the state after the same step."""
     old = (name_of(0).encode(), _uid(0).encode(), *_digests(0, size))
     for number in numbers:
         new = (name_of(number).encode(), _uid(number).encode(), *_digests(number, size))
@@ -83,7 +83,7 @@ def _like(first: ResourceRecord, numbers: Iterable[int], size: Size) -> Iterable
         yield replace(first, ref=ref_of(number), uid=_uid(number), metadata=metadata, status=status)
 
 
-def _made(record: ResourceRecord, _before: ResourceRecord | None) -> ResourceRecord:
+def _insert(record: ResourceRecord, _before: ResourceRecord | None) -> ResourceRecord:
     return record
 
 
@@ -92,7 +92,7 @@ def _uid(number: int) -> str:
 
 
 def _digests(number: int, size: Size) -> tuple[bytes, bytes]:
-    """The second half of its cookie, and that of the bytes it came in: a bucket's name is a part of both."""
+    """The digest of the live state and that of the response body: both depend on the name of the bucket."""
     name = name_of(number)
     body = body_of(name, size)
     return digest(read_bucket(body, name).bucket).encode(), sha256_hex(body).encode()

@@ -1,6 +1,6 @@
-"""An API server that has everything written down already, in a process of its own so that its work is nobody else's.
+"""A stub of an API server with prepared responses, in a process of its own so that its CPU time is not measured.
 
-There is any object that is asked for, of 3 KB. A list has `LISTED` of them, and a watch tells of `WATCHED` and ends.
+Every name has an object, of 3 KB. A list has `LISTED` objects; a watch sends `WATCHED` events and ends.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ NAMESPACE: Final = "team-orders"
 LISTED: Final = 500
 WATCHED: Final = 2_000
 _ROOT: Final = Path(__file__).resolve().parents[1]
-_AT_ONCE: Final = 20
+_EVENTS_PER_CHUNK: Final = 20
 
 
 @cache
 def body_of(name: str) -> bytes:
-    """An object as an API server writes it: a third of it is about who set which field."""
+    """An object as an API server returns it: a third of it is managedFields."""
     fields: Json = {f"f:spec.field{number}": {"f:value": {}, "f:unit": {}} for number in range(12)}
-    managed = [
+    managed_fields = [
         {"manager": manager, "operation": "Update", "apiVersion": f"{GROUP}/{VERSION}", "fieldsV1": fields}
         for manager in ("setpoint", "kubectl")
     ]
@@ -43,7 +43,7 @@ def body_of(name: str) -> bytes:
         "uid": "0b5a3d4c-1c98-46e0-a3cb-ca3151b4bf44",
         "resourceVersion": "123456",
         "labels": {f"example.test/label-{number}": f"value-{number}" for number in range(6)},
-        "managedFields": managed,
+        "managedFields": managed_fields,
     }
     tree = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": metadata, "spec": spec}
     return msgspec.json.encode(tree | {"status": {"conditions": conditions, "observedGeneration": 1}})
@@ -55,9 +55,9 @@ def name_of(number: int) -> str:
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """The address of a server that is there until the end."""
-    command = (sys.executable, "-m", "benchmarks.kube_stub")
+def running_server() -> Iterator[str]:
+    """The address of a server that runs until the end of the block."""
+    command = (sys.executable, "-m", "benchmarks.api_server_stub")
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=_ROOT, stdin=pipe, stdout=pipe, encoding="utf-8") as server:
         assert server.stdin is not None
@@ -69,55 +69,55 @@ def serving() -> Iterator[str]:
 
 
 @cache
-def _answer(name: str) -> bytes:
-    return _with_head(body_of(name))
+def _object_response(name: str) -> bytes:
+    return _http_response(body_of(name))
 
 
 @cache
-def _list() -> bytes:
+def _list_response() -> bytes:
     items = b",".join(body_of(name_of(number)) for number in range(LISTED))
     head = b'{"apiVersion":"%s/%s","kind":"%sList"' % (GROUP.encode(), VERSION.encode(), KIND.encode())
-    return _with_head(b'%b,"metadata":{"resourceVersion":"123456"},"items":[%b]}' % (head, items))
+    return _http_response(b'%b,"metadata":{"resourceVersion":"123456"},"items":[%b]}' % (head, items))
 
 
-def _with_head(body: bytes) -> bytes:
+def _http_response(body: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 @cache
-def _events() -> tuple[bytes, ...]:
-    """Pieces of a stream: events that happened at once are sent at once, each with its own frame."""
+def _event_chunks() -> tuple[bytes, ...]:
+    """Chunks of a stream: several events are sent together, each in a frame of its own."""
     lines = [b'{"type":"MODIFIED","object":%b}\n' % body_of(name_of(number)) for number in range(WATCHED)]
     frames = [b"%x\r\n%b\r\n" % (len(line), line) for line in lines]
-    return tuple(b"".join(frames[start : start + _AT_ONCE]) for start in range(0, WATCHED, _AT_ONCE))
+    return tuple(b"".join(frames[start : start + _EVENTS_PER_CHUNK]) for start in range(0, WATCHED, _EVENTS_PER_CHUNK))
 
 
-async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _handle_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(ConnectionError, asyncio.IncompleteReadError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             path, _, query = head.split(b" ", 2)[1].decode().partition("?")
             if "watch=" in query:
-                await _tell(writer)
+                await _send_events(writer)
             else:
                 name = path.rpartition("/")[2]
-                writer.write(_list() if name == PLURAL else _answer(name))
+                writer.write(_list_response() if name == PLURAL else _object_response(name))
             await writer.drain()
     writer.close()
 
 
-async def _tell(writer: asyncio.StreamWriter) -> None:
+async def _send_events(writer: asyncio.StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
-    for piece in _events():
-        writer.write(piece)
+    for chunk in _event_chunks():
+        writer.write(chunk)
         await writer.drain()
     writer.write(b"0\r\n\r\n")
 
 
 async def _serve() -> None:
-    server = await asyncio.start_server(_converse, "127.0.0.1", 0)
+    server = await asyncio.start_server(_handle_connection, "127.0.0.1", 0)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
-    # Until whoever started this closes the other end, or is no more.
+    # Until the parent process closes the pipe, or ends.
     await asyncio.to_thread(sys.stdin.read)
     server.close()
 

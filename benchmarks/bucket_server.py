@@ -1,6 +1,6 @@
-"""A service of buckets over HTTP, in a process of its own so that its work is nobody else's.
+"""A stub of Cloud Storage over HTTP, in a process of its own so that its CPU time is not measured.
 
-There is any bucket that is asked for. Lists have so many; below `UNLISTED` nobody may list anything.
+Every name has a bucket. Lists have `count` of them; below `UNLISTED` lists are refused.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from aiohttp import web
 
 from benchmarks.buckets import USUAL, body_of, name_of
 
-# What an address ends with at which nothing can be listed.
+# The suffix of an address at which lists are refused.
 UNLISTED: Final = "/unlisted"
 _ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 @contextmanager
-def serving(count: int = 0) -> Iterator[str]:
-    """The address of a server that is there until the end, and lists `count` buckets."""
-    command = (sys.executable, "-m", "benchmarks.loopback", str(count))
+def running_server(count: int = 0) -> Iterator[str]:
+    """The address of a server that runs until the end of the block, and lists `count` buckets."""
+    command = (sys.executable, "-m", "benchmarks.bucket_server", str(count))
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=_ROOT, stdin=pipe, stdout=pipe, encoding="utf-8") as server:
         assert server.stdin is not None
@@ -35,14 +35,14 @@ def serving(count: int = 0) -> Iterator[str]:
             server.stdin.close()
 
 
-async def _answer(request: web.BaseRequest, count: int) -> web.Response:
-    way, _, name = request.path.rpartition("/")
+async def _respond(request: web.BaseRequest, count: int) -> web.Response:
+    prefix, _, name = request.path.rpartition("/")
     if name != "b":
         return web.Response(body=body_of(name, USUAL), content_type="application/json")
-    if way.startswith(UNLISTED):
+    if prefix.startswith(UNLISTED):
         return web.Response(status=403)
-    start, most = int(request.query.get("pageToken", "0")), int(request.query["maxResults"])
-    return web.Response(body=_page(start, min(start + most, count), count), content_type="application/json")
+    start, page_size = int(request.query.get("pageToken", "0")), int(request.query["maxResults"])
+    return web.Response(body=_page(start, min(start + page_size, count), count), content_type="application/json")
 
 
 @cache
@@ -53,11 +53,11 @@ def _page(start: int, end: int, count: int) -> bytes:
 
 
 async def _serve(count: int) -> None:
-    runner = web.ServerRunner(web.Server(partial(_answer, count=count)))
+    runner = web.ServerRunner(web.Server(partial(_respond, count=count)))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     print(f"http://127.0.0.1:{runner.addresses[0][1]}", flush=True)
-    # Until whoever started this closes the other end, or is no more.
+    # Until the parent process closes the pipe, or ends.
     await asyncio.to_thread(sys.stdin.read)
     await runner.cleanup()
 
