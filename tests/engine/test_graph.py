@@ -1,4 +1,4 @@
-"""Who waits for whom."""
+"""The graph of dependencies: which resource waits for which."""
 
 from collections.abc import Iterable
 
