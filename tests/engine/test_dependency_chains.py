@@ -123,7 +123,7 @@ def test_an_order_only_dependency_is_no_part_of_the_desired_state() -> None:
         ("", []),
     ],
 )
-def test_who_comes_first_is_named_by_kind_and_name(text: str, targets: list[str]) -> None:
+def test_a_dependency_is_named_by_kind_and_name(text: str, targets: list[str]) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("z", annotations={AFTER: text})
 
