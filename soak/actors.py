@@ -130,7 +130,7 @@ class OtherWriter:
             self.cloud.delete_as_other_writer(subject.name)
             return
         value = f"m{self.changes}"
-        self.cloud.edit(subject.path, self.draw.choice([{"labels": {"meddled": value}}, _website(value)]))
+        self.cloud.edit(subject.path, self.draw.choice([{"labels": {"drifted": value}}, _website(value)]))
 
 
 def _website(value: str) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class Fleet:
 
     async def until_all_run(self) -> None:
         """Returns when each process has logged that it runs."""
-        await asyncio.gather(*(asyncio.to_thread(one.until_said, "running") for one in self.processes))
+        await asyncio.gather(*(asyncio.to_thread(one.until_logged, "running") for one in self.processes))
 
     async def until_all_held(self) -> None:
         """Returns when every shard has a running holder; TimeoutError when that takes too long."""

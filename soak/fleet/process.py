@@ -53,15 +53,15 @@ class RunProcess:
 
     def begin(self) -> None:
         """Starts it, and does not wait."""
-        said = ("--identity", self.name, "--log-format", "json", "--metrics", "127.0.0.1:0", *self.options)
+        arguments = ("--identity", self.name, "--log-format", "json", "--metrics", "127.0.0.1:0", *self.options)
         log = self.folder / f"{self.name}-{len(self.lives)}.log"
-        self.lives.append(Child((SETPOINT, *self.before, "run", *said), log, self.folder, self.environment))
+        self.lives.append(Child((SETPOINT, *self.before, "run", *arguments), log, self.folder, self.environment))
         self.child.start()
 
     def start(self) -> None:
         """Starts it; it is at work when this returns."""
         self.begin()
-        self.until_said("running")
+        self.until_logged("running")
 
     def stop(self) -> int:
         """Asks it to end; its exit code."""
@@ -75,18 +75,18 @@ class RunProcess:
 
     # --- Log and metrics ---------------------------------------------------------------------------------------------
 
-    def said(self, event: str) -> list[dict[str, Any]]:
+    def logged(self, event: str) -> list[dict[str, Any]]:
         """The lines of its log about `event`, oldest first."""
         return [line for line in self.lines() if line.get("event") == event]
 
-    def until_said(self, event: str, times: int = 1) -> None:
+    def until_logged(self, event: str, times: int = 1) -> None:
         """Returns when its log has `event` so many times; AssertionError with the log when it ends before that."""
 
-        def has_said() -> bool:
+        def has_logged() -> bool:
             assert self.child.pid is not None, f"{self.name} ended with {self.child.code}\n{self.child.tail()}"
-            return len(self.said(event)) >= times
+            return len(self.logged(event)) >= times
 
-        until(has_said)
+        until(has_logged)
 
     def lines(self) -> list[dict[str, Any]]:
         """The log of the current run; an incomplete last line is left out."""
@@ -99,7 +99,7 @@ class RunProcess:
     def metrics(self) -> str:
         """The page of its metrics."""
         # Beside a store in a file it also serves other commands, by a socket.
-        (address,) = (one["address"] for one in self.said("serving") if one["address"].startswith("http"))
+        (address,) = (one["address"] for one in self.logged("serving") if one["address"].startswith("http"))
         with urlopen(f"{address}/metrics", timeout=60) as answer:
             page: bytes = answer.read()
         return page.decode()

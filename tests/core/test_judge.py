@@ -110,9 +110,9 @@ def test_a_missing_field_is_named() -> None:
 
 
 def test_a_field_of_an_old_status_is_out_of_date() -> None:
-    verdict = judge(FieldWait(PHASE), live(phase="Running", observedGeneration=1))
+    result = judge(FieldWait(PHASE), live(phase="Running", observedGeneration=1))
 
-    assert verdict == Unsatisfied(f"status.phase is out of date: {OLD}")
+    assert result == Unsatisfied(f"status.phase is out of date: {OLD}")
 
 
 def test_a_status_of_an_object_without_generations_is_never_out_of_date() -> None:
@@ -173,9 +173,9 @@ def test_every_entry_has_to_match_and_each_that_does_not_is_named() -> None:
 
 
 def test_a_value_of_an_old_status_is_out_of_date() -> None:
-    verdict = judge(FieldValueWait(((PHASE, "Running"),)), live(phase="Running", observedGeneration=1))
+    result = judge(FieldValueWait(((PHASE, "Running"),)), live(phase="Running", observedGeneration=1))
 
-    assert verdict == Unsatisfied(f"status.phase is out of date: {OLD}")
+    assert result == Unsatisfied(f"status.phase is out of date: {OLD}")
 
 
 def test_the_values_of_a_secret_are_hidden() -> None:
@@ -191,7 +191,7 @@ def test_the_values_of_a_secret_are_hidden() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "verdict"),
+    ("status", "result"),
     [
         ({"conditions": [condition("Ready", "True")]}, Satisfied()),
         (
@@ -218,8 +218,8 @@ def test_the_values_of_a_secret_are_hidden() -> None:
         ({"conditions": {"Ready": "True"}}, Unsatisfied("condition Ready is not there yet (there: none)")),
     ],
 )
-def test_a_condition_counts_with_its_status_and_for_its_generation(status: dict[str, Json], verdict: object) -> None:
-    assert judge(READY, live(**status)) == verdict
+def test_a_condition_counts_with_its_status_and_for_its_generation(status: dict[str, Json], result: object) -> None:
+    assert judge(READY, live(**status)) == result
 
 
 def test_a_condition_may_be_waited_for_to_be_false() -> None:
@@ -309,15 +309,15 @@ def test_the_first_observation_is_judged_like_any_other(wait: WaitCriterion, som
 
 
 def test_an_object_that_never_existed_is_waited_for() -> None:
-    verdict = judge_observation(READY, ObjectNotFound("Service shop/web"), MISSING)
+    result = judge_observation(READY, ObjectNotFound("Service shop/web"), MISSING)
 
-    assert verdict == Unsatisfied("Service shop/web does not exist yet")
+    assert result == Unsatisfied("Service shop/web does not exist yet")
 
 
 def test_an_object_deleted_while_waited_for_fails_the_wait() -> None:
-    verdict = judge_observation(READY, ObjectNotFound("Service shop/web"), "u-1")
+    result = judge_observation(READY, ObjectNotFound("Service shop/web"), "u-1")
 
-    assert verdict == Unsatisfiable("Deleted", "Service shop/web was deleted while it was waited for")
+    assert result == Unsatisfiable("Deleted", "Service shop/web was deleted while it was waited for")
 
 
 def test_an_object_recreated_while_waited_for_fails_the_wait() -> None:

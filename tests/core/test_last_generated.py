@@ -49,7 +49,7 @@ OLD, NEW = {"zone": "a", "size": 1, "env": {"x": "1"}}, {"zone": "b", "size": 2,
         pytest.param({**NEW, "size": 7}, {**NEW, "size": 1}, id="written around an edit"),
         pytest.param({**OLD, "size": 7}, OLD, id="not written around an edit"),
         pytest.param({**NEW, "env": {"x": "7", "y": "1"}}, {**NEW, "env": {"x": "1", "y": "1"}}, id="an entry each"),
-        pytest.param({**OLD, "size": 2}, {**OLD, "size": 2}, id="a person came to the same"),
+        pytest.param({**OLD, "size": 2}, {**OLD, "size": 2}, id="an edit came to the same"),
         pytest.param({}, OLD, id="everything was removed"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Owner references: who controls an object."""
+"""Owner references: the controller of an object."""
 
 from typing import Any
 

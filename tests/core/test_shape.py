@@ -129,7 +129,7 @@ def test_an_unknown_field_without_a_similar_one_gets_no_suggestion() -> None:
 
 
 @pytest.mark.parametrize("text", ["spec.settings.tier.x", "spec.settings.networks[name=x]", "spec[0]"])
-def test_a_path_that_goes_on_where_the_type_ends_is_unknown(text: str) -> None:
+def test_a_path_that_continues_where_the_type_ends_is_unknown(text: str) -> None:
     with pytest.raises(UnknownField, match="no field"):
         _at(text)
 

@@ -24,7 +24,7 @@ class FollowerHarness:
 
     fixture: GadgetFixture = field(default_factory=GadgetFixture)
     limits: StoreLimits = field(default_factory=StoreLimits)
-    told: list[tuple[str, StepOutcome]] = field(default_factory=list)
+    reported: list[tuple[str, StepOutcome]] = field(default_factory=list)
     asked: list[Sequence[ResourceRef]] = field(default_factory=list)
     store: MemoryStore = field(init=False)
     follow: StatusFollower = field(init=False)
@@ -32,7 +32,9 @@ class FollowerHarness:
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(VirtualClock(), lambda: f"uid-{next(self._numbers)}", self.limits)
-        self.follow = StatusFollower(self.store, lambda ref, outcome: self.told.append((ref.name, outcome)), self.ask)
+        self.follow = StatusFollower(
+            self.store, lambda ref, outcome: self.reported.append((ref.name, outcome)), self.ask
+        )
 
     @property
     def engine(self) -> EngineContext:
@@ -56,19 +58,19 @@ class FollowerHarness:
     async def step(self, ref: ResourceRef) -> StepOutcome:
         return await step(ref, self.engine)
 
-    async def keep(self) -> None:
-        """The other process: a step for each once a second, and operations that are over by then."""
+    async def run_controller(self) -> None:
+        """The controller in another process: a step for each once a second, and operations that are over by then."""
         while True:
             for resource in (await self.store.list()).resources:
                 await self.step(resource.ref)
             await asyncio.sleep(1)
             self.fixture.finish()
 
-    async def kept(self, refs: Sequence[ResourceRef], timeout: float = 60) -> dict[str, StepOutcome]:
-        """How it ends while the other process is at work."""
-        keeper = asyncio.create_task(self.keep())
+    async def follow_with_controller(self, refs: Sequence[ResourceRef], timeout: float = 60) -> dict[str, StepOutcome]:
+        """The outcomes, while the controller runs in another process."""
+        controller = asyncio.create_task(self.run_controller())
         outcomes = await self.follow.until_done(refs, timeout)
-        keeper.cancel()
+        controller.cancel()
         return {ref.name: outcome for ref, outcome in outcomes.items()}
 
 

@@ -62,8 +62,8 @@ class GadgetFixture(KindFixture):
     def make_slow(self) -> None:
         self.service.slow = True
 
-    def fail_operation(self, told: str) -> None:
-        self.service.failing = told
+    def fail_operation(self, message: str) -> None:
+        self.service.failing = message
 
     def spec(self, value: Json) -> Spec:
         return {"size": value}

@@ -128,10 +128,10 @@ class Service:
         is_new = name not in self.objects
 
         def effect() -> None:
-            told = dict(members)
-            if "password" in told:
-                self.passwords[name] = told.pop("password")
-            self.objects[name] = {"etag": str(len(self.calls)), **told, **self.rewrites}
+            stored = dict(members)
+            if "password" in stored:
+                self.passwords[name] = stored.pop("password")
+            self.objects[name] = {"etag": str(len(self.calls)), **stored, **self.rewrites}
 
         if is_new and self.slow and not self.failing:
             effect()

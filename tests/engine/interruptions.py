@@ -79,7 +79,7 @@ class _Watched:
 
 
 class Side(StrEnum):
-    """Who a step talks to."""
+    """The store or the service: what a step calls."""
 
     STORE = "the store"
     SERVICE = "the service"

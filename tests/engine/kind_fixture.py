@@ -58,8 +58,8 @@ class Specified:
     # What another writer, or the service itself, makes of it.
     drifted: Json
 
-    def said_in(self, resource: Resource) -> Json | Missing:
-        """What the author says that it should be."""
+    def declared_in(self, resource: Resource) -> Json | Missing:
+        """The value that the author declares."""
         return get_at(resource.document, Path.parse(self.path))
 
 
@@ -84,11 +84,11 @@ class Unspecified:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A change that no write can make, and what is said about it."""
+    """A change that no write can make, and the message of the error."""
 
     before: Spec
     after: Spec
-    told: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Referring:
 
     spec: Spec
     target: Mapping[str, Any]
-    told: str
+    description: str
     outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -156,7 +156,7 @@ class KindFixture(ABC):
         """From now on writes return operations that run until `finish`."""
         raise self._lacking()
 
-    def fail_operation(self, told: str) -> None:
+    def fail_operation(self, message: str) -> None:
         """The next operation changes nothing and ends with this error."""
         raise self._lacking()
 
@@ -215,7 +215,7 @@ class KindFixture(ABC):
         """Another writer changes `field`."""
         self.edit(self.field.member, self.field.drifted)
 
-    def meddle(self, other: Unspecified) -> None:
+    def set_unspecified(self, other: Unspecified) -> None:
         """Another writer sets an unspecified field."""
         self.edit(other.member, other.theirs)
 

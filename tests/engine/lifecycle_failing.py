@@ -109,7 +109,7 @@ async def an_operation_is_on_record_and_finished_by_a_later_step(harness: StepHa
 
     waiting, before = await harness.step(), await harness.resource()
     still, after = await harness.step(), await harness.resource()
-    told = (await harness.ready())[:2]
+    ready = (await harness.ready())[:2]
     await harness.restart()
     harness.fixture.finish()
     done = await harness.step()
@@ -117,7 +117,7 @@ async def an_operation_is_on_record_and_finished_by_a_later_step(harness: StepHa
     assert _is_running(waiting)
     assert _is_running(still)
     assert before == after
-    assert told == ("False", "Updating")
+    assert ready == ("False", "Updating")
     assert isinstance(done, Settled)
     assert harness.fixture.writes == ["create", "update"]
     assert harness.fixture.value == harness.fixture.field.then

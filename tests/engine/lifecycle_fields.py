@@ -1,4 +1,4 @@
-"""Who owns a field: the author's annotations, and the protection that silence never gives up."""
+"""The owner of a field: the author's annotations, and the protection that silence never gives up."""
 
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
 from setpoint.engine.context import Stopped
@@ -14,7 +14,7 @@ IGNORE = {IGNORE_UNSPECIFIED: "true"}
 async def ignore_unspecified_fields_keeps_what_is_unspecified(harness: StepHarness) -> None:
     other = harness.fixture.unspecified
     await harness.settle(other.spec, annotations=IGNORE)
-    harness.fixture.meddle(other)
+    harness.fixture.set_unspecified(other)
 
     await harness.go_on()
 
@@ -25,7 +25,7 @@ async def ignore_unspecified_fields_keeps_what_is_unspecified(harness: StepHarne
 async def what_is_unspecified_outlives_a_change_under_ignore_unspecified_fields(harness: StepHarness) -> None:
     other = harness.fixture.unspecified
     await harness.settle(other.spec, annotations=IGNORE)
-    harness.fixture.meddle(other)
+    harness.fixture.set_unspecified(other)
 
     await harness.settle(harness.fixture.spec(harness.fixture.field.then), annotations=IGNORE)
 
@@ -36,7 +36,7 @@ async def what_is_unspecified_outlives_a_change_under_ignore_unspecified_fields(
 async def prunes_what_is_unspecified_without_it(harness: StepHarness) -> None:
     await harness.settle()
     for other in (harness.fixture.unspecified, harness.fixture.unlisted):
-        harness.fixture.meddle(other)
+        harness.fixture.set_unspecified(other)
 
     await harness.go_on()
 
@@ -48,8 +48,8 @@ async def prunes_what_is_unspecified_without_it(harness: StepHarness) -> None:
 async def default_to_gcp_fields_keeps_the_listed_field_only(harness: StepHarness) -> None:
     listed, unlisted = harness.fixture.unspecified, harness.fixture.unlisted
     await harness.settle(annotations={DEFAULT_TO_GCP: listed.path})
-    harness.fixture.meddle(listed)
-    harness.fixture.meddle(unlisted)
+    harness.fixture.set_unspecified(listed)
+    harness.fixture.set_unspecified(unlisted)
 
     await harness.go_on()
 
@@ -60,7 +60,7 @@ async def default_to_gcp_fields_keeps_the_listed_field_only(harness: StepHarness
 async def toggling_the_annotation_leaves_the_fast_path(harness: StepHarness) -> None:
     other = harness.fixture.unspecified
     await harness.settle(annotations=IGNORE)
-    harness.fixture.meddle(other)
+    harness.fixture.set_unspecified(other)
     await harness.step()
 
     await harness.settle()
@@ -71,7 +71,7 @@ async def toggling_the_annotation_leaves_the_fast_path(harness: StepHarness) -> 
 async def what_the_author_takes_back_from_the_service_is_pruned_after_an_upgrade(harness: StepHarness) -> None:
     other = harness.fixture.unspecified
     await harness.settle(annotations=IGNORE)
-    harness.fixture.meddle(other)
+    harness.fixture.set_unspecified(other)
     await harness.go_on()
 
     manage_with(harness, revised(harness.fixture.kind))

@@ -9,7 +9,7 @@ from setpoint.engine.step.reconcile import preview
 from tests.engine.claim import claim
 from tests.engine.kind_fixture import Part, Trouble
 from tests.engine.lifecycle_reconciling import UP_TO_DATE
-from tests.engine.other_writer import HOUR, MINUTE, counts, meddle, oscillation_message, ready_now, updates
+from tests.engine.other_writer import HOUR, MINUTE, counts, drift_and_step, oscillation_message, ready_now, updates
 from tests.engine.step_harness import StepHarness
 
 # --- Noticed ---------------------------------------------------------------------------------------------------------
@@ -18,9 +18,9 @@ from tests.engine.step_harness import StepHarness
 async def the_third_revert_is_reported(harness: StepHarness) -> None:
     await harness.settle()
 
-    await meddle(harness, times=2)
+    await drift_and_step(harness, times=2)
     before = await oscillation_message(harness)
-    await meddle(harness)
+    await drift_and_step(harness)
 
     assert before is None
     assert await oscillation_message(harness) is not None
@@ -31,15 +31,15 @@ async def the_third_revert_is_reported(harness: StepHarness) -> None:
 
 async def the_condition_names_the_field_how_often_since_when_and_the_other_value(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=3)
+    await drift_and_step(harness, times=3)
 
-    told = await oscillation_message(harness)
+    message = await oscillation_message(harness)
 
     path, theirs = harness.fixture.field.path, canonical(harness.fixture.field.drifted).decode()
-    assert told is not None
-    assert told.startswith(f"{path} was reverted 3 times since 2026-01-01T00:00:0")
-    assert f"another writer sets it to {theirs} again and again" in told
-    assert f"put {path} into the annotation cnrm.cloud.google.com/unmanaged" in told
+    assert message is not None
+    assert message.startswith(f"{path} was reverted 3 times since 2026-01-01T00:00:0")
+    assert f"another writer sets it to {theirs} again and again" in message
+    assert f"put {path} into the annotation cnrm.cloud.google.com/unmanaged" in message
 
 
 async def writers_that_set_different_values_count_together(harness: StepHarness) -> None:
@@ -49,17 +49,17 @@ async def writers_that_set_different_values_count_together(harness: StepHarness)
         harness.fixture.edit(field.member, value)
         await harness.go_on()
 
-    told = await oscillation_message(harness)
+    message = await oscillation_message(harness)
 
     newest, older = canonical(field.drifted).decode(), canonical(field.then).decode()
-    assert told is not None
-    assert "was reverted 3 times since 2026-01-01T00:00:0" in told
-    assert f"sets it to {newest} (before that: {older})" in told
+    assert message is not None
+    assert "was reverted 3 times since 2026-01-01T00:00:0" in message
+    assert f"sets it to {newest} (before that: {older})" in message
 
 
 async def the_beginning_of_an_oscillation_is_one_event(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=3)
+    await drift_and_step(harness, times=3)
     await harness.step()
     harness.clock.seconds += MINUTE
     harness.fixture.drift()
@@ -72,23 +72,23 @@ async def the_beginning_of_an_oscillation_is_one_event(harness: StepHarness) -> 
 
 async def an_oscillation_survives_a_restart(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=2)
+    await drift_and_step(harness, times=2)
     await harness.restart()
 
-    await meddle(harness)
-    told = await oscillation_message(harness)
+    await drift_and_step(harness)
+    message = await oscillation_message(harness)
     await harness.restart()
-    await meddle(harness)
+    await drift_and_step(harness)
 
-    assert told is not None
-    assert await oscillation_message(harness) == told
+    assert message is not None
+    assert await oscillation_message(harness) == message
     assert updates(harness) == 3
 
 
 async def an_oscillation_shows_no_secret(harness: StepHarness) -> None:
     await harness.secret({"password": "hunter2"})
     await harness.settle(harness.fixture.with_secret)
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
 
     plan = await preview(harness.fixture.ref, harness.engine)
 
@@ -140,12 +140,12 @@ async def a_refused_revert_is_counted_once(harness: StepHarness) -> None:
     harness.fixture.trouble(Trouble.REFUSED, ["update"])
     for _ in range(5):
         await harness.step()
-    told = await harness.ready()
+    ready = await harness.ready()
     harness.fixture.calm()
 
     await harness.go_on()
 
-    assert told[1] == "UpdateFailed"
+    assert ready[1] == "UpdateFailed"
     assert await counts(harness) == [1]
     assert await harness.ready() == UP_TO_DATE
 
@@ -169,7 +169,7 @@ async def a_revert_that_ends_in_an_error_is_not_counted(harness: StepHarness) ->
 async def an_oscillating_field_is_withheld_for_its_backoff(harness: StepHarness) -> None:
     await harness.settle()
 
-    outcome = await meddle(harness, times=4)
+    outcome = await drift_and_step(harness, times=4)
 
     field = harness.fixture.field
     assert isinstance(outcome, Settled)
@@ -185,7 +185,7 @@ async def an_oscillating_field_is_withheld_for_its_backoff(harness: StepHarness)
 
 async def a_step_during_the_backoff_writes_nothing(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
     before, notes = await harness.resource(), await harness.store.events()
 
     for _ in range(20):
@@ -198,7 +198,7 @@ async def a_step_during_the_backoff_writes_nothing(harness: StepHarness) -> None
 
 async def a_revert_that_lasts_writes_nothing_more(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=3)
+    await drift_and_step(harness, times=3)
     before, notes = await harness.resource(), await harness.store.events()
 
     for _ in range(20):
@@ -210,7 +210,7 @@ async def a_revert_that_lasts_writes_nothing_more(harness: StepHarness) -> None:
 
 async def it_is_reverted_after_its_backoff(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
     harness.clock.seconds += MINUTE
 
     outcome = await harness.go_on()
@@ -224,12 +224,12 @@ async def it_is_reverted_after_its_backoff(harness: StepHarness) -> None:
 
 async def the_next_backoff_is_twice_as_long(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=3)
+    await drift_and_step(harness, times=3)
     harness.clock.seconds += MINUTE
-    await meddle(harness)
+    await drift_and_step(harness)
 
     harness.clock.seconds += MINUTE
-    early = await meddle(harness)
+    early = await drift_and_step(harness)
     harness.clock.seconds += MINUTE
     await harness.go_on()
 
@@ -243,7 +243,7 @@ async def another_writer_every_ten_seconds_for_an_hour_costs_eight_writes(harnes
     end = harness.clock.seconds + HOUR
 
     while harness.clock.seconds < end:
-        await meddle(harness)
+        await drift_and_step(harness)
         harness.clock.seconds += 9
 
     assert updates(harness) == 8
@@ -252,8 +252,8 @@ async def another_writer_every_ten_seconds_for_an_hour_costs_eight_writes(harnes
 async def other_fields_are_still_written(harness: StepHarness) -> None:
     other = harness.fixture.unlisted
     await harness.settle()
-    await meddle(harness, times=4)
-    harness.fixture.meddle(other)
+    await drift_and_step(harness, times=4)
+    harness.fixture.set_unspecified(other)
 
     await harness.go_on()
 
@@ -267,7 +267,7 @@ async def other_fields_are_still_written(harness: StepHarness) -> None:
 
 async def a_plan_shows_withheld_fields(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
     before = await harness.resource()
 
     plan = await preview(harness.fixture.ref, harness.engine)
@@ -283,10 +283,10 @@ async def a_plan_shows_withheld_fields(harness: StepHarness) -> None:
 
 async def no_cookie_hides_withheld_fields(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=3)
+    await drift_and_step(harness, times=3)
     agreed = StoredState.of(await harness.resource()).cookie
 
-    outcomes = [await meddle(harness), await harness.step(), await harness.step()]
+    outcomes = [await drift_and_step(harness), await harness.step(), await harness.step()]
 
     assert StoredState.of(await harness.resource()).cookie == agreed
     assert [outcome.ready.reason for outcome in outcomes if isinstance(outcome, Settled)] == ["Contested"] * 3
@@ -295,7 +295,7 @@ async def no_cookie_hides_withheld_fields(harness: StepHarness) -> None:
 async def the_record_shows_withheld_fields(harness: StepHarness) -> None:
     await harness.settle()
 
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
     await harness.step()
 
     step: Any = StoredState.of(await harness.resource()).step

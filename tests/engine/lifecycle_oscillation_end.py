@@ -5,13 +5,13 @@ from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from tests.engine.claim import claim
 from tests.engine.lifecycle_reconciling import UP_TO_DATE
-from tests.engine.other_writer import HOUR, counts, meddle, oscillation_message, ready_now, updates
+from tests.engine.other_writer import HOUR, counts, drift_and_step, oscillation_message, ready_now, updates
 from tests.engine.step_harness import StepHarness
 
 
 async def an_oscillation_expires_when_the_field_stays_as_declared(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=3)
+    await drift_and_step(harness, times=3)
     harness.clock.seconds += 6 * HOUR - 2
     await harness.step()
     late = await oscillation_message(harness)
@@ -27,10 +27,10 @@ async def an_oscillation_expires_when_the_field_stays_as_declared(harness: StepH
 
 async def after_it_expired_the_field_is_reverted_at_once(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=3)
+    await drift_and_step(harness, times=3)
     harness.clock.seconds += 6 * HOUR
 
-    await meddle(harness)
+    await drift_and_step(harness)
 
     assert harness.fixture.value == harness.fixture.field.first
     assert await harness.ready() == UP_TO_DATE
@@ -38,7 +38,7 @@ async def after_it_expired_the_field_is_reverted_at_once(harness: StepHarness) -
 
 async def a_writer_that_gives_in_is_not_reverted(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
     harness.fixture.edit(harness.fixture.field.member, harness.fixture.field.first)
 
     await harness.step()
@@ -50,7 +50,7 @@ async def a_writer_that_gives_in_is_not_reverted(harness: StepHarness) -> None:
 
 async def an_edit_of_the_author_ends_it(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
     await harness.change()
 
     await harness.go_on()
@@ -61,7 +61,7 @@ async def an_edit_of_the_author_ends_it(harness: StepHarness) -> None:
 
 async def an_unmanaged_field_ends_it(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
 
     await harness.settle(annotations={UNMANAGED: harness.fixture.field.path})
 
@@ -72,7 +72,7 @@ async def an_unmanaged_field_ends_it(harness: StepHarness) -> None:
 
 async def taking_over_their_value_ends_it(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
 
     await harness.settle(harness.fixture.spec(harness.fixture.field.drifted))
 
@@ -82,7 +82,7 @@ async def taking_over_their_value_ends_it(harness: StepHarness) -> None:
 
 async def a_request_has_it_reverted_at_once(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
 
     await harness.go_on(requested=True)
 
@@ -93,7 +93,7 @@ async def a_request_has_it_reverted_at_once(harness: StepHarness) -> None:
 
 async def a_reconcile_annotation_has_it_reverted_at_once(harness: StepHarness) -> None:
     await harness.settle()
-    await meddle(harness, times=4)
+    await drift_and_step(harness, times=4)
     await harness.apply(annotations={RECONCILE_REQUESTED: "now"})
 
     await harness.go_on()
@@ -105,7 +105,7 @@ async def a_reconcile_annotation_has_it_reverted_at_once(harness: StepHarness) -
 async def an_observed_object_does_not_oscillate(harness: StepHarness) -> None:
     for word, reason in (("observe", "Observed"), ("paused", "Paused")):
         await harness.settle()
-        await meddle(harness, times=4)
+        await drift_and_step(harness, times=4)
         await harness.apply(annotations={MANAGEMENT: word})
 
         await harness.step()

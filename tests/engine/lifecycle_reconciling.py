@@ -150,7 +150,7 @@ async def refuses_an_immutable_change_and_names_the_field(harness: StepHarness) 
     assert isinstance(outcome.error, ImmutableFieldChanged)
     status, reason, message = await harness.ready()
     assert (status, reason) == ("False", "ImmutableFieldChanged")
-    assert harness.fixture.fixed.told in message
+    assert harness.fixture.fixed.message in message
     assert harness.fixture.writes == ["create"]
 
 
@@ -232,8 +232,8 @@ async def observe_reports_what_differs_and_never_writes(harness: StepHarness) ->
     revision = (await harness.resource()).revision
     await harness.step()
 
-    told = f"The live object differs in {harness.fixture.field.path}; nothing is written"
-    assert await harness.ready() == ("False", "Observed", told)
+    message = f"The live object differs in {harness.fixture.field.path}; nothing is written"
+    assert await harness.ready() == ("False", "Observed", message)
     assert harness.fixture.writes == []
     assert (await harness.resource()).finalizers == ()
     assert (await harness.resource()).revision == revision

@@ -109,7 +109,7 @@ async def a_kind_that_gives_up_its_cookie_compares_from_then_on(harness: StepHar
 async def drift_without_effect_means_one_full_comparison(harness: StepHarness) -> None:
     other = harness.fixture.unspecified
     await harness.settle(other.spec, annotations={IGNORE_UNSPECIFIED: "true"})
-    harness.fixture.meddle(other)
+    harness.fixture.set_unspecified(other)
 
     first, second = await harness.step(), await harness.step()
 
@@ -165,9 +165,9 @@ async def a_condition_that_does_not_flip_keeps_its_time(harness: StepHarness) ->
 
     await harness.step()
 
-    told = await harness.condition()
-    assert told["message"] != flipped["message"]
-    assert told["lastTransitionTime"] == flipped["lastTransitionTime"]
+    latest = await harness.condition()
+    assert latest["message"] != flipped["message"]
+    assert latest["lastTransitionTime"] == flipped["lastTransitionTime"]
 
 
 async def a_step_that_does_something_leaves_a_record(harness: StepHarness) -> None:

@@ -38,7 +38,7 @@ async def a_cookie_more_or_less_writes_nothing(harness: StepHarness) -> None:
 async def what_is_left_to_the_service_stays_so_after_an_upgrade(harness: StepHarness) -> None:
     other = harness.fixture.unspecified
     await harness.settle(other.spec, annotations={IGNORE_UNSPECIFIED: "true"})
-    harness.fixture.meddle(other)
+    harness.fixture.set_unspecified(other)
     await harness.go_on()
 
     manage_with(harness, revised(harness.fixture.kind))

@@ -18,8 +18,8 @@ async def bring_target(harness: StepHarness) -> Resource:
 
 async def _make_ready(harness: StepHarness, target: Resource) -> Resource:
     ready = {"type": "Ready", "status": "True", "reason": "UpToDate", "message": ""}
-    told = {"conditions": [ready], "observedGeneration": target.generation, **harness.fixture.referring.outputs}
-    return await harness.store.update_status(target, told)
+    status = {"conditions": [ready], "observedGeneration": target.generation, **harness.fixture.referring.outputs}
+    return await harness.store.update_status(target, status)
 
 
 async def waits_until_what_it_refers_to_is_there(harness: StepHarness) -> None:
@@ -29,7 +29,11 @@ async def waits_until_what_it_refers_to_is_there(harness: StepHarness) -> None:
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, DependencyNotFound)
-    assert await harness.ready() == ("False", "DependencyNotFound", f"{harness.fixture.referring.told} is not found")
+    assert await harness.ready() == (
+        "False",
+        "DependencyNotFound",
+        f"{harness.fixture.referring.description} is not found",
+    )
     assert harness.fixture.calls == []
 
 
@@ -41,7 +45,11 @@ async def waits_until_what_it_refers_to_is_ready(harness: StepHarness) -> None:
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, DependencyNotReady)
-    assert await harness.ready() == ("False", "DependencyNotReady", f"{harness.fixture.referring.told} is not ready")
+    assert await harness.ready() == (
+        "False",
+        "DependencyNotReady",
+        f"{harness.fixture.referring.description} is not ready",
+    )
     assert harness.fixture.calls == []
     await _make_ready(harness, target)
     assert isinstance(await harness.go_on(), Settled)
@@ -109,8 +117,8 @@ async def a_missing_key_of_a_secret_is_named(harness: StepHarness) -> None:
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, DependencyInvalid)
-    told = f"key 'password' was not found in Secret {harness.fixture.ref.namespace}/s"
-    assert await harness.ready() == ("False", "DependencyInvalid", told)
+    message = f"key 'password' was not found in Secret {harness.fixture.ref.namespace}/s"
+    assert await harness.ready() == ("False", "DependencyInvalid", message)
 
 
 async def waits_until_its_secret_is_there(harness: StepHarness) -> None:
@@ -119,8 +127,8 @@ async def waits_until_its_secret_is_there(harness: StepHarness) -> None:
     outcome = await harness.step()
 
     assert isinstance(outcome, Stopped)
-    told = f"Secret {harness.fixture.ref.namespace}/s was not found"
-    assert await harness.ready() == ("False", "DependencyNotFound", told)
+    message = f"Secret {harness.fixture.ref.namespace}/s was not found"
+    assert await harness.ready() == ("False", "DependencyNotFound", message)
     await harness.secret({"password": "first"})
     assert isinstance(await harness.go_on(), Settled)
 

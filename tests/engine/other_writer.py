@@ -7,10 +7,10 @@ from tests.engine.step_harness import StepHarness
 MINUTE, HOUR = 60, 3600
 
 
-async def meddle(harness: StepHarness, times: int = 1) -> StepOutcome:
+async def drift_and_step(harness: StepHarness, times: int = 1) -> StepOutcome:
     """Another writer changes the field so many times, and a step or more follows each time."""
     for _ in range(times - 1):
-        await meddle(harness)
+        await drift_and_step(harness)
     harness.fixture.drift()
     return await harness.go_on()
 

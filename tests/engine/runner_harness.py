@@ -38,7 +38,7 @@ class RunnerHarness:
 
     service: Service = field(default_factory=lambda: Service(VirtualClock()))
     store: Store = field(init=False)
-    heard: list[tuple[str, StepOutcome]] = field(default_factory=list)
+    reported: list[tuple[str, StepOutcome]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
     _idle_cache: IdleCache | None = None
     _revisions: StoreRevisions | None = None
@@ -74,19 +74,19 @@ class RunnerHarness:
     async def run(self, *names: str, timeout: float | None = 600, requested: bool = False) -> dict[str, StepOutcome]:
         """The outcomes of one `apply` of these."""
         refs = [thing_ref(name) for name in names]
-        outcomes = await StepRunner(self.engine, self._hear, requested=requested).until_done(refs, timeout)
+        outcomes = await StepRunner(self.engine, self._report, requested=requested).until_done(refs, timeout)
         return {ref.name: outcome for ref, outcome in outcomes.items()}
 
     async def follow(self, *names: str, timeout: float | None = 600) -> dict[str, StepOutcome]:
         """The outcomes of one `apply` of these while another process takes the steps: one for each, every second."""
         refs = [thing_ref(name) for name in names]
         await self._ask([ref for ref in refs if (await self.resource(ref.name)).status])
-        keeper = asyncio.create_task(self._keep())
-        outcomes = await StatusFollower(self.store, self._hear, self._ask).until_done(refs, timeout)
-        keeper.cancel()
+        controller = asyncio.create_task(self._run_controller())
+        outcomes = await StatusFollower(self.store, self._report, self._ask).until_done(refs, timeout)
+        controller.cancel()
         return {ref.name: outcome for ref, outcome in outcomes.items()}
 
-    async def _keep(self) -> None:
+    async def _run_controller(self) -> None:
         while True:
             for resource in (await self.store.list()).resources:
                 await step(resource.ref, self.engine)
@@ -98,8 +98,8 @@ class RunnerHarness:
                 await self.resource(ref.name), {RECONCILE_REQUESTED: f"request {next(self._numbers)}"}
             )
 
-    def _hear(self, ref: ResourceRef, outcome: StepOutcome) -> None:
-        self.heard.append((ref.name, outcome))
+    def _report(self, ref: ResourceRef, outcome: StepOutcome) -> None:
+        self.reported.append((ref.name, outcome))
 
     # --- What can be seen --------------------------------------------------------------------------------------------
 

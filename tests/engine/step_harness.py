@@ -81,8 +81,8 @@ class StepHarness:
 
     async def apply(self, spec: Spec | None = None, **metadata: Any) -> Resource:
         """Applies the manifest with this spec, or the minimal one."""
-        said = self.fixture.spec(self.fixture.field.first) if spec is None else spec
-        return await self.store.apply(self.fixture.manifest(said, **metadata))
+        declared = self.fixture.spec(self.fixture.field.first) if spec is None else spec
+        return await self.store.apply(self.fixture.manifest(declared, **metadata))
 
     async def change(self) -> None:
         """The author wants another value in the specified field."""

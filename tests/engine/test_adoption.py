@@ -26,8 +26,8 @@ async def _taken(
 ) -> tuple[PreviewHarness, ResourceAdoption]:
     """A resource of theirs, its object, and what we would do."""
     harness = PreviewHarness()
-    said = {**FOREIGN, **{f"cnrm.cloud.google.com/{name}": text for name, text in annotations.items()}}
-    await harness.store.apply(gadget("g", spec, annotations=said))
+    all_annotations = {**FOREIGN, **{f"cnrm.cloud.google.com/{name}": text for name, text in annotations.items()}}
+    await harness.store.apply(gadget("g", spec, annotations=all_annotations))
     if live is not None:
         harness.service.objects["g"] = {"labels": {}, **live}
     before = await harness.store.list()

@@ -72,7 +72,7 @@ async def _go_on(harness: StepHarness) -> StepOutcome:
 async def _expect_one(harness: StepHarness) -> None:
     resource = await harness.resource()
     assert len(harness.fixture.objects) == 1
-    assert harness.fixture.value == harness.fixture.field.said_in(resource)
+    assert harness.fixture.value == harness.fixture.field.declared_in(resource)
     assert (await harness.ready())[1] == "UpToDate"
     if Part.SECRET not in harness.fixture.without and resource.spec == harness.fixture.with_secret:
         assert harness.fixture.holds_secret("first")

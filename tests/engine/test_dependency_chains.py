@@ -1,4 +1,4 @@
-"""Who waits for whom: chains, what comes after what, and rings."""
+"""Dependencies between resources: chains, order, and cycles."""
 
 import pytest
 
@@ -36,8 +36,10 @@ def test_a_chain_names_every_link_and_what_is_behind_it() -> None:
         for name in "abc":
             await harness.step(name)
 
-        told = f"waiting for status.address of Thing default/b: it is not ready; it is blocked itself: {BLOCKED_BY_A}"
-        assert await harness.ready("c") == ("False", "Blocked", told)
+        message = (
+            f"waiting for status.address of Thing default/b: it is not ready; it is blocked itself: {BLOCKED_BY_A}"
+        )
+        assert await harness.ready("c") == ("False", "Blocked", message)
 
     play(scenario)
 
@@ -121,7 +123,7 @@ def test_an_order_only_dependency_is_no_part_of_the_desired_state() -> None:
         ("", []),
     ],
 )
-def test_who_comes_first_is_named_by_kind_and_name(text: str, targets: list[str]) -> None:
+def test_a_dependency_is_named_by_kind_and_name(text: str, targets: list[str]) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("z", annotations={AFTER: text})
 
@@ -133,7 +135,7 @@ def test_who_comes_first_is_named_by_kind_and_name(text: str, targets: list[str]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("a", "'a' names no resource: write KIND/NAME or KIND/NAMESPACE/NAME"),
         ("Thing/", "'Thing/' names no resource"),
@@ -141,20 +143,20 @@ def test_who_comes_first_is_named_by_kind_and_name(text: str, targets: list[str]
         ("Gizmo/a", "no kind 'Gizmo' is known here; there is Thing"),
     ],
 )
-def test_an_invalid_dependency_is_reported(text: str, told: str) -> None:
+def test_an_invalid_dependency_is_reported(text: str, message: str) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("z", annotations={AFTER: text})
 
         error = error_of(await harness.step("z"))
 
         assert isinstance(error, ManifestInvalid)
-        assert told in str(error)
+        assert message in str(error)
 
     play(scenario)
 
 
 @pytest.mark.parametrize(
-    ("edges", "told"),
+    ("edges", "message"),
     [
         ({"a": ("value", "b"), "b": ("value", "a")}, "Thing default/a needs Thing default/b needs Thing default/a"),
         ({"a": ("after", "b"), "b": ("after", "a")}, "Thing default/a needs Thing default/b needs Thing default/a"),
@@ -162,7 +164,7 @@ def test_an_invalid_dependency_is_reported(text: str, told: str) -> None:
         ({"a": ("after", "a")}, "Thing default/a needs Thing default/a"),
     ],
 )
-def test_a_cycle_is_named_whatever_its_edges(edges: dict[str, tuple[str, str]], told: str) -> None:
+def test_a_cycle_is_named_whatever_its_edges(edges: dict[str, tuple[str, str]], message: str) -> None:
     async def scenario(harness: RunnerHarness) -> None:
         dependencies = {}
         for name, (sort, other) in edges.items():
@@ -174,7 +176,7 @@ def test_a_cycle_is_named_whatever_its_edges(edges: dict[str, tuple[str, str]], 
         with pytest.raises(DependencyCycle) as caught:
             reconcile_order(dependencies)
 
-        turned = " needs ".join([*told.split(" needs ")[1:], told.split(" needs ")[1]])
-        assert str(caught.value).split(":")[0] in (told, turned)
+        turned = " needs ".join([*message.split(" needs ")[1:], message.split(" needs ")[1]])
+        assert str(caught.value).split(":")[0] in (message, turned)
 
     play(scenario)

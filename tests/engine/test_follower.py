@@ -72,7 +72,7 @@ def test_a_follower_reports_the_outcomes_of_a_run(ending: str) -> None:
         harness, refs = await prepared()
         other, same_refs = await prepared()
 
-        followed = await harness.kept(refs)
+        followed = await harness.follow_with_controller(refs)
         ran = await StepRunner(other.engine).until_done(same_refs, 60)
 
         assert _states(followed) == _states({ref.name: outcome for ref, outcome in ran.items()})
@@ -86,7 +86,7 @@ def test_an_immutable_change_has_the_outcome_of_a_run() -> None:
         await harness.step(ref)
         await harness.apply("a", {"zone": "y"})
 
-        outcomes = await harness.kept([ref])
+        outcomes = await harness.follow_with_controller([ref])
 
         assert _states(outcomes) == {"a": summarize_outcome(await harness.step(ref))}
 
@@ -98,9 +98,11 @@ def test_an_operation_is_reported_and_followed_to_its_end() -> None:
         harness.fixture.make_slow()
         ref = await harness.apply("a", {"size": 1})
 
-        await harness.kept([ref])
+        await harness.follow_with_controller([ref])
 
-        states = [(state.word, state.detail) for state in (summarize_outcome(outcome) for _, outcome in harness.told)]
+        states = [
+            (state.word, state.detail) for state in (summarize_outcome(outcome) for _, outcome in harness.reported)
+        ]
         assert states == [("waiting", "operation op-1 is running"), ("created", "")]
 
     play(scenario)
@@ -113,7 +115,7 @@ def test_an_edit_that_was_written_is_reported_as_updated() -> None:
         harness.follow.before = await step_records([ref], harness.store)
         await harness.apply("a", {"size": 2})
 
-        outcomes = await harness.kept([ref])
+        outcomes = await harness.follow_with_controller([ref])
 
         assert summarize_outcome(outcomes["a"]).word == "updated"
 
@@ -142,7 +144,7 @@ def test_a_requested_reconcile_is_reported_once_its_request_is_handled() -> None
         await harness.ask([ref])
         unanswered = outcome_of(await harness.resource(ref))
 
-        outcomes = await harness.kept([ref])
+        outcomes = await harness.follow_with_controller([ref])
 
         assert unanswered is None
         assert summarize_outcome(outcomes["a"]).word == "unchanged"
@@ -183,9 +185,11 @@ def test_a_deletion_is_followed_until_the_resource_is_gone() -> None:
         harness.fixture.make_slow()
         await harness.store.delete(ref)
 
-        outcomes = await harness.kept([ref])
+        outcomes = await harness.follow_with_controller([ref])
 
-        words = [(state.word, state.detail) for state in (summarize_outcome(outcome) for _, outcome in harness.told)]
+        words = [
+            (state.word, state.detail) for state in (summarize_outcome(outcome) for _, outcome in harness.reported)
+        ]
         assert words == [("waiting", "operation op-1 is running"), ("deleted", "")]
         assert outcomes == {"a": Gone()}
 
@@ -199,7 +203,7 @@ def test_a_refused_deletion_is_reported() -> None:
         harness.fixture.trouble(Trouble.REFUSED, ["delete"])
         await harness.store.delete(ref)
 
-        outcomes = await harness.kept([ref])
+        outcomes = await harness.follow_with_controller([ref])
 
         assert (summarize_outcome(outcomes["a"]).word, summarize_outcome(outcomes["a"]).detail) == (
             "failed",
@@ -231,7 +235,7 @@ def test_blocked_resources_are_reconciled_once_more_after_the_last_is_done() -> 
     async def scenario(harness: FollowerHarness) -> None:
         refs = [await harness.apply("a", {"parentRef": "nowhere"}), await harness.apply("c", {})]
 
-        outcomes = await harness.kept(refs)
+        outcomes = await harness.follow_with_controller(refs)
 
         assert harness.asked == [[A]]
         assert isinstance(outcomes["a"], Stopped)
@@ -284,7 +288,7 @@ def test_an_unavailable_service_is_no_outcome() -> None:
         harness.fixture.trouble(Trouble.CUT)
         ref = await harness.apply("a", {"size": 1})
 
-        assert await harness.kept([ref], timeout=30) == {}
+        assert await harness.follow_with_controller([ref], timeout=30) == {}
 
     play(scenario)
 
@@ -293,11 +297,11 @@ def test_the_first_word_of_each_can_be_enough() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         harness.fixture.make_slow()
         refs = [await harness.apply("a", {"size": 1}), await harness.apply("b", {"parentRef": "nowhere"})]
-        keeper = asyncio.create_task(harness.keep())
+        controller = asyncio.create_task(harness.run_controller())
 
         outcomes = await harness.follow.until_first_outcome(refs, 60)
 
-        keeper.cancel()
+        controller.cancel()
         assert {ref: type(one.error) for ref, one in outcomes.items() if isinstance(one, Stopped)} == {
             A: OperationRunning,
             B: DependencyNotFound,

@@ -15,12 +15,12 @@ def test_an_error_that_is_in_no_status_is_reported_until_a_status_has_an_outcome
         down, still_down = RemoteUnavailable("GET a: 503"), RemoteUnavailable("GET a: 503")
         harness.follow.record_error(ref, down)
         harness.follow.record_error(ref, still_down)
-        heard = list(harness.told)
+        reported = list(harness.reported)
         await harness.step(ref)
         await following
         harness.follow.record_error(ref, down)
 
-        assert [outcome for _, outcome in heard] == [Stopped(down)]
+        assert [outcome for _, outcome in reported] == [Stopped(down)]
         assert isinstance(harness.follow.outcomes[ref], Settled)
 
     play(scenario)

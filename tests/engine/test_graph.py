@@ -1,4 +1,4 @@
-"""Who waits for whom."""
+"""The graph of dependencies: which resource waits for which."""
 
 from collections.abc import Iterable
 
@@ -76,7 +76,7 @@ def test_a_dependency_outside_the_set_is_left_out() -> None:
     assert reconcile_order({A: [*waits_for(B), *names(C), SecretKeyReference("spec.password", B, "key")]}) == (A,)
 
 
-def test_a_cycle_is_named_with_all_who_are_in_it() -> None:
+def test_a_cycle_is_named_with_all_of_its_members() -> None:
     with pytest.raises(DependencyCycle, match="needs Gadget default/") as caught:
         reconcile_order({A: waits_for(B), B: [*waits_for(C), *names(A)], C: waits_for(A)})
 

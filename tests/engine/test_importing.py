@@ -141,10 +141,10 @@ async def _held_back(new: TransferHarness) -> None:
     await new.store.annotate(await new.resource("a"), {MANAGEMENT: "observe"})
 
 
-OTHERS = (_another_spec, _another_label, _another_annotation, _a_history_of_its_own, _held_back)
+DIFFERENT = (_another_spec, _another_label, _another_annotation, _a_history_of_its_own, _held_back)
 
 
-@pytest.mark.parametrize("make", OTHERS)
+@pytest.mark.parametrize("make", DIFFERENT)
 def test_a_different_resource_of_the_same_name_is_kept_and_named(
     make: Callable[[TransferHarness], Awaitable[None]],
 ) -> None:
@@ -160,7 +160,7 @@ def test_a_different_resource_of_the_same_name_is_kept_and_named(
     play(scenario)
 
 
-@pytest.mark.parametrize("make", OTHERS)
+@pytest.mark.parametrize("make", DIFFERENT)
 def test_what_says_something_else_gives_way_when_that_is_asked_for(
     make: Callable[[TransferHarness], Awaitable[None]],
 ) -> None:
@@ -209,8 +209,8 @@ def test_one_that_stands_for_another_object_is_never_overwritten() -> None:
         await new.apply("a", {"resourceID": "another"})
         await new.settle("a")
 
-        told = "e.json:3: Gadget default/a stands for another here, and for a in the export: leave it out"
-        with pytest.raises(ManifestInvalid, match=told):
+        message = "e.json:3: Gadget default/a stands for another here, and for a in the export: leave it out"
+        with pytest.raises(ManifestInvalid, match=message):
             await bring(new, await export_of(old), overwrite=True)
 
     play(scenario)

@@ -49,15 +49,15 @@ async def another_writer_creates_the_object(harness: StepHarness) -> None:
         harness.fixture.plant(harness.fixture.field.drifted)
 
 
-MEDDLING = (another_writer_changes_the_object, another_writer_removes_the_object)
+DRIFTING = (another_writer_changes_the_object, another_writer_removes_the_object)
 EDITING = (the_author_changes_it_back, the_author_deletes_it)
 HAPPENINGS: dict[Doing, tuple[Happening, ...]] = {
-    Doing.CREATING: (the_author_changes_the_spec, the_author_deletes_it, *MEDDLING, another_writer_creates_the_object),
-    Doing.UPDATING: (*EDITING, *MEDDLING),
-    Doing.DELETING: MEDDLING,
-    Doing.FAILING: (*EDITING, *MEDDLING),
+    Doing.CREATING: (the_author_changes_the_spec, the_author_deletes_it, *DRIFTING, another_writer_creates_the_object),
+    Doing.UPDATING: (*EDITING, *DRIFTING),
+    Doing.DELETING: DRIFTING,
+    Doing.FAILING: (*EDITING, *DRIFTING),
     Doing.HANDING_OVER: (the_author_rotates_the_secret,),
-    Doing.REVERTING: (the_author_changes_the_spec, the_author_deletes_it, *MEDDLING),
+    Doing.REVERTING: (the_author_changes_the_spec, the_author_deletes_it, *DRIFTING),
 }
 CASES = [
     pytest.param(setting, doing, happening, id=f"{setting}: {doing}, {happening.__name__.replace('_', ' ')}")
@@ -126,7 +126,7 @@ async def _ends_as_declared(harness: StepHarness, *, is_to_go: bool) -> None:
     assert isinstance(outcome, Gone if is_to_go else Settled)
     assert len(harness.fixture.objects) == (0 if is_to_go else 1)
     if not is_to_go:
-        assert harness.fixture.value == harness.fixture.field.said_in(await harness.resource())
+        assert harness.fixture.value == harness.fixture.field.declared_in(await harness.resource())
         assert (await harness.ready())[1] == "UpToDate"
 
 

@@ -124,7 +124,7 @@ def test_only_claims_about_what_a_kind_lacks_are_left_out() -> None:
 
 
 def test_a_part_is_lacking_or_there() -> None:
-    """A fixture that has a part which its kind is said to lack is wrong in one of the two."""
+    """A fixture with a part that is listed as lacking is wrong in one of the two."""
     offered = {
         Part.IMMUTABLE: "fixed",
         Part.PROTECTION: "protections",

@@ -1,4 +1,4 @@
-"""Listening while waiting: woken by a change, by what may have been one, and at the latest when the time is over."""
+"""Watching during a wait: woken by a change, by what may have been one, and at the latest when the time is over."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -16,10 +16,10 @@ HERE, THERE = Location("here"), Location("there")
 
 
 @dataclass(slots=True)
-class Talking:
-    """A kind with a watch that sends what a test says."""
+class ScriptedWatchKind:
+    """A kind whose watch sends the events that a test queues."""
 
-    said: asyncio.Queue[Location | Exception | None] = field(default_factory=asyncio.Queue)
+    events: asyncio.Queue[Location | Exception | None] = field(default_factory=asyncio.Queue)
     begun: int = 0
     ended: int = 0
 
@@ -30,10 +30,10 @@ class Talking:
         self.begun += 1
         try:
             while True:
-                word = await self.said.get()
-                if isinstance(word, Exception):
-                    raise word
-                yield word
+                event = await self.events.get()
+                if isinstance(event, Exception):
+                    raise event
+                yield event
         finally:
             self.ended += 1
 
@@ -42,22 +42,22 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _play(scenario: Callable[[Talking, ObjectWatches], Awaitable[None]]) -> None:
+def _play(scenario: Callable[[ScriptedWatchKind, ObjectWatches], Awaitable[None]]) -> None:
     async def main() -> None:
         watches = ObjectWatches(VirtualClock())
-        await scenario(Talking(), watches)
+        await scenario(ScriptedWatchKind(), watches)
         await watches.close()
         assert len(asyncio.all_tasks()) == 1
 
     run(main())
 
 
-def _later(seconds: float, kind: Talking, word: Location | Exception | None) -> None:
-    asyncio.get_running_loop().call_later(seconds, kind.said.put_nowait, word)
+def _later(seconds: float, kind: ScriptedWatchKind, event: Location | Exception | None) -> None:
+    asyncio.get_running_loop().call_later(seconds, kind.events.put_nowait, event)
 
 
 def test_a_change_of_the_object_wakes() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         _later(3, kind, HERE)
 
         await watches.watch(kind, HERE).wait_for_change(10)
@@ -68,7 +68,7 @@ def test_a_change_of_the_object_wakes() -> None:
 
 
 def test_what_may_have_been_a_change_wakes_all() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         _later(3, kind, None)
 
         await asyncio.gather(
@@ -81,7 +81,7 @@ def test_what_may_have_been_a_change_wakes_all() -> None:
 
 
 def test_a_change_of_another_object_wakes_no_wait() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         _later(3, kind, THERE)
 
         await watches.watch(kind, HERE).wait_for_change(10)
@@ -92,10 +92,10 @@ def test_a_change_of_another_object_wakes_no_wait() -> None:
 
 
 def test_a_change_between_two_waits_is_not_missed() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         watch = watches.watch(kind, HERE)
         await watch.wait_for_change(1)
-        kind.said.put_nowait(HERE)
+        kind.events.put_nowait(HERE)
         await asyncio.sleep(5)
 
         await watch.wait_for_change(10)
@@ -106,7 +106,7 @@ def test_a_change_between_two_waits_is_not_missed() -> None:
 
 
 def test_one_change_wakes_once() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         watch = watches.watch(kind, HERE)
         _later(3, kind, HERE)
         await watch.wait_for_change(10)
@@ -119,7 +119,7 @@ def test_one_change_wakes_once() -> None:
 
 
 def test_a_later_subscriber_observes_once_more() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         _later(3, kind, None)
         await watches.watch(kind, HERE).wait_for_change(10)
 
@@ -132,7 +132,7 @@ def test_a_later_subscriber_observes_once_more() -> None:
 
 
 def test_a_time_shorter_than_any_pause_is_kept() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         await watches.watch(kind, HERE).wait_for_change(0.01)
 
         assert _now() == 0.01
@@ -141,7 +141,7 @@ def test_a_time_shorter_than_any_pause_is_kept() -> None:
 
 
 def test_a_line_that_breaks_leaves_the_time() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         watch = watches.watch(kind, HERE)
         _later(3, kind, ZeroDivisionError())
 
@@ -155,7 +155,7 @@ def test_a_line_that_breaks_leaves_the_time() -> None:
 
 
 def test_a_cancelled_wait_leaves_nothing_behind() -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
         waiting = asyncio.create_task(watches.watch(kind, HERE).wait_for_change(10))
         await asyncio.sleep(1)
         waiting.cancel()
@@ -173,15 +173,15 @@ def test_a_cancelled_wait_leaves_nothing_behind() -> None:
     st.floats(0.5, 10),
 )
 def test_it_wakes_at_the_first_change_or_at_the_timeout(
-    words: list[tuple[float, Location | None]], seconds: float
+    events_at: list[tuple[float, Location | None]], seconds: float
 ) -> None:
-    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
-        for at, word in words:
-            _later(at, kind, word)
+    async def scenario(kind: ScriptedWatchKind, watches: ObjectWatches) -> None:
+        for at, event in events_at:
+            _later(at, kind, event)
 
         await watches.watch(kind, HERE).wait_for_change(seconds)
 
-        heard = [max(at, 0.1) for at, word in words if word != THERE]
-        assert abs(_now() - min([*heard, seconds])) < 1e-6
+        wakeups = [max(at, 0.1) for at, event in events_at if event != THERE]
+        assert abs(_now() - min([*wakeups, seconds])) < 1e-6
 
     _play(scenario)

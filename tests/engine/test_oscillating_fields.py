@@ -27,9 +27,9 @@ def _play(
     asyncio.run(play())
 
 
-async def _meddle(harness: StepHarness, members: dict[str, Any], times: int) -> StepOutcome:
+async def _drift_and_step(harness: StepHarness, members: dict[str, Any], times: int) -> StepOutcome:
     for _ in range(times - 1):
-        await _meddle(harness, members, times=1)
+        await _drift_and_step(harness, members, times=1)
     for member, value in members.items():
         harness.fixture.edit(member, value)
     return await harness.go_on()
@@ -40,7 +40,7 @@ def _withheld(outcome: StepOutcome) -> list[str]:
     return [str(change.path) for change in outcome.plan.withheld]
 
 
-async def _contested(harness: StepHarness) -> str:
+async def _oscillation_message(harness: StepHarness) -> str:
     return str((await harness.conditions())["Contested"]["message"])
 
 
@@ -48,11 +48,11 @@ def test_an_element_that_another_writer_keeps_removing_stays_out_for_its_backoff
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "ports": [{"name": "a", "number": 1}, {"name": "b", "number": 2}]})
 
-        outcome = await _meddle(harness, {"ports": [{"name": "b", "number": 2}]}, times=4)
+        outcome = await _drift_and_step(harness, {"ports": [{"name": "b", "number": 2}]}, times=4)
         assert _withheld(outcome) == ["spec.ports[name=a]"]
-        assert "another writer unsets it again and again" in await _contested(harness)
+        assert "another writer unsets it again and again" in await _oscillation_message(harness)
 
-        await _meddle(harness, {"size": 9}, times=1)
+        await _drift_and_step(harness, {"size": 9}, times=1)
         assert (fixture.read("size"), fixture.read("ports")) == (1, [{"name": "b", "number": 2}])
 
     _play(scenario)
@@ -63,8 +63,8 @@ def test_an_element_that_another_writer_keeps_adding_stays_in_for_its_backoff() 
         ours, theirs = {"name": "a", "number": 1}, {"name": "b", "number": 2}
         await harness.settle({"size": 1, "ports": [ours]})
 
-        outcome = await _meddle(harness, {"ports": [ours, theirs]}, times=4)
-        await _meddle(harness, {"size": 9}, times=1)
+        outcome = await _drift_and_step(harness, {"ports": [ours, theirs]}, times=4)
+        await _drift_and_step(harness, {"size": 9}, times=1)
 
         assert _withheld(outcome) == ["spec.ports[name=b]"]
         assert (fixture.read("size"), fixture.read("ports")) == (1, [ours, theirs])
@@ -77,11 +77,11 @@ def test_the_first_fields_are_named_and_the_rest_are_counted() -> None:
         names = "abcdefg"
         await harness.settle(labels=dict.fromkeys(names, "ours"))
 
-        await _meddle(harness, {"labels": dict.fromkeys(names, "theirs")}, times=4)
+        await _drift_and_step(harness, {"labels": dict.fromkeys(names, "theirs")}, times=4)
 
-        told = await _contested(harness)
-        assert told.count("was reverted 3 times") == 5
-        assert 'another writer sets it to "theirs" again and again; and 2 more. Find out who does' in told
+        message = await _oscillation_message(harness)
+        assert message.count("was reverted 3 times") == 5
+        assert 'another writer sets it to "theirs" again and again; and 2 more. Find out who does' in message
         ready = (await harness.conditions())["Ready"]["message"]
         assert ready.startswith(
             "metadata.labels.a, metadata.labels.b, metadata.labels.c, metadata.labels.d, metadata.labels.e and 2 more: "
@@ -97,7 +97,7 @@ def test_a_writer_that_is_faster_than_an_observation_gets_no_more_writes_either(
         await harness.settle()
         for value in range(100, 150):
             fixture.rewrite("size", value + 1000)
-            await _meddle(harness, {"size": value}, times=1)
+            await _drift_and_step(harness, {"size": value}, times=1)
 
         assert fixture.writes.count("update") == 3
 
@@ -108,10 +108,10 @@ def test_an_unconverged_field_is_not_sent_with_every_revert_of_another() -> None
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         fixture.rewrite("note", "the service's own")
         await harness.settle({"size": 1, "note": "ours"})
-        await _meddle(harness, {"size": 9}, times=3)
+        await _drift_and_step(harness, {"size": 9}, times=3)
         writes = len(fixture.writes)
 
-        outcome = await _meddle(harness, {"size": 8}, times=10)
+        outcome = await _drift_and_step(harness, {"size": 8}, times=10)
         assert _withheld(outcome) == ["spec.size", "spec.note"]
         assert len(fixture.writes) == writes
 
@@ -125,9 +125,9 @@ def test_an_unconverged_field_is_not_sent_with_every_revert_of_another() -> None
 def test_an_unconverged_field_is_sent_once_while_an_oscillating_one_is_withheld() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "note": "ours"})
-        await _meddle(harness, {"size": 9}, times=3)
+        await _drift_and_step(harness, {"size": 9}, times=3)
         fixture.rewrite("note", "the service's own")
-        await _meddle(harness, {"size": 9, "note": "theirs"}, times=1)
+        await _drift_and_step(harness, {"size": 9, "note": "theirs"}, times=1)
         writes, before = len(fixture.writes), await harness.resource()
 
         outcome = await harness.step()
@@ -145,14 +145,14 @@ def test_an_unconverged_field_is_sent_once_while_an_oscillating_one_is_withheld(
 def test_an_oscillating_field_that_changes_during_a_step_is_withheld_as_well() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         await harness.settle()
-        await _meddle(harness, {"mode": "theirs"}, times=3)
+        await _drift_and_step(harness, {"mode": "theirs"}, times=3)
         fixture.drift()
 
-        async def meddle() -> None:
+        async def drift() -> None:
             fixture.edit("mode", "theirs")
 
         # The observation, the write.
-        interruption = Interruption(2, meddle)
+        interruption = Interruption(2, drift)
         outcome = await interrupted(harness, interruption, [Side.SERVICE]).step()
 
         assert _withheld(outcome) == ["spec.mode"]
@@ -166,7 +166,7 @@ def test_a_reconcile_request_is_handled_when_the_field_is_reverted() -> None:
     async def is_killed_after(awaits: int) -> bool:
         async with harness_for(GadgetFixture()) as harness:
             await harness.settle()
-            await _meddle(harness, {"size": 9}, times=4)
+            await _drift_and_step(harness, {"size": 9}, times=4)
             await harness.apply(annotations={RECONCILE_REQUESTED: "now"})
             try:
                 await interrupted(harness, Interruption(awaits, die)).go_on()
@@ -219,9 +219,9 @@ class FreeStand(GadgetFixture):
 def test_inside_an_atomic_value_the_whole_value_is_withheld() -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "free": {"a": {"x": 1, "y": 1}}})
-        await _meddle(harness, {"free": {"a": {"x": 9, "y": 1}}}, times=3)
+        await _drift_and_step(harness, {"free": {"a": {"x": 9, "y": 1}}}, times=3)
 
-        outcome = await _meddle(harness, {"free": {"a": {"x": 9, "y": 9}}, "size": 9}, times=1)
+        outcome = await _drift_and_step(harness, {"free": {"a": {"x": 9, "y": 9}}, "size": 9}, times=1)
 
         assert [one.path for one in StoredState.of(await harness.resource()).oscillations.reported] == ["spec.free.a.x"]
         assert _withheld(outcome) == ["spec.free.a.x", "spec.free.a.y"]

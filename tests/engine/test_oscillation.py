@@ -1,4 +1,4 @@
-"""Contests: what is counted, how long to wait, what is forgotten; for all sequences of meddling."""
+"""Oscillations: what is counted, how long the backoff is, what is forgotten; for all sequences of drift."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -55,14 +55,14 @@ class Life:
     oscillations: Oscillations = NO_OSCILLATIONS
     # Moves with every change of the object, like an etag.
     mark: int = 0
-    put_back_at: list[float] = field(default_factory=list)
+    reverted_at: list[float] = field(default_factory=list)
 
-    def meddle(self, now: float, end: End = End.DONE, value: Json = 9) -> None:
+    def drift(self, now: float, end: End = End.DONE, value: Json = 9) -> None:
         """The field is changed, and a step follows."""
         self.mark += 1
-        self.look(now, end, value)
+        self.step(now, end, value)
 
-    def look(self, now: float, end: End = End.DONE, value: Json = 9) -> None:
+    def step(self, now: float, end: End = End.DONE, value: Json = 9) -> None:
         """A step that finds the field changed."""
         standing = self.oscillations.still_active(INTENT, str(self.mark), at(now))
         changes = (change(before=value),)
@@ -71,7 +71,7 @@ class Life:
             return
         self.oscillations = standing.begin(INTENT, changes, str(self.mark), at(now))
         if end in (End.DONE, End.KILLED_AFTER_SENDING):
-            self.put_back_at.append(now)
+            self.reverted_at.append(now)
             self.mark += 1
         if end is End.DONE:
             self.oscillations = self.oscillations.done(at(now))
@@ -105,24 +105,24 @@ def test_waits_double_from_a_minute_to_an_hour() -> None:
 
 @pytest.mark.laws
 @given(gaps)
-def test_however_another_writer_acts_reverts_keep_to_the_rule(meddling: list[int]) -> None:
+def test_however_another_writer_acts_reverts_keep_to_the_rule(drifts: list[int]) -> None:
     life, now = Life(), 0
-    for gap in meddling:
+    for gap in drifts:
         now += gap
-        life.meddle(now)
+        life.drift(now)
 
-    _expect_the_rule(life.put_back_at)
+    _expect_the_rule(life.reverted_at)
 
 
 @pytest.mark.laws
 @given(st.lists(st.tuples(st.integers(0, 600), endings), max_size=80))
-def test_however_often_the_process_dies_reverts_keep_to_the_rule(meddling: list[tuple[int, End]]) -> None:
+def test_however_often_the_process_dies_reverts_keep_to_the_rule(drifts: list[tuple[int, End]]) -> None:
     life, now = Life(), 0
-    for gap, end in meddling:
+    for gap, end in drifts:
         now += gap
-        life.meddle(now, end)
+        life.drift(now, end)
 
-    _expect_the_rule(life.put_back_at)
+    _expect_the_rule(life.reverted_at)
 
 
 def _expect_the_rule(times: Sequence[float]) -> None:
@@ -135,9 +135,9 @@ def _expect_the_rule(times: Sequence[float]) -> None:
 def test_another_writer_all_day_long_is_reverted_eight_times_in_the_first_hour_and_then_once_an_hour() -> None:
     life = Life()
     for now in range(24 * HOUR):
-        life.meddle(now)
+        life.drift(now)
 
-    assert [most_within(hours * HOUR, life.put_back_at) for hours in (1, 24)] == [8, 31]
+    assert [most_within(hours * HOUR, life.reverted_at) for hours in (1, 24)] == [8, 31]
 
 
 # --- What counts -----------------------------------------------------------------------------------------------------
@@ -148,23 +148,23 @@ def test_another_writer_all_day_long_is_reverted_eight_times_in_the_first_hour_a
 def test_each_revert_counts_once_whatever_other_writers_set(values: list[Json]) -> None:
     life = Life()
     for now, value in enumerate(values):
-        life.meddle(now, value=value)
+        life.drift(now, value=value)
 
-    assert life.count == len(values) == len(life.put_back_at)
+    assert life.count == len(values) == len(life.reverted_at)
 
 
 @pytest.mark.laws
 @given(st.lists(st.tuples(st.integers(0, 600), endings), max_size=40))
-def test_nothing_is_lost_and_nothing_is_counted_twice(meddling: list[tuple[int, End]]) -> None:
+def test_nothing_is_lost_and_nothing_is_counted_twice(drifts: list[tuple[int, End]]) -> None:
     life, now = Life(), 0
-    for gap, end in meddling:
+    for gap, end in drifts:
         now += gap
-        life.meddle(now, end)
+        life.drift(now, end)
     life.mark += 1
 
     seen = life.oscillations.still_active(INTENT, str(life.mark), at(now))
 
-    assert sum(oscillation.count for oscillation in seen.fields) >= len(life.put_back_at)
+    assert sum(oscillation.count for oscillation in seen.fields) >= len(life.reverted_at)
     assert not any(oscillation.begun for oscillation in seen.fields)
 
 
@@ -172,28 +172,28 @@ def test_nothing_is_lost_and_nothing_is_counted_twice(meddling: list[tuple[int, 
 @given(st.lists(st.sampled_from([End.UNAVAILABLE, End.KILLED_BEFORE_SENDING]), max_size=20))
 def test_what_was_never_sent_does_not_count(endings: list[End]) -> None:
     life = Life()
-    life.meddle(0, End.UNAVAILABLE)
+    life.drift(0, End.UNAVAILABLE)
     for now, end in enumerate(endings):
-        life.look(now, end)
+        life.step(now, end)
     before = life.count
-    life.look(60)
+    life.step(60)
 
-    assert (before, life.count, life.put_back_at) == (0, 1, [60])
+    assert (before, life.count, life.reverted_at) == (0, 1, [60])
 
 
 def test_a_revert_that_is_under_way_has_no_backoff() -> None:
     life = Life()
     for now in (0, 1, 2, 62):
-        life.meddle(now, End.UNAVAILABLE if now == 62 else End.DONE)
-    life.look(63)
+        life.drift(now, End.UNAVAILABLE if now == 62 else End.DONE)
+    life.step(63)
 
-    assert life.put_back_at == [0, 1, 2, 63]
+    assert life.reverted_at == [0, 1, 2, 63]
 
 
 def test_the_newest_foreign_values_come_first() -> None:
     life = Life()
     for now, value in enumerate([5, 6, 5, 7, 8]):
-        life.meddle(now * HOUR, value=value)
+        life.drift(now * HOUR, value=value)
 
     assert life.oscillations.fields[0].foreign_values == ("8", "7", "5")
 
@@ -226,22 +226,22 @@ def test_what_came_to_nothing_does_not_count() -> None:
 
 @pytest.mark.laws
 @given(gaps, st.integers(0, 10**7))
-def test_a_field_that_stays_as_declared_is_forgotten_in_time(meddling: list[int], more: int) -> None:
+def test_a_field_that_stays_as_declared_is_forgotten_in_time(drifts: list[int], more: int) -> None:
     life, now = Life(), 0
-    for gap in meddling:
+    for gap in drifts:
         now += gap
-        life.meddle(now)
+        life.drift(now)
 
     assert life.oscillations.still_active(INTENT, str(life.mark), at(now + EXPIRES_AFTER + more)) == NO_OSCILLATIONS
 
 
 @pytest.mark.laws
 @given(gaps)
-def test_an_edit_of_the_author_forgets_everything(meddling: list[int]) -> None:
+def test_an_edit_of_the_author_forgets_everything(drifts: list[int]) -> None:
     life, now = Life(), 0
-    for gap in meddling:
+    for gap in drifts:
         now += gap
-        life.meddle(now)
+        life.drift(now)
 
     assert life.oscillations.still_active("b" * 64, str(life.mark), at(now)) == NO_OSCILLATIONS
 
@@ -250,7 +250,7 @@ def test_an_edit_of_the_author_forgets_everything(meddling: list[int]) -> None:
 @given(st.integers(0, int(EXPIRES_AFTER) - 1))
 def test_until_then_it_is_remembered_and_says_how_long_yet(later: int) -> None:
     life = Life()
-    life.meddle(0)
+    life.drift(0)
 
     seen = life.oscillations.still_active(INTENT, str(life.mark), at(later))
 

@@ -26,32 +26,32 @@ def test_killed_after_any_await_no_revert_is_lost_or_counted_twice(
     async def is_killed_after(awaits: int) -> bool:
         async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as harness:
             await harness.go_on()
-            await _meddle(harness, before)
+            await _drift_and_step(harness, before)
             harness.clock.seconds += FIRST_BACKOFF
-            was_killed = await _killed_in_a_put_back(awaits, harness)
+            was_killed = await _killed_in_a_revert(awaits, harness)
 
-            await _meddle(harness, 6)
+            await _drift_and_step(harness, 6)
 
-            conditions, put_back = await harness.conditions(), harness.fixture.writes.count("update")
+            conditions, reverts = await harness.conditions(), harness.fixture.writes.count("update")
             if conditions["Ready"]["reason"] == "NotConverged":
                 # A change of another writer between a write and the observation after it counts as a residual.
-                assert put_back <= in_all
+                assert reverts <= in_all
             else:
                 assert [one.count for one in StoredState.of(await harness.resource()).oscillations.fields] == [in_all]
-                assert put_back in _writes(in_all, harness)
+                assert reverts in _writes(in_all, harness)
                 assert "Contested" in conditions
             return was_killed
 
     after_any_await(is_killed_after, least=4)
 
 
-async def _meddle(harness: StepHarness, times: int) -> None:
+async def _drift_and_step(harness: StepHarness, times: int) -> None:
     for _ in range(times):
         harness.fixture.drift()
         await harness.go_on()
 
 
-async def _killed_in_a_put_back(awaits: int, harness: StepHarness) -> bool:
+async def _killed_in_a_revert(awaits: int, harness: StepHarness) -> bool:
     harness.fixture.drift()
     try:
         await interrupted(harness, Interruption(awaits, die)).go_on()

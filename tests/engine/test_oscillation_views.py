@@ -47,12 +47,14 @@ def _seen() -> dict[str, str]:
 def test_every_view_reports_the_oscillating_field() -> None:
     seen = _seen()
 
-    told = "spec.size was reverted 3 times since 2026-01-01T00:00:02Z, and another writer sets it to 9 again and again"
+    message = (
+        "spec.size was reverted 3 times since 2026-01-01T00:00:02Z, and another writer sets it to 9 again and again"
+    )
     waits = "spec.size: changed after each revert, and not reverted again before 2026-01-01T00:01:04Z"
     assert "Ready False (Contested)" in seen["describe"]
-    assert f"Contested {told}" in seen["describe"]
+    assert f"Contested {message}" in seen["describe"]
     assert waits in seen["wide"]
-    assert told in seen["wide"]
+    assert message in seen["wide"]
     assert "withheld: spec.size: 9 → 1 (spec)" in seen["explain"]
     assert waits in seen["plan"]
     assert "! spec.size 9 → 1" in seen["plan"]

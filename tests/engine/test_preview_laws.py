@@ -50,7 +50,7 @@ def test_nothing_quiet_is_a_difference(arrange: Callable[[PreviewHarness], Await
     async def scenario(harness: PreviewHarness) -> None:
         await arrange(harness)
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert found.whole is not None
         differs = bool(found.whole.writes or found.whole.withheld)
@@ -79,14 +79,14 @@ def test_the_step_executes_the_preview_and_the_next_step_is_idle(
 ) -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await arrange(harness)
-        found = await harness.look()
+        found = await harness.preview()
         calls = len(harness.service.calls)
 
         await step(REF, harness.engine)
 
         written = [verb for verb, _ in harness.service.calls[calls:] if verb != "get"]
         assert bool(written) == (found.finding is PreviewFinding.WRITES)
-        after = await harness.look()
+        after = await harness.preview()
         assert after.finding is (
             found.finding if found.finding in (PreviewFinding.MASKED, PreviewFinding.HELD) else PreviewFinding.IN_SYNC
         )

@@ -63,7 +63,7 @@ class PreviewHarness:
         await self.store.apply(gadget("g", dict(spec), **metadata))
         assert isinstance(await step(REF, self.engine), Settled)
 
-    async def look(self) -> PreviewResult:
+    async def preview(self) -> PreviewResult:
         """Both previews; nothing is written meanwhile."""
         before, calls = await self.store.list(), [call for call in self.service.calls if call[0] != "get"]
         found = await preview_with_and_without_cookie(REF, self.engine)
@@ -97,7 +97,7 @@ def test_a_settled_resource_is_in_sync() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.IN_SYNC, (), True)
         assert found.plan is not None
@@ -111,7 +111,7 @@ def test_what_drifted_is_written_and_named() -> None:
         await harness.settle({"size": 1})
         harness.service.objects["g"]["size"] = 9
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.WRITES, ("spec.size",), False)
 
@@ -124,7 +124,7 @@ def test_a_cookie_that_is_forged_hides_nothing() -> None:
         harness.service.objects["g"] |= {"size": 9, "note": "theirs"}
         await harness.forge()
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert (found.finding, found.fields) == (PreviewFinding.MASKED, ("spec.size", "spec.note"))
         assert found.plan is not None
@@ -141,7 +141,7 @@ def test_the_bytes_of_the_last_time_hide_nothing_either() -> None:
         seen = await current_digests(await harness.resource(), harness.engine)
         await harness.remember(seen.cookie, seen.body)
 
-        assert (await harness.look()).finding is PreviewFinding.MASKED
+        assert (await harness.preview()).finding is PreviewFinding.MASKED
 
     play(scenario)
 
@@ -155,7 +155,7 @@ def test_a_default_that_was_changed_is_found_with_and_without_a_cookie(revision:
         if not is_known:
             await harness.remember(None)
 
-        found = await harness.look()
+        found = await harness.preview()
 
         # Without a raised revision, the cookie hides it.
         expected = PreviewFinding.MASKED if is_known and revision == 1 else PreviewFinding.WRITES
@@ -169,9 +169,9 @@ def test_a_needlessly_raised_revision_costs_one_comparison() -> None:
         await harness.settle({"size": 1})
         harness.kind = replace(harness.kind, revision=2)
 
-        first = await harness.look()
+        first = await harness.preview()
         await step(REF, harness.engine)
-        second = await harness.look()
+        second = await harness.preview()
 
         assert (first.finding, second.finding) == (PreviewFinding.ONE_TIME, PreviewFinding.IN_SYNC)
         assert first.writes_nothing
@@ -183,12 +183,14 @@ def test_a_needlessly_raised_revision_costs_one_comparison() -> None:
 class Restless(GadgetKind):
     """A kind with a live object that reads differently each time."""
 
-    looks: "count[int]" = field(default_factory=count)
+    observations: "count[int]" = field(default_factory=count)
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         found = await GadgetKind.observe(self, location)
         assert isinstance(found, Present)
-        return replace(found, body=None, live=Gadget(size=found.live.size, mode="auto", parent=str(next(self.looks))))
+        return replace(
+            found, body=None, live=Gadget(size=found.live.size, mode="auto", parent=str(next(self.observations)))
+        )
 
     def view(self, live: Gadget) -> Any:
         return GadgetKind.view(self, Gadget(size=live.size, mode=live.mode))
@@ -199,7 +201,7 @@ def test_a_kind_that_never_settles_is_reported() -> None:
         await harness.settle({"size": 1})
         harness.kind = Restless(harness.service)
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert (found.finding, found.fields) == (PreviewFinding.UNSETTLED, ())
 
@@ -210,10 +212,10 @@ def test_a_kind_without_a_cookie_compares_and_is_in_sync() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         harness.kind = replace(harness.kind, reconciliation=Reconciliation.STATELESS)
         await harness.settle({"size": 1})
-        calm = await harness.look()
+        calm = await harness.preview()
         harness.service.objects["g"]["size"] = 9
 
-        assert (calm.finding, (await harness.look()).finding) == (PreviewFinding.IN_SYNC, PreviewFinding.WRITES)
+        assert (calm.finding, (await harness.preview()).finding) == (PreviewFinding.IN_SYNC, PreviewFinding.WRITES)
 
     play(scenario)
 
@@ -223,7 +225,7 @@ def test_an_observed_resource_is_held() -> None:
         await harness.settle({"size": 1})
         await harness.settle({"size": 2}, annotations=OBSERVE)
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.HELD, ("spec.size",), True)
 
@@ -236,11 +238,11 @@ def test_what_the_service_did_not_keep_is_held_until_something_moves() -> None:
         await harness.store.apply(gadget("g", {"size": 1}))
         for _ in range(3):
             await step(REF, harness.engine)
-        stuck = await harness.look()
+        stuck = await harness.preview()
         await harness.store.apply(gadget("g", {"size": 2}))
 
         assert (stuck.finding, stuck.writes_nothing) == (PreviewFinding.HELD, False)
-        assert (await harness.look()).finding is PreviewFinding.WRITES
+        assert (await harness.preview()).finding is PreviewFinding.WRITES
 
     play(scenario)
 
@@ -249,10 +251,10 @@ def test_a_resource_that_is_being_deleted_is_reported() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.settle({"size": 1})
         await harness.store.delete(REF)
-        going = await harness.look()
+        going = await harness.preview()
         del harness.service.objects["g"]
 
-        assert (going.finding, (await harness.look()).finding) == (PreviewFinding.WRITES, PreviewFinding.IN_SYNC)
+        assert (going.finding, (await harness.preview()).finding) == (PreviewFinding.WRITES, PreviewFinding.IN_SYNC)
 
     play(scenario)
 
@@ -261,7 +263,7 @@ def test_what_waits_says_for_what() -> None:
     async def scenario(harness: PreviewHarness) -> None:
         await harness.store.apply(gadget("g", {"size": 1, "parentRef": "p"}))
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert (found.finding, found.trouble) == (PreviewFinding.WAITING, "reference Gadget default/p is not found")
         assert "plan" not in found.to_data()
@@ -274,7 +276,7 @@ def test_a_resource_that_cannot_be_observed_has_failed() -> None:
         await harness.settle({"size": 1})
         harness.service.faults.append(_refused())
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert (found.finding, found.trouble) == (PreviewFinding.FAILED, "get g: 403")
 
@@ -300,10 +302,10 @@ def test_a_bug_is_reported_without_its_text(caplog: pytest.LogCaptureFixture) ->
         await harness.settle({"size": 1})
         harness.kind = Broken(harness.service)
 
-        found = await harness.look()
+        found = await harness.preview()
 
-        told = "KeyError in the preview of Gadget default/g: a bug of ours; the log has its traceback"
-        assert (found.finding, found.trouble) == (PreviewFinding.FAILED, told)
+        message = "KeyError in the preview of Gadget default/g: a bug of ours; the log has its traceback"
+        assert (found.finding, found.trouble) == (PreviewFinding.FAILED, message)
 
     play(scenario)
     assert "preview broke" in caplog.text
@@ -315,7 +317,7 @@ def test_what_a_full_comparison_is_refused_for_is_masked() -> None:
         harness.service.objects["g"]["zone"] = "b"
         await harness.forge()
 
-        found = await harness.look()
+        found = await harness.preview()
 
         assert found.finding is PreviewFinding.MASKED
         assert found.trouble.startswith('spec.zone cannot change from "b" to "a"')

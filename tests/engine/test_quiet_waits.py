@@ -82,15 +82,15 @@ def test_a_text_that_changes_every_second_is_written_every_few_seconds_and_retur
     async def scenario(harness: RunnerHarness) -> None:
         await harness.apply("a", waitFor={"fieldValue": {"status.done": 1_000}, "timeout": "1h"})
         await harness.step("a")
-        revisions, told = set(), []
+        revisions, messages = set(), []
 
         for done in range(100):
             await asyncio.sleep(1)
             harness.service.set_status("a", done=done)
-            told.append(str(error_of(await harness.step("a"))))
+            messages.append(str(error_of(await harness.step("a"))))
             revisions.add(await harness.revision("a"))
 
-        assert told == [f"status.done is {done}, wanted 1000" for done in range(100)]
+        assert messages == [f"status.done is {done}, wanted 1000" for done in range(100)]
         assert len(revisions) == 21
         assert (await harness.ready("a"))[2] == "status.done is 99, wanted 1000"
 

@@ -84,13 +84,13 @@ def test_a_deletion_that_is_refused_is_tried_again_once_another_is_gone() -> Non
         for ref in refs:
             await harness.store.delete(ref)
         fixture.trouble(Trouble.REFUSED, ["delete"], times=1)
-        heard: list[tuple[str, type[StepOutcome]]] = []
+        reported: list[tuple[str, type[StepOutcome]]] = []
 
-        await StepRunner(harness.engine, lambda ref, outcome: heard.append((ref.name, type(outcome)))).until_done(
+        await StepRunner(harness.engine, lambda ref, outcome: reported.append((ref.name, type(outcome)))).until_done(
             refs, 60
         )
 
-        assert sorted(heard) == [("a", Gone), ("b", Gone)]
+        assert sorted(reported) == [("a", Gone), ("b", Gone)]
 
     _play(scenario)
 

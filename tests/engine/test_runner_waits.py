@@ -56,12 +56,12 @@ def test_a_blocked_dependant_says_what_it_waits_for_in_the_end(by: By) -> None:
 
         outcomes = await by(harness)("a", "z")
 
-        told = (
+        message = (
             f"waiting for status.address of Thing default/z, unknown since {T0}: the wait timed out: not within 60 s: "
             "status.address is not there yet: the object has no status"
         )
-        assert summarize_outcome(outcomes["a"]).detail == told
-        assert (await harness.ready("a"))[2] == told
+        assert summarize_outcome(outcomes["a"]).detail == message
+        assert (await harness.ready("a"))[2] == message
 
     play(scenario)
 
@@ -172,13 +172,13 @@ def test_a_chain_is_reported_to_its_end(by: By) -> None:
 
         outcomes = await by(harness)("a", "m", "z", timeout=20)
 
-        told = (
+        message = (
             "waiting for status.address of Thing default/m: it is not ready; it is blocked itself: waiting for "
             f"status.address of Thing default/z, unknown since {T0}: status.address is not there yet: the object has "
             "no status"
         )
         assert ends(outcomes) == {"a": "Blocked", "m": "Blocked", "z": "StillWaiting"}
-        assert summarize_outcome(outcomes["a"]).detail == told
+        assert summarize_outcome(outcomes["a"]).detail == message
 
     play(scenario)
 

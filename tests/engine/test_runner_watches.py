@@ -1,4 +1,4 @@
-"""Listening while a run waits; and what holds a deletion up."""
+"""Watches while a run waits; and what holds a deletion up."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -13,7 +13,7 @@ from tests.engine.either_way import By, apply_pair, either_way, ends, time_now
 from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS, RunnerHarness, play
 from tests.engine.things import ThingKind, thing_ref
 
-# --- Listening --------------------------------------------------------------------------------------------------------
+# --- Watches ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_change_is_watched_and_not_polled() -> None:
@@ -35,13 +35,13 @@ def test_many_that_wait_share_one_line_and_it_is_closed_in_the_end() -> None:
         for at, name in enumerate(names):
             await harness.apply(name, waitFor=FOR_ADDRESS)
             harness.after(30, lambda name=name: harness.service.set_status(name, address="10.0.0.1"))  # type: ignore[misc]
-            harness.after(at, lambda: lines.append(harness.service.listeners))
+            harness.after(at, lambda: lines.append(harness.service.watches))
 
         outcomes = await harness.run(*names)
 
         assert set(ends(outcomes).values()) == {"Settled"}
         assert max(lines) == 1
-        assert harness.service.listeners == 0
+        assert harness.service.watches == 0
 
     play(scenario)
 
@@ -59,7 +59,7 @@ def test_an_object_that_changes_all_the_time_is_observed_ten_times_a_second_at_m
     play(scenario)
 
 
-class _Deafening(ThingKind):
+class _BrokenWatch(ThingKind):
     """A kind with a watch that breaks at once."""
 
     async def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
@@ -68,9 +68,9 @@ class _Deafening(ThingKind):
         yield None
 
 
-def test_a_listener_that_breaks_leaves_the_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watch_that_breaks_leaves_the_polling(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(harness: RunnerHarness) -> None:
-        monkeypatch.setattr(ThingKind, "changes", _Deafening.changes)
+        monkeypatch.setattr(ThingKind, "changes", _BrokenWatch.changes)
         await harness.apply("z", waitFor=FOR_ADDRESS)
         harness.after(20, lambda: harness.service.set_status("z", address="10.0.0.1"))
 
@@ -83,17 +83,17 @@ def test_a_listener_that_breaks_leaves_the_polling(monkeypatch: pytest.MonkeyPat
     play(scenario)
 
 
-def test_a_listener_gets_every_outcome_in_order() -> None:
+def test_every_outcome_is_reported_in_order() -> None:
     async def scenario(harness: RunnerHarness) -> None:
         await apply_pair(harness)
         harness.after(2, lambda: harness.service.set_status("z", address="10.0.0.1"))
 
         await harness.run("a", "z")
 
-        told = [(name, ends({name: outcome})[name]) for name, outcome in harness.heard]
-        assert told[0] == ("z", "StillWaiting")
-        assert told[1] == ("a", "Blocked")
-        assert told[-2:] == [("z", "Settled"), ("a", "Settled")]
+        outcomes = [(name, ends({name: outcome})[name]) for name, outcome in harness.reported]
+        assert outcomes[0] == ("z", "StillWaiting")
+        assert outcomes[1] == ("a", "Blocked")
+        assert outcomes[-2:] == [("z", "Settled"), ("a", "Settled")]
 
     play(scenario)
 
@@ -102,7 +102,7 @@ def test_a_listener_gets_every_outcome_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told", "code"),
+    ("error", "message", "code"),
     [
         (StillWaiting("held by finalizer f", 10), "held by finalizer f", ExitCode.WAITING),
         (WaitTimedOut("held by finalizer f for 5m"), "held by finalizer f for 5m", ExitCode.WAITING),
@@ -110,7 +110,7 @@ def test_a_listener_gets_every_outcome_in_order() -> None:
 )
 @either_way
 def test_what_holds_a_deletion_is_reported(
-    by: By, error: StillWaiting | WaitTimedOut, told: str, code: ExitCode, monkeypatch: pytest.MonkeyPatch
+    by: By, error: StillWaiting | WaitTimedOut, message: str, code: ExitCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def delete(*_: Any) -> None:
         raise error
@@ -124,7 +124,7 @@ def test_what_holds_a_deletion_is_reported(
         outcomes = await by(harness)("a", timeout=20)
 
         assert ends(outcomes) == {"a": type(error).__name__}
-        assert (summarize_outcome(outcomes["a"]).detail, summarize_outcome(outcomes["a"]).code) == (told, code)
-        assert told in (await harness.ready("a"))[2]
+        assert (summarize_outcome(outcomes["a"]).detail, summarize_outcome(outcomes["a"]).code) == (message, code)
+        assert message in (await harness.ready("a"))[2]
 
     play(scenario)

@@ -30,7 +30,7 @@ async def _awaited(action: Awaitable[None]) -> None:
     await action
 
 
-async def told_of(old: TransferHarness, **options: Any) -> tuple[TransferHarness, dict[str, tuple[str, ...]]]:
+async def transferred(old: TransferHarness, **options: Any) -> tuple[TransferHarness, dict[str, tuple[str, ...]]]:
     """The new store, and the remarks about each gadget that is imported."""
     new = TransferHarness(
         new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies, old.revision
@@ -56,12 +56,12 @@ def test_the_first_step_is_a_fast_one_that_writes_nothing_anywhere(cookies: Cook
         await old.secret("first")
         await old.apply("a", {"size": 1, "passwordRef": "s", "password": "own"}, labels={"team": "web"})
         await old.settle("a")
-        new, told = await told_of(old)
+        new, remarks = await transferred(old)
         before = await new.resource("a")
 
         decision, writes = await decision_of(new, "a")
 
-        assert (told, decision, writes) == ({"a": ()}, Decision.IN_SYNC, [])
+        assert (remarks, decision, writes) == ({"a": ()}, Decision.IN_SYNC, [])
         assert (await new.resource("a")).revision == before.revision
         assert before.uid == "new-2"
 
@@ -105,9 +105,9 @@ def test_an_edit_that_was_pending_is_still_pending() -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
         await old.apply("a", {"size": 2})
-        new, told = await told_of(old)
+        new, remarks = await transferred(old)
 
-        assert told == {"a": ("not settled where it came from: what was left to do is left to do here",)}
+        assert remarks == {"a": ("not settled where it came from: what was left to do is left to do here",)}
         assert (await new.resource("a")).status["observedGeneration"] == 0
         assert await decision_of(new, "a") == (Decision.INTENT_CHANGED, [("update", "a")])
 
@@ -119,9 +119,9 @@ def test_drift_is_still_drift() -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
         old.service.objects["a"]["size"] = 9
-        new, told = await told_of(old)
+        new, remarks = await transferred(old)
 
-        assert told == {"a": ()}
+        assert remarks == {"a": ()}
         assert await decision_of(new, "a") == (Decision.DRIFTED, [("update", "a")])
 
     play(scenario)
@@ -136,8 +136,10 @@ def test_a_changed_kind_compares_every_field() -> None:
 
         (arrival,) = await bring(new, export)
 
-        told = "its labels, what it refers to, or its kind mean something else here: the next step compares every field"
-        assert arrival.remarks == (told,)
+        remark = (
+            "its labels, what it refers to, or its kind mean something else here: the next step compares every field"
+        )
+        assert arrival.remarks == (remark,)
         assert await decision_of(new, "a") == (Decision.INTENT_CHANGED, [])
 
     play(scenario)
@@ -160,8 +162,8 @@ def test_a_spec_that_reads_differently_there_is_compared_field_by_field() -> Non
 
         (arrival,) = await bring(new, await export_of(old))
 
-        told = "its spec reads differently here: the next step compares every field"
-        assert arrival.remarks == (told, AGAIN)
+        remark = "its spec reads differently here: the next step compares every field"
+        assert arrival.remarks == (remark, AGAIN)
         assert (await decision_of(new, "a"))[0] is Decision.INTENT_CHANGED
 
     play(scenario)
@@ -211,9 +213,9 @@ def test_a_secret_is_mapped_even_where_nothing_else_can_be() -> None:
         await old.settle("p", "a")
         await old.store.set_finalizers(await old.resource("p"), ())
         await old.store.delete(gadget_ref("p"))
-        new, told = await told_of(old)
+        new, remarks = await transferred(old)
 
-        assert told == {"a": ("reference Gadget default/p is not found",)}
+        assert remarks == {"a": ("reference Gadget default/p is not found",)}
         assert StoredState.of(await new.resource("a")).secrets == {"spec.password": "new-1/1/password"}
 
     play(scenario)
@@ -242,10 +244,10 @@ def test_a_dependant_of_one_that_is_not_ready_keeps_its_cookie() -> None:
         await old.apply("a", {"size": 1, "parentRef": "p"})
         await old.settle("p", "a")
         await old.apply("p", {"size": 2})
-        new, told = await told_of(old)
+        new, remarks = await transferred(old)
         await new.settle("p")
 
-        assert told["a"] == ()
+        assert remarks["a"] == ()
         assert await decision_of(new, "a") == (Decision.IN_SYNC, [])
 
     play(scenario)
@@ -256,7 +258,7 @@ def test_what_a_service_did_not_follow_is_not_tried_again() -> None:
         old.service.rewrites["size"] = 7
         await old.apply("a", {"size": 1})
         await old.settle("a", "a")
-        new, _ = await told_of(old)
+        new, _ = await transferred(old)
         new.service.calls.clear()
 
         outcome = await new.step("a")
@@ -272,7 +274,7 @@ def test_an_operation_that_was_under_way_is_asked_about() -> None:
         old.service.slow = True
         await old.apply("a", {"size": 1})
         await old.settle("a")
-        new, _ = await told_of(old)
+        new, _ = await transferred(old)
         new.service.finish()
 
         assert StoredState.of(await new.resource("a")).operation is not None
@@ -287,7 +289,7 @@ def test_an_open_reconcile_request_stays_open_and_a_handled_one_handled() -> Non
             await old.apply(name, {"size": 1})
             await old.store.annotate(await old.resource(name), {RECONCILE_REQUESTED: "now"})
         await old.settle("a")
-        new, _ = await told_of(old)
+        new, _ = await transferred(old)
 
         found = {name: await new.resource(name) for name in ("a", "b")}
 
@@ -302,10 +304,10 @@ def test_a_deletion_continues() -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
         await old.store.delete(gadget_ref("a"))
-        new, told = await told_of(old)
+        new, remarks = await transferred(old)
         await new.step("a")
 
-        assert told == {"a": ("its deletion continues here",)}
+        assert remarks == {"a": ("its deletion continues here",)}
         assert new.service.objects == {}
         assert await new.store.get(gadget_ref("a")) is None
 
@@ -315,7 +317,7 @@ def test_a_deletion_continues() -> None:
 def test_one_that_was_never_reconciled_comes_as_it_is() -> None:
     async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
-        new, _ = await told_of(old)
+        new, _ = await transferred(old)
         there = await new.resource("a")
 
         assert (there.status, there.finalizers) == ({}, ())

@@ -32,10 +32,10 @@ class Doing:
     """Something that is done in a house, and what it comes to."""
 
     verb: Callable[[TransferHarness], Awaitable[Any]]
-    told: str
+    description: str
 
     def __repr__(self) -> str:
-        return self.told
+        return self.description
 
 
 def _silent(verb: Callable[[TransferHarness], Awaitable[object]]) -> Callable[[TransferHarness], Awaitable[None]]:
@@ -48,13 +48,13 @@ def _silent(verb: Callable[[TransferHarness], Awaitable[object]]) -> Callable[[T
 
 
 def apply(name: str, spec: dict[str, Any], metadata: dict[str, Any]) -> Doing:
-    said = {**spec, "parentRef": "a"} if name == "b" else spec
-    return Doing(lambda harness: harness.apply(name, said, **metadata), f"apply {name} {said} {metadata}")
+    full_spec = {**spec, "parentRef": "a"} if name == "b" else spec
+    return Doing(lambda harness: harness.apply(name, full_spec, **metadata), f"apply {name} {full_spec} {metadata}")
 
 
 def step(name: str) -> Doing:
     async def verb(harness: TransferHarness) -> Any:
-        return _told(await harness.step(name))
+        return _result_of(await harness.step(name))
 
     return Doing(verb, f"step {name}")
 
@@ -71,15 +71,15 @@ def drift(name: str, member: str, value: Any) -> Doing:
     return Doing(verb, f"drift {name}.{member} to {value}")
 
 
-def quarrel(name: str, times: int) -> Doing:
+def oscillate(name: str, times: int) -> Doing:
     async def verb(harness: TransferHarness) -> Any:
-        told = []
+        results = []
         for _ in range(times):
             await drift(name, "size", 9).verb(harness)
-            told.append(_told(await harness.step(name)))
-        return told
+            results.append(_result_of(await harness.step(name)))
+        return results
 
-    return Doing(verb, f"quarrel {times} times about {name}.size")
+    return Doing(verb, f"{name}.size oscillates {times} times")
 
 
 def insist(member: str, value: Any) -> Doing:
@@ -123,7 +123,7 @@ def delete() -> Doing:
     return Doing(_silent(lambda harness: harness.store.delete(gadget_ref("b"))), "delete b")
 
 
-def _told(outcome: StepOutcome) -> Any:
+def _result_of(outcome: StepOutcome) -> Any:
     match outcome:
         case Settled(plan, ready):
             return plan.to_data(), ready
@@ -166,10 +166,10 @@ doings = st.one_of(
     st.builds(apply, names, specs, metadatas),
     st.builds(rotate, st.sampled_from(("first", "second"))),
     st.builds(drift, names, st.sampled_from(("size", "mode", "note")), st.sampled_from((8, 9))).filter(
-        lambda one: "size" in one.told
+        lambda one: "size" in one.description
     ),
     st.builds(drift, names, st.sampled_from(("mode", "note")), st.sampled_from(("theirs", "other"))),
-    st.builds(quarrel, names, st.sampled_from((1, 3, 4))),
+    st.builds(oscillate, names, st.sampled_from((1, 3, 4))),
     st.builds(insist, st.just("size"), st.sampled_from((None, 7))),
     st.builds(insist, st.just("mode"), st.sampled_from((None, "the service's"))),
     st.builds(fail, st.sampled_from(list(Trouble)), st.sampled_from(("get", "create", "update", "delete"))),
@@ -180,7 +180,7 @@ doings = st.one_of(
 )
 programs = st.lists(doings, max_size=14)
 settings_of_a_house = st.tuples(st.sampled_from(list(Reconciliation)), st.sampled_from(list(CookieLocation)))
-# A Secret goes along with those who refer to it: `c` does to the end.
+# A Secret is exported with the resources that refer to it: `c` does to the end.
 FIRST = [
     rotate("first"),
     apply("a", {"size": 1}, {}),
@@ -206,8 +206,8 @@ async def what_follows(harness: TransferHarness, future: list[Doing]) -> Any:
     """Whatever can be seen from outside of what is done from here on."""
     harness.service.calls.clear()
     plans = await harness.plans()
-    told = [await done(doing, harness) for doing in future]
-    return plans, told, harness.service.calls, harness.service.objects, harness.service.passwords
+    results = [await done(doing, harness) for doing in future]
+    return plans, results, harness.service.calls, harness.service.objects, harness.service.passwords
 
 
 async def done(doing: Doing, harness: TransferHarness) -> Any:

@@ -55,7 +55,7 @@ def test_a_kind_that_never_comes_to_rest_is_named() -> None:
 
 
 @dataclass(slots=True)
-class Meddling(GadgetKind):
+class WritesOnObserve(GadgetKind):
     """Writes while it observes."""
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
@@ -65,7 +65,7 @@ class Meddling(GadgetKind):
 
 def test_a_kind_that_writes_while_it_observes_is_named() -> None:
     with pytest.raises(AssertionError, match="it writes while it looks"):
-        _play(lambda kind: Meddling(kind.service))
+        _play(lambda kind: WritesOnObserve(kind.service))
 
 
 @dataclass(slots=True)

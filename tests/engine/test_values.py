@@ -78,13 +78,13 @@ def test_a_value_is_taken_only_from_a_resource_that_is_ready_for_its_newest_spec
         await harness.apply("a", {"size": 2}, waitFor=FOR_ADDRESS)
         await harness.apply("b", {"host": value_of("a", ADDRESS)})
 
-        told = "waiting for status.address of Thing default/a: it has not been reconciled since its spec changed"
-        assert str(error_of(await harness.step("b"))) == told
+        message = "waiting for status.address of Thing default/a: it has not been reconciled since its spec changed"
+        assert str(error_of(await harness.step("b"))) == message
 
         await harness.apply("a", {"zone": "another"}, waitFor=FOR_ADDRESS)
         await harness.step("a")
-        told = "waiting for status.address of Thing default/a: it is not ready (ImmutableFieldChanged)"
-        assert str(error_of(await harness.step("b"))) == told
+        message = "waiting for status.address of Thing default/a: it is not ready (ImmutableFieldChanged)"
+        assert str(error_of(await harness.step("b"))) == message
         assert "b" not in harness.service.objects
 
     play(scenario)
@@ -96,8 +96,8 @@ def test_a_source_that_is_to_go_gives_nothing_any_more() -> None:
         await harness.store.delete(thing_ref("a"))
         await harness.apply("b", {"host": value_of("a", ADDRESS)})
 
-        told = "waiting for status.address of Thing default/a: it is being deleted"
-        assert str(error_of(await harness.step("b"))) == told
+        message = "waiting for status.address of Thing default/a: it is being deleted"
+        assert str(error_of(await harness.step("b"))) == message
 
     play(scenario)
 
@@ -134,8 +134,8 @@ def test_a_value_that_vanishes_blocks_its_dependants_and_leaves_them_as_they_are
 
         outcome = await harness.step("b")
 
-        told = f"waiting for status.address of Thing default/a, unknown since {T0}: disappeared"
-        assert str(error_of(outcome)) == told
+        message = f"waiting for status.address of Thing default/a, unknown since {T0}: disappeared"
+        assert str(error_of(outcome)) == message
         assert harness.live("b") == {"host": "10.0.0.1"}
         harness.service.set_status("a", address="10.0.0.1")
         await harness.step("a")
@@ -156,8 +156,8 @@ def test_an_outage_of_the_source_blocks_and_rewrites_nothing() -> None:
 
         outcome = await harness.step("b")
 
-        told = f"waiting for status.address of Thing default/a, unknown since {T0}: the read failed: get a: no route"
-        assert str(error_of(outcome)) == told
+        message = f"waiting for status.address of Thing default/a, unknown since {T0}: the read failed: get a: no route"
+        assert str(error_of(outcome)) == message
         assert harness.service.writes == [("create", "a"), ("create", "b")]
 
     play(scenario)
@@ -168,11 +168,11 @@ def test_a_path_beside_the_one_that_is_waited_for_blocks_and_says_so() -> None:
         await _source(harness)
         await harness.apply("b", {"host": value_of("a", "status.hostname")})
 
-        told = (
+        message = (
             "waiting for status.hostname of Thing default/a: it is not in the value that Thing default/a waits for; "
             "if it never comes, wait for it there (waitFor.field)"
         )
-        assert str(error_of(await harness.step("b"))) == told
+        assert str(error_of(await harness.step("b"))) == message
 
     play(scenario)
 
@@ -222,10 +222,10 @@ def test_a_wait_that_was_added_just_now_is_not_a_missing_one() -> None:
         await harness.step("a")
         await harness.apply("b", {"host": value_of("a", ADDRESS)})
 
-        told = (
+        message = (
             "waiting for status.address of Thing default/a: it is not ready; it is blocked itself: "
             "reference Thing default/nowhere is not found"
         )
-        assert str(error_of(await harness.step("b"))) == told
+        assert str(error_of(await harness.step("b"))) == message
 
     play(scenario)

@@ -101,12 +101,12 @@ def test_the_time_is_one_budget_over_all_steps_and_processes() -> None:
 
         outcome = await harness.step("a")
 
-        told = (
+        message = (
             f"not within 60 s: {NO_STATUS}. Thing a stays as it is; the next apply goes on waiting, "
             "with all of the time again"
         )
         assert isinstance(error_of(outcome), WaitTimedOut)
-        assert await harness.ready("a") == ("False", "WaitTimedOut", told)
+        assert await harness.ready("a") == ("False", "WaitTimedOut", message)
         assert await harness.output("a") == Unknown(f"the wait timed out: not within 60 s: {NO_STATUS}", T0)
         assert harness.service.writes == [("create", "a")]
 
@@ -276,9 +276,9 @@ def test_an_object_that_is_deleted_or_replaced_during_its_wait_fails_once_and_th
 
         outcome = await harness.step("a")
 
-        told = "Recreated: Thing a was replaced by another while it was waited for"
+        message = "Recreated: Thing a was replaced by another while it was waited for"
         assert isinstance(error_of(outcome), WaitFailed)
-        assert await harness.ready("a") == ("False", "WaitFailed", told)
+        assert await harness.ready("a") == ("False", "WaitFailed", message)
         assert harness.live("a") == {"size": 1}
         error = error_of(await harness.step("a"))
         assert isinstance(error, StillWaiting)

@@ -34,19 +34,19 @@ class FragileKind(ThingKind):
 
     interruption: Interruption = field(default_factory=lambda: Interruption(0, die))
 
-    async def _told(self, call: Awaitable[T]) -> T:
+    async def _interruptible(self, call: Awaitable[T]) -> T:
         answer = await call
         await self.interruption.tick()
         return answer
 
-    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
-        return await self._told(ThingKind.dry_run(self, intent, look, decision))
+    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+        return await self._interruptible(ThingKind.dry_run(self, intent, observed, decision))
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Thing] | Unchanged:
-        return await self._told(ThingKind.observe(self, location, known))
+        return await self._interruptible(ThingKind.observe(self, location, known))
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        return await self._told(ThingKind.create(self, intent, wanted))
+        return await self._interruptible(ThingKind.create(self, intent, wanted))
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Thing]
@@ -54,13 +54,13 @@ class FragileKind(ThingKind):
         if write.name == "replace":
             # What it calls in turn is watched itself.
             return await ThingKind.update(self, intent, wanted, write, before)
-        return await self._told(ThingKind.update(self, intent, wanted, write, before))
+        return await self._interruptible(ThingKind.update(self, intent, wanted, write, before))
 
     async def delete(self, location: Location, before: Present[Thing], resource: Resource) -> RemoteOperation | None:
-        return await self._told(ThingKind.delete(self, location, before, resource))
+        return await self._interruptible(ThingKind.delete(self, location, before, resource))
 
     async def poll(self, operation: RemoteOperation) -> bool:
-        return await self._told(ThingKind.poll(self, operation))
+        return await self._interruptible(ThingKind.poll(self, operation))
 
 
 async def _run(harness: RunnerHarness, names: str, interruption: Interruption | None = None) -> dict[str, StepOutcome]:
@@ -90,7 +90,7 @@ async def _dies_after(awaits: int, harness: RunnerHarness, names: str) -> bool:
 def _after_any_await(
     begin: Callable[[RunnerHarness], Awaitable[str]], end: Callable[[RunnerHarness], Awaitable[None]]
 ) -> None:
-    """`begin` sets the scene and names who runs; a run dies after any of its awaits, and `end` follows."""
+    """`begin` prepares the store and returns the names to run; a run dies after any await, and `end` follows."""
 
     async def is_killed_after(awaits: int) -> bool:
         harness = RunnerHarness()

@@ -25,16 +25,16 @@ TIMEOUT = 30
 class Doing:
     """Something that happens, and how it reads in a report."""
 
-    verb: Callable[["Story"], Awaitable[None]]
-    told: str
+    verb: Callable[["History"], Awaitable[None]]
+    description: str
 
     def __repr__(self) -> str:
-        return self.told
+        return self.description
 
 
 @dataclass(slots=True)
-class Story:
-    """What has happened so far, as an observer of everything knows it."""
+class History:
+    """The events of a run so far, with what only an observer of every event knows."""
 
     harness: RunnerHarness = field(default_factory=RunnerHarness)
     size: int = 1
@@ -68,18 +68,18 @@ def _time(seconds: int) -> str:
 
 
 def _gets(address: str | None) -> Doing:
-    async def verb(story: Story) -> None:
-        if story.live is not None:
-            story.harness.service.set_status("a", address=address)
-            story.addresses |= {address} if address else set()
+    async def verb(history: History) -> None:
+        if history.live is not None:
+            history.harness.service.set_status("a", address=address)
+            history.addresses |= {address} if address else set()
 
     return Doing(verb, f"the address is {address}")
 
 
 def _beats(beat: int) -> Doing:
-    async def verb(story: Story) -> None:
-        if story.live is not None:
-            story.harness.service.set_status("a", beat=beat)
+    async def verb(history: History) -> None:
+        if history.live is not None:
+            history.harness.service.set_status("a", beat=beat)
 
     return Doing(verb, f"beat {beat}")
 
@@ -89,41 +89,41 @@ def _sleeps(seconds: int) -> Doing:
 
 
 def _is_down(why: str) -> Doing:
-    async def verb(story: Story) -> None:
-        story.harness.service.down = why
+    async def verb(history: History) -> None:
+        history.harness.service.down = why
 
     return Doing(verb, f"outage {why!r}")
 
 
-async def _author_changes(story: Story) -> None:
-    story.size += 1
-    await story.harness.apply("a", {"size": story.size}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
+async def _author_changes(history: History) -> None:
+    history.size += 1
+    await history.harness.apply("a", {"size": history.size}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
 
 
-async def _step_of_source(story: Story) -> None:
-    outcome = await story.harness.step("a")
+async def _step_of_source(history: History) -> None:
+    outcome = await history.harness.step("a")
 
-    after = await story.harness.output("a")
-    _offers_what_is_there(story, after)
-    _is_unknown_since_it_was_not_known(story, after)
-    _keeps_to_its_time(story, outcome, after)
-    await _another_step_writes_nothing(story, "a")
+    after = await history.harness.output("a")
+    _offers_what_is_there(history, after)
+    _is_unknown_since_it_was_not_known(history, after)
+    _keeps_to_its_time(history, outcome, after)
+    await _another_step_writes_nothing(history, "a")
 
 
-async def _step_of_dependant(story: Story) -> None:
-    source, host = await _output(story), _host(story)
-    outcome = await story.harness.step("b")
+async def _step_of_dependant(history: History) -> None:
+    source, host = await _output(history), _host(history)
+    outcome = await history.harness.step("b")
 
     if isinstance(outcome, Settled):
         assert isinstance(source, Known)
-        assert source == Known({"status": {"address": _host(story)}})
-        assert _host(story) in story.addresses
+        assert source == Known({"status": {"address": _host(history)}})
+        assert _host(history) in history.addresses
     else:
         assert isinstance(outcome, Stopped)
         assert isinstance(outcome.error, Blocked | RemoteUnavailable), outcome
         # Whatever came in between, nothing was made of it.
-        assert _host(story) == host
-    await _another_step_writes_nothing(story, "b")
+        assert _host(history) == host
+    await _another_step_writes_nothing(history, "b")
 
 
 doings: st.SearchStrategy[Doing] = st.one_of(
@@ -141,66 +141,66 @@ doings: st.SearchStrategy[Doing] = st.one_of(
 # --- What has to hold -------------------------------------------------------------------------------------------------
 
 
-def _offers_what_is_there(story: Story, after: OutputState) -> None:
-    if story.harness.service.down or story.address is None:
+def _offers_what_is_there(history: History, after: OutputState) -> None:
+    if history.harness.service.down or history.address is None:
         assert isinstance(after, Unknown)
     else:
-        assert after == Known({"status": {"address": story.address}})
+        assert after == Known({"status": {"address": history.address}})
 
 
-def _is_unknown_since_it_was_not_known(story: Story, after: OutputState) -> None:
+def _is_unknown_since_it_was_not_known(history: History, after: OutputState) -> None:
     if not isinstance(after, Unknown):
-        story.unknown_since = None
+        history.unknown_since = None
         return
-    if story.unknown_since is None:
-        story.unknown_since = _now()
-    assert after.since == _time(story.unknown_since)
+    if history.unknown_since is None:
+        history.unknown_since = _now()
+    assert after.since == _time(history.unknown_since)
 
 
-def _keeps_to_its_time(story: Story, outcome: StepOutcome, after: OutputState) -> None:
-    if story.harness.service.down:
+def _keeps_to_its_time(history: History, outcome: StepOutcome, after: OutputState) -> None:
+    if history.harness.service.down:
         return
-    live = story.live
+    live = history.live
     assert live is not None
-    is_new, story.generation = live["metadata"]["generation"] != story.generation, live["metadata"]["generation"]
+    is_new, history.generation = live["metadata"]["generation"] != history.generation, live["metadata"]["generation"]
     if isinstance(after, Known):
-        story.begun = None
+        history.begun = None
         assert isinstance(outcome, Settled)
         return
-    if story.begun is None or is_new:
-        story.begun = _now()
+    if history.begun is None or is_new:
+        history.begun = _now()
     assert isinstance(outcome, Stopped)
-    left = TIMEOUT - (_now() - story.begun)
+    left = TIMEOUT - (_now() - history.begun)
     assert isinstance(outcome.error, StillWaiting if left > 0 else WaitTimedOut)
     if isinstance(outcome.error, StillWaiting):
         assert outcome.error.left == left
 
 
-async def _another_step_writes_nothing(story: Story, name: str) -> None:
-    before = await story.harness.revision(name)
-    await story.harness.step(name)
-    assert await story.harness.revision(name) == before
+async def _another_step_writes_nothing(history: History, name: str) -> None:
+    before = await history.harness.revision(name)
+    await history.harness.step(name)
+    assert await history.harness.revision(name) == before
 
 
-async def _output(story: Story) -> OutputState:
-    status = (await story.harness.resource("a")).status
-    return await story.harness.output("a") if "output" in status else Null()
+async def _output(history: History) -> OutputState:
+    status = (await history.harness.resource("a")).status
+    return await history.harness.output("a") if "output" in status else Null()
 
 
-def _host(story: Story) -> str | None:
-    found = story.harness.service.objects.get("b")
+def _host(history: History) -> str | None:
+    found = history.harness.service.objects.get("b")
     return None if found is None else str(found["spec"]["host"])
 
 
 @given(st.lists(doings, max_size=25), st.booleans())
-def test_the_output_is_the_live_value_as_long_as_it_exists(doings: list[Doing], goes_on: bool) -> None:
+def test_the_output_is_the_live_value_as_long_as_it_exists(doings: list[Doing], runs_continuously: bool) -> None:
     async def scenario() -> None:
-        story = Story()
-        if goes_on:
-            story.harness.run_continuously()
-        await story.harness.apply("a", {"size": 1}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
-        await story.harness.apply("b", {"host": value_of("a", ADDRESS)})
+        history = History()
+        if runs_continuously:
+            history.harness.run_continuously()
+        await history.harness.apply("a", {"size": 1}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
+        await history.harness.apply("b", {"host": value_of("a", ADDRESS)})
         for doing in (Doing(_step_of_source, "the first step"), *doings):
-            await doing.verb(story)
+            await doing.verb(history)
 
     run(scenario())

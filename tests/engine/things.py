@@ -72,8 +72,8 @@ def thing(
 ) -> JsonObject:
     """The manifest of a thing: what its object is to be like, and what else its spec says."""
     metadata: dict[str, Json] = {"name": name, "annotations": dict(annotations or {})}
-    said = {"object": dict(wanted), **spec}
-    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Thing", "metadata": metadata, "spec": said}
+    full_spec = {"object": dict(wanted), **spec}
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Thing", "metadata": metadata, "spec": full_spec}
 
 
 def value_of(name: str, path: str) -> Json:
@@ -82,7 +82,7 @@ def value_of(name: str, path: str) -> Json:
 
 
 def _nothing(_name: str) -> None:
-    """No listener."""
+    """Does nothing."""
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class Service:
     held: set[str] = field(default_factory=set)
     # The uids of those that are gone.
     deleted: list[str] = field(default_factory=list)
-    listeners: int = 0
+    watches: int = 0
     # Called with each object that is created.
     made: Callable[[str], None] = _nothing
     _busy: int = 0
@@ -131,9 +131,9 @@ class Service:
 
     def require_free(self, name: str) -> None:
         """RemoteRefused if objects exclude each other, and another one exists."""
-        others = [one for one in self.objects if one != name]
-        if self.exclusive and others:
-            raise RemoteRefused(f"{name}: {others[0]} uses the same address")
+        other_things = [one for one in self.objects if one != name]
+        if self.exclusive and other_things:
+            raise RemoteRefused(f"{name}: {other_things[0]} uses the same address")
 
     def put(self, name: str, spec: Mapping[str, Any]) -> None:
         """Makes the object, or gives it this spec."""
@@ -176,14 +176,14 @@ class Service:
         """The stream of changes of a watch."""
         queue: asyncio.Queue[Location | None] = asyncio.Queue()
         self._queues.append(queue)
-        self.listeners += 1
+        self.watches += 1
         try:
             yield None
             while True:
                 yield await queue.get()
         finally:
             self._queues.remove(queue)
-            self.listeners -= 1
+            self.watches -= 1
 
     def _touch(self, name: str) -> None:
         self.objects[name]["metadata"]["resourceVersion"] = str(next(self._numbers))

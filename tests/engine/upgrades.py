@@ -96,10 +96,10 @@ async def take_over(ground: Ground, writes: tuple[str, ...] = ()) -> None:
 
     It says so beforehand, in a world in which nothing can be written.
     """
-    looked = await read_only(ground)
+    preview = await read_only(ground)
     expected = (PreviewFinding.WRITES,) if writes else (PreviewFinding.IN_SYNC, PreviewFinding.ONE_TIME)
-    assert looked.finding in expected, f"read-only: {looked.finding.value}: {looked.fields} {looked.trouble}"
-    assert looked.fields == writes, f"read-only: {looked.fields} would be written, {writes} is declared"
+    assert preview.finding in expected, f"read-only: {preview.finding.value}: {preview.fields} {preview.trouble}"
+    assert preview.fields == writes, f"read-only: {preview.fields} would be written, {writes} is declared"
     await _for_real(ground, writes)
     again = await read_only(ground)
     assert again.finding is PreviewFinding.IN_SYNC, f"afterwards: {again.finding.value}: {again.fields} {again.trouble}"

@@ -98,8 +98,8 @@ class GoogleFixture(KindFixture):
     def make_slow(self) -> None:
         """Operations are slow already: the clock is held."""
 
-    def fail_operation(self, told: str) -> None:
-        self.cloud.inject(FailOperation(message=told))
+    def fail_operation(self, message: str) -> None:
+        self.cloud.inject(FailOperation(message=message))
 
     def finish(self) -> None:
         self.cloud.advance(OPERATION_SECONDS)

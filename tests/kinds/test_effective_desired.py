@@ -32,8 +32,8 @@ def policy(**annotations: str) -> FieldPolicy:
     return FieldPolicy.parse(found, shape_of(StorageBucketTree))
 
 
-def desired(said: StorageBucketSpec, live: StorageBucketSpec, policy: FieldPolicy) -> dict[str, Any]:
-    result: dict[str, Any] = msgspec.to_builtins(desired_bucket(said, live, policy))
+def desired(declared: StorageBucketSpec, live: StorageBucketSpec, policy: FieldPolicy) -> dict[str, Any]:
+    result: dict[str, Any] = msgspec.to_builtins(desired_bucket(declared, live, policy))
     return result
 
 
@@ -42,7 +42,7 @@ UNMANAGED = policy(unmanaged="spec.versioning,spec.lifecycleRule")
 
 
 @pytest.mark.parametrize(
-    ("said", "live", "rules", "field", "wanted"),
+    ("declared", "live", "rules", "field", "wanted"),
     [
         # A value, and the default of an unspecified field.
         (spec(), spec(storageClass="NEARLINE"), PRUNE, "storageClass", "STANDARD"),
@@ -142,12 +142,12 @@ UNMANAGED = policy(unmanaged="spec.versioning,spec.lifecycleRule")
     ],
 )
 def test_a_bucket_field(
-    said: StorageBucketSpec, live: StorageBucketSpec, rules: FieldPolicy, field: str, wanted: object
+    declared: StorageBucketSpec, live: StorageBucketSpec, rules: FieldPolicy, field: str, wanted: object
 ) -> None:
-    before = canonical(said), canonical(live)
+    before = canonical(declared), canonical(live)
 
-    assert desired(said, live, rules).get(field) == wanted
-    assert (canonical(said), canonical(live)) == before
+    assert desired(declared, live, rules).get(field) == wanted
+    assert (canonical(declared), canonical(live)) == before
 
 
 def test_a_new_bucket_gets_the_defaults() -> None:
@@ -188,7 +188,7 @@ def database(charset: Any = UNSET, collation: Any = UNSET) -> SqlDatabaseSpec:
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted"),
+    ("declared", "wanted"),
     [
         (database(), database("utf8", "utf8_bin")),
         (database("latin1"), database("latin1", "utf8_bin")),
@@ -197,12 +197,12 @@ def database(charset: Any = UNSET, collation: Any = UNSET) -> SqlDatabaseSpec:
     ],
 )
 @pytest.mark.parametrize("rules", [PRUNE, IGNORE])
-def test_a_database_field(said: SqlDatabaseSpec, wanted: SqlDatabaseSpec, rules: FieldPolicy) -> None:
+def test_a_database_field(declared: SqlDatabaseSpec, wanted: SqlDatabaseSpec, rules: FieldPolicy) -> None:
     live = database("utf8", "utf8_bin")
-    before = canonical(said), canonical(live)
+    before = canonical(declared), canonical(live)
 
-    assert desired_database(said, live, rules) == wanted
-    assert (canonical(said), canonical(live)) == before
+    assert desired_database(declared, live, rules) == wanted
+    assert (canonical(declared), canonical(live)) == before
 
 
 def test_an_unmanaged_setting_of_a_database_is_kept_even_if_the_spec_sets_it() -> None:

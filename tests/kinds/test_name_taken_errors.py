@@ -10,8 +10,8 @@ from setpoint.kinds.gcp.shared.config_connector import name_taken_error
 from setpoint.kinds.gcp.storage_bucket import StorageBucket
 
 
-async def seen(look: LiveObservation) -> LiveObservation:
-    return look
+async def seen(observation: LiveObservation) -> LiveObservation:
+    return observation
 
 
 def test_a_taken_name_of_a_readable_object_is_a_conflict() -> None:

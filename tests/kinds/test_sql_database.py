@@ -106,7 +106,7 @@ def test_drift_is_reverted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "live", "said"),
+    ("version", "live", "declared"),
     [
         ("POSTGRES_16", {"charset": "UTF8", "collation": "en_US.UTF8"}, {"charset": "utf8"}),
         ("MYSQL_8_0", {"charset": "utf8mb3", "collation": "utf8mb3_bin"}, {"charset": "utf8", "collation": "utf8_bin"}),
@@ -115,12 +115,12 @@ def test_drift_is_reverted() -> None:
     ],
     ids=["any case", "two names for one", "any case again", "the collation decides"],
 )
-def test_equivalent_spellings_are_no_difference(version: str, live: dict[str, str], said: dict[str, str]) -> None:
+def test_equivalent_spellings_are_no_difference(version: str, live: dict[str, str], declared: dict[str, str]) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, version)
         await engine.settle(database(MAIN))
         engine.cloud.edit(PATH, live)
-        outcome = await engine.settle(database({**MAIN, **said}))
+        outcome = await engine.settle(database({**MAIN, **declared}))
         return outcome, engine.sent[1:]
 
     outcome, sent = in_kind_harness(scenario)
@@ -223,11 +223,11 @@ def test_a_missing_or_unready_instance_is_waited_for() -> None:
         await engine.store.apply({**database({}, "main"), "kind": "SQLInstance"})
         return missing, await engine.settle(database(MAIN)), await engine.ready(REF), engine.cloud.journal.entries
 
-    missing, unready, told, asked = in_kind_harness(scenario)
+    missing, unready, ready, asked = in_kind_harness(scenario)
 
     assert type(error_in(missing)) is DependencyNotFound
     assert type(error_in(unready)) is DependencyNotReady
-    assert told == ("False", "DependencyNotReady", "reference SQLInstance team/main is not ready")
+    assert ready == ("False", "DependencyNotReady", "reference SQLInstance team/main is not ready")
     assert asked == ()
 
 
@@ -290,7 +290,7 @@ def test_an_outage_is_not_taken_for_absence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({}, "spec.instanceRef is missing"),
         *(
@@ -303,7 +303,7 @@ def test_an_outage_is_not_taken_for_absence() -> None:
         ({**MAIN, "deletionPolicy": "KEEP"}, "spec.deletionPolicy: invalid enum value 'KEEP'"),
     ],
 )
-def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], message: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         with pytest.raises(ManifestInvalid) as caught:
             check_manifest(Resource(database(spec)), SqlDatabaseKind(engine.google))
@@ -313,6 +313,6 @@ def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], tol
 
     error = error_in(outcome)
     assert isinstance(error, ManifestInvalid)
-    assert told in str(error)
+    assert message in str(error)
     assert str(at_once) == str(error)
     assert asked == ()

@@ -89,12 +89,12 @@ def test_settings_that_changed_since_the_observation_are_observed_again() -> Non
     async def scenario(engine: KindHarness) -> tuple[Exception, Any]:
         await engine.settle(instance(POSTGRES, annotations=IGNORE))
 
-        def meddle(request: Any) -> None:
+        def drift(request: Any) -> None:
             if request.method == "PUT":
                 engine.http.interrupt = lambda request: None
                 engine.cloud.edit(PATH, {"settings": {"pricingPlan": "PACKAGE"}})
 
-        engine.http.interrupt = meddle
+        engine.http.interrupt = drift
         bigger = with_settings(POSTGRES, tier="db-custom-2-7680")
         conflict = await step(await engine.apply(instance(bigger, annotations=IGNORE)), engine.engine)
         await engine.step_until_done(REF)
@@ -223,8 +223,8 @@ WAYS = [
 def test_a_field_removed_from_the_spec_is_removed_from_the_instance(name: str, after: dict[str, Any]) -> None:
     value, member, left = REMOVED[name]
 
-    def settings(said: dict[str, Any]) -> dict[str, Any]:
-        return {"ipConfiguration": said} if name == "authorizedNetworks" else said
+    def settings(declared: dict[str, Any]) -> dict[str, Any]:
+        return {"ipConfiguration": declared} if name == "authorizedNetworks" else declared
 
     async def scenario(engine: KindHarness) -> tuple[bool, bool, list[str], Any]:
         await engine.settle(instance(with_settings(POSTGRES, **settings({name: value}))))

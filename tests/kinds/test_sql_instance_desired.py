@@ -27,8 +27,8 @@ def policy(**annotations: str) -> FieldPolicy:
     return FieldPolicy.parse(found, shape_of(SqlInstanceTree))
 
 
-def desired(said: SqlInstanceSpec, live: SqlInstanceSpec, rules: FieldPolicy) -> dict[str, Any]:
-    result: dict[str, Any] = msgspec.to_builtins(desired_instance(said, live, rules))
+def desired(declared: SqlInstanceSpec, live: SqlInstanceSpec, rules: FieldPolicy) -> dict[str, Any]:
+    result: dict[str, Any] = msgspec.to_builtins(desired_instance(declared, live, rules))
     return result
 
 
@@ -226,11 +226,11 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], FieldPolicy, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "live", "rules", "path", "wanted"), CASES)
+@pytest.mark.parametrize(("declared", "live", "rules", "path", "wanted"), CASES)
 def test_the_effective_settings(
-    said: dict[str, Any], live: dict[str, Any], rules: FieldPolicy, path: str, wanted: Any
+    declared: dict[str, Any], live: dict[str, Any], rules: FieldPolicy, path: str, wanted: Any
 ) -> None:
-    ours, theirs = spec(said), spec(live, databaseVersion="POSTGRES_15")
+    ours, theirs = spec(declared), spec(live, databaseVersion="POSTGRES_15")
     before = canonical(ours), canonical(theirs)
 
     result = desired(ours, theirs, rules)

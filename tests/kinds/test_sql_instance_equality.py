@@ -82,9 +82,9 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "live"), EQUAL, ids=[f"{said} and {live}" for said, live in EQUAL])
-def test_values_that_are_equivalent_to_the_service_are_equal(said: dict[str, Any], live: dict[str, Any]) -> None:
-    assert differing(manifest(said), observed(live)) == []
+@pytest.mark.parametrize(("declared", "live"), EQUAL, ids=[f"{declared} and {live}" for declared, live in EQUAL])
+def test_values_that_are_equivalent_to_the_service_are_equal(declared: dict[str, Any], live: dict[str, Any]) -> None:
+    assert differing(manifest(declared), observed(live)) == []
 
 
 DIFFERENT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -112,17 +112,17 @@ DIFFERENT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "live", "path"), DIFFERENT, ids=[path for _, _, path in DIFFERENT])
-def test_every_difference_is_named(said: dict[str, Any], live: dict[str, Any], path: str) -> None:
-    assert differing(manifest(said), observed(live)) == [path]
+@pytest.mark.parametrize(("declared", "live", "path"), DIFFERENT, ids=[path for _, _, path in DIFFERENT])
+def test_every_difference_is_named(declared: dict[str, Any], live: dict[str, Any], path: str) -> None:
+    assert differing(manifest(declared), observed(live)) == [path]
 
 
 def test_the_replica_configuration_is_compared_without_its_secrets() -> None:
-    said = {"username": "u", "connectRetryInterval": 60, "clientKey": "k", "password": {"value": "p"}}
+    declared = {"username": "u", "connectRetryInterval": 60, "clientKey": "k", "password": {"value": "p"}}
     live = observed({}, replicaConfiguration=MYSQL_REPLICA)
 
-    assert differing(manifest({}, replicaConfiguration=said), live) == []
-    assert differing(manifest({}, replicaConfiguration={**said, "username": "v"}), live) == [
+    assert differing(manifest({}, replicaConfiguration=declared), live) == []
+    assert differing(manifest({}, replicaConfiguration={**declared, "username": "v"}), live) == [
         "spec.replicaConfiguration.username"
     ]
 
@@ -130,9 +130,9 @@ def test_the_replica_configuration_is_compared_without_its_secrets() -> None:
 @pytest.mark.parametrize("external", ["primary", "p:primary", "projects/p/instances/primary"])
 def test_a_primary_may_be_referred_to_in_every_form(external: str) -> None:
     live = observed({}, masterInstanceName="p:primary", instanceType="READ_REPLICA_INSTANCE")
-    said = manifest({}, masterInstanceRef={"external": external}, instanceType="READ_REPLICA_INSTANCE")
+    declared = manifest({}, masterInstanceRef={"external": external}, instanceType="READ_REPLICA_INSTANCE")
 
-    assert differing(said, live) == []
+    assert differing(declared, live) == []
 
 
 UNMANAGED = (
@@ -156,9 +156,9 @@ UNMANAGED = (
 
 
 def test_every_path_that_config_connector_can_leave_unmanaged_can_be_unmanaged() -> None:
-    said = {"edition": "INVALID", "activationPolicy": "INVALID", "diskType": "INVALID", "pricingPlan": "INVALID"}
+    declared = {"edition": "INVALID", "activationPolicy": "INVALID", "diskType": "INVALID", "pricingPlan": "INVALID"}
     listed = {"cnrm.cloud.google.com/unmanaged": ",".join(UNMANAGED)}
-    resource = manifest(said, annotations=listed, instanceType="INVALID", maintenanceVersion="INVALID")
+    resource = manifest(declared, annotations=listed, instanceType="INVALID", maintenanceVersion="INVALID")
 
     check_manifest(resource, KIND)
 
@@ -188,21 +188,21 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "spec", "told"), WRONG, ids=[told for _, _, told in WRONG])
-def test_an_invalid_spec_is_refused(settings: dict[str, Any], spec: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("settings", "spec", "message"), WRONG, ids=[message for _, _, message in WRONG])
+def test_an_invalid_spec_is_refused(settings: dict[str, Any], spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ManifestInvalid) as refused:
         check_manifest(manifest(settings, **spec), KIND)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_references_by_name_resolve_to_names_in_the_service() -> None:
-    said = {
+    declared = {
         "ipConfiguration": {"privateNetworkRef": {"name": "net"}},
         "sqlServerAuditConfig": {"bucketRef": {"name": "logs"}},
     }
     primary = {"masterInstanceRef": {"name": "primary", "namespace": "other"}}
-    resource = manifest(said, **primary)
+    resource = manifest(declared, **primary)
 
     async def resolved() -> ResolvedReferences:
         store = MemoryStore(FakeClock(), lambda: "uid")

@@ -164,10 +164,10 @@ def manifest(spec: dict[str, Any], some: dict[str, str], policy: dict[str, str])
 def with_its_own_log(one: dict[str, Any]) -> dict[str, Any]:
     """Each engine has one log for point-in-time recovery: settings of the other are left out."""
     other = "pointInTimeRecoveryEnabled" if one["spec"]["databaseVersion"].startswith("MYSQL") else "binaryLogEnabled"
-    said = one["spec"]["settings"].get("backupConfiguration")
-    if not said:
+    declared = one["spec"]["settings"].get("backupConfiguration")
+    if not declared:
         return one
-    backups = {name: value for name, value in said.items() if name != other}
+    backups = {name: value for name, value in declared.items() if name != other}
     return {**one, "spec": {**one["spec"], "settings": {**one["spec"]["settings"], "backupConfiguration": backups}}}
 
 
@@ -210,7 +210,7 @@ def patched(resource: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def look(resource: dict[str, Any]) -> Present[SqlInstance]:
+def observation_of(resource: dict[str, Any]) -> Present[SqlInstance]:
     found = read_instance(msgspec.json.encode(resource), "i")
     return Present(found.instance, None, found.version)
 
@@ -243,14 +243,14 @@ def body_of(intent: Intent, write: PlannedWrite, before: Present[SqlInstance], *
 def carried_out(intent: Intent, resource: dict[str, Any], *, whole: bool = True) -> dict[str, Any]:
     """The instance after all writes."""
     for _ in range(ENOUGH):
-        before = look(resource)
+        before = observation_of(resource)
         writes = plan_over(intent, before).writes
         if not writes:
             return resource
         body = body_of(intent, writes[0], before, whole=whole)
         replaces = whole and writes[0].name == "update"
         resource = put(resource, body) if replaces else patched(resource, body)
-    raise AssertionError([str(change.path) for change in plan_over(intent, look(resource)).changes])
+    raise AssertionError([str(change.path) for change in plan_over(intent, observation_of(resource)).changes])
 
 
 def of_one_engine(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def of_one_engine(before: dict[str, Any], after: dict[str, Any]) -> dict[str, An
 def test_what_is_inserted_reads_back_as_declared(one: dict[str, Any]) -> None:
     intent = intent_for(one)
 
-    changes = plan_over(intent, look(inserted(intent))).changes
+    changes = plan_over(intent, observation_of(inserted(intent))).changes
 
     # The service decides unspecified settings: an edition has its own defaults.
     assert [str(change.path) for change in changes if change.rule.value == "spec"] == []
@@ -278,7 +278,7 @@ def test_the_writes_of_a_plan_turn_any_instance_into_any_other(before: dict[str,
 
     resource = carried_out(intent, inserted(intent_for(before)))
 
-    assert plan_over(intent, look(resource)).is_empty
+    assert plan_over(intent, observation_of(resource)).is_empty
 
 
 @given(manifests, manifests)
@@ -288,7 +288,7 @@ def test_patches_do_so_for_an_instance_with_unmodelled_settings(before: dict[str
 
     resource = carried_out(intent, more, whole=False)
 
-    assert plan_over(intent, look(resource)).is_empty
+    assert plan_over(intent, observation_of(resource)).is_empty
     assert resource["settings"]["retainBackupsOnDelete"] is True
 
 
@@ -298,7 +298,7 @@ def test_unspecified_protections_are_kept(before: dict[str, Any], after: dict[st
     intent = intent_for(after)
     start = inserted(intent_for(before))
 
-    had, has = KIND.view(look(start).live), KIND.view(look(carried_out(intent, start)).live)
+    had, has = KIND.view(observation_of(start).live), KIND.view(observation_of(carried_out(intent, start)).live)
 
     for path in PROTECTED:
         if get_at(had, path) in (True, "ENTERPRISE_PLUS") and is_silent(after, path):
@@ -315,7 +315,7 @@ def is_silent(one: Mapping[str, Any], path: Path) -> bool:
 @given(manifests, manifests)
 def test_bodies_contain_modelled_fields_only(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(of_one_engine(before, after))
-    live = look(inserted(intent_for(before)))
+    live = observation_of(inserted(intent_for(before)))
     modelled = {*paths_of(shape_of(SqlInstance)), *SENT_ONLY, "rootPassword"}
 
     bodies = [body_of(intent, write, live) for write in plan_over(intent, live).writes if write.name != "root password"]
@@ -340,7 +340,7 @@ def places(value: object, at: str) -> Iterator[str]:
 @given(manifests, manifests)
 def test_the_arguments_are_not_mutated(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(of_one_engine(before, after))
-    live = look(inserted(intent_for(before)))
+    live = observation_of(inserted(intent_for(before)))
     untouched = canonical(after), canonical(live.live), canonical(intent.declared.tree)
 
     for write in plan_over(intent, live).writes:
@@ -355,7 +355,7 @@ def test_unmodelled_fields_do_not_change_the_digest(one: dict[str, Any], noise: 
     resource = inserted(intent_for(one))
     noisy = merge_patch({**resource, **noise, "state": "MAINTENANCE"}, {"settings": {"settingsVersion": str(version)}})
 
-    assert digest(look(noisy).live) == digest(look(resource).live)
+    assert digest(observation_of(noisy).live) == digest(observation_of(resource).live)
 
 
 @given(labels)
@@ -368,4 +368,4 @@ def test_unspecified_settings_are_not_written_under_the_ignore_policy(some: dict
         {"name": "i", "databaseVersion": "POSTGRES_15", "settings": {**theirs, "backupConfiguration": backed_up}}
     )
 
-    assert plan_over(intent, look(resource)).is_empty
+    assert plan_over(intent, observation_of(resource)).is_empty

@@ -143,9 +143,9 @@ INSERTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "sent"), INSERTED, ids=[str(said) for said, _ in INSERTED])
-def test_settings_are_inserted_in_the_terms_of_the_api(said: dict[str, Any], sent: dict[str, Any]) -> None:
-    assert inserted(said)["settings"] == {**ALWAYS, **sent}
+@pytest.mark.parametrize(("declared", "sent"), INSERTED, ids=[str(declared) for declared, _ in INSERTED])
+def test_settings_are_inserted_in_the_terms_of_the_api(declared: dict[str, Any], sent: dict[str, Any]) -> None:
+    assert inserted(declared)["settings"] == {**ALWAYS, **sent}
 
 
 def test_require_ssl_means_encrypted_only_on_sql_server() -> None:
@@ -203,8 +203,11 @@ def test_a_clone_request_has_the_location_and_the_point_in_time() -> None:
         "binLogCoordinates": {"binLogFileName": "f", "binLogPosition": 9},
         "databaseNames": ["d"],
     }
-    said = {"ipConfiguration": {"allocatedIpRange": "range"}, "locationPreference": {"zone": "z", "secondaryZone": "y"}}
-    intent = intent_for(manifest(said, cloneSource=source))
+    declared = {
+        "ipConfiguration": {"allocatedIpRange": "range"},
+        "locationPreference": {"zone": "z", "secondaryZone": "y"},
+    }
+    intent = intent_for(manifest(declared, cloneSource=source))
 
     assert clone_body(intent, overlay(intent.declared, MISSING)) == {
         "cloneContext": {

@@ -39,7 +39,7 @@ UNMANAGED = annotated(unmanaged=f"spec.passwordPolicy.{VERIFY},spec.password")
 
 
 @pytest.mark.parametrize(
-    ("said", "live", "rules", "field", "wanted"),
+    ("declared", "live", "rules", "field", "wanted"),
     [
         # The policy, field by field.
         (spec(), policy(allowedFailedAttempts=5), PRUNE, "passwordPolicy", DEFAULTS),
@@ -96,21 +96,21 @@ UNMANAGED = annotated(unmanaged=f"spec.passwordPolicy.{VERIFY},spec.password")
     ],
 )
 def test_a_field_of_a_user(
-    said: SqlUserSpec, live: SqlUserSpec, rules: FieldPolicy, field: str, wanted: object
+    declared: SqlUserSpec, live: SqlUserSpec, rules: FieldPolicy, field: str, wanted: object
 ) -> None:
-    before = canonical(said), canonical(live)
+    before = canonical(declared), canonical(live)
 
-    desired = msgspec.to_builtins(desired_user(said, live, rules))
+    desired = msgspec.to_builtins(desired_user(declared, live, rules))
 
     assert {**desired, **desired.get("passwordPolicy", {})}.get(field) == wanted
-    assert (canonical(said), canonical(live)) == before
+    assert (canonical(declared), canonical(live)) == before
 
 
 def test_a_new_user_is_as_the_spec_declares() -> None:
-    said = spec(password={"value": "x"}, passwordPolicy={"allowedFailedAttempts": 3})
+    declared = spec(password={"value": "x"}, passwordPolicy={"allowedFailedAttempts": 3})
 
     for rules in (PRUNE, UNMANAGED):
-        wanted = msgspec.to_builtins(desired_user(said, MISSING, rules))
+        wanted = msgspec.to_builtins(desired_user(declared, MISSING, rules))
         assert (wanted["password"], wanted["passwordPolicy"]["allowedFailedAttempts"]) == ({"value": "x"}, 3)
 
 

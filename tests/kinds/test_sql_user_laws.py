@@ -55,7 +55,7 @@ policies = st.fixed_dictionaries({}, optional={name: values | st.none() for name
 # No other text contains this by chance.
 passwords = st.builds(lambda text: f"hunter2 {text}", st.text(max_size=9))
 specs = st.builds(
-    lambda said, more: {**EXTERNAL, **said, **more},
+    lambda declared, more: {**EXTERNAL, **declared, **more},
     st.fixed_dictionaries({}, optional={"passwordPolicy": policies | st.none(), "host": hosts}),
     st.sampled_from([{}, {"type": "BUILT_IN"}, {"type": None}])
     | st.fixed_dictionaries({"password": st.just(SECRET) | st.builds(lambda text: {"value": text}, passwords)}),
@@ -148,19 +148,19 @@ def test_unspecified_fields_are_kept_under_the_ignore_policy(
 
     after = updated(live, intent, plan_over(intent, read(live), RESENT))
 
-    said = spec.get("passwordPolicy", {})
-    unsaid = [name for name in policy if said is not None and name not in said and name != "status"]
+    declared = spec.get("passwordPolicy", {})
+    undeclared = [name for name in policy if declared is not None and name not in declared and name != "status"]
     before, now = (canonical(view_of(one)["spec"]) for one in (live, after))
     decode = msgspec.json.decode
-    assert [decode(now)["passwordPolicy"][name] for name in unsaid] == [
-        decode(before)["passwordPolicy"][name] for name in unsaid
+    assert [decode(now)["passwordPolicy"][name] for name in undeclared] == [
+        decode(before)["passwordPolicy"][name] for name in undeclared
     ]
 
 
 @given(manifests, lives, passwords)
 def test_a_password_is_in_no_text(manifest: dict[str, Any], policy: dict[str, Any], password: str) -> None:
-    said = manifest["spec"].get("password", {})
-    word = said.get("value", password)
+    declared = manifest["spec"].get("password", {})
+    word = declared.get("value", password)
     intent = intent_for(manifest, password)
     plans = [
         plan_fields(Decision.FIRST_LOOK, intent.declared, MISSING),
@@ -222,19 +222,19 @@ def test_any_name_and_host_survive_the_location_and_the_query(name: str, host: s
 
 
 @given(texts, hosts, st.lists(st.tuples(texts, hosts), max_size=5))
-def test_the_user_is_found_among_other_users(name: str, host: str | None, others: list[tuple[str, str | None]]) -> None:
+def test_the_user_is_found_among_other_users(name: str, host: str | None, more: list[tuple[str, str | None]]) -> None:
     place = parse_user_location(
         KIND.locate(Resource(user({**EXTERNAL, "resourceID": name, "host": host})), ResolvedReferences())
     )
-    listed = [{"name": one, "host": its or "%"} for one, its in (*others, (name, host), *others)]
-    strangers = [one for one in listed if (one["name"], one["host"]) != (name, host or "%")]
+    listed = [{"name": one, "host": its or "%"} for one, its in (*more, (name, host), *more)]
+    other_users = [one for one in listed if (one["name"], one["host"]) != (name, host or "%")]
 
     def found(items: list[dict[str, str]]) -> Any:
         body = find_user(msgspec.json.encode({"kind": "sql#usersList", "items": items}), place)
         return None if body is None else msgspec.json.decode(body)
 
     assert found(listed) == {"name": name, "host": host or "%"}
-    assert found(strangers) is None
+    assert found(other_users) is None
 
 
 @given(lives, st.dictionaries(st.sampled_from(["etag", "project", "novelty"]), st.text()))

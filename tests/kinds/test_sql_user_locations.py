@@ -23,7 +23,8 @@ def test_a_wildcard_host_and_no_host_are_the_same_user() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         outcomes = [
-            await engine.settle(user({**MAIN, **said})) for said in ({}, {"host": "%"}, {"host": None}, {"host": ""})
+            await engine.settle(user({**MAIN, **declared}))
+            for declared in ({}, {"host": "%"}, {"host": None}, {"host": ""})
         ]
         return outcomes, engine.sent, names(engine)
 
@@ -51,9 +52,9 @@ def test_a_change_of_the_host_is_refused() -> None:
 def test_one_name_with_two_hosts_is_two_resources() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
-        said = {"passwordPolicy": {"allowedFailedAttempts": 3}}
+        declared = {"passwordPolicy": {"allowedFailedAttempts": 3}}
         await engine.settle(user({**MAIN, "resourceID": "app", "host": "10.0.0.1"}, "near"))
-        far = await engine.apply(user({**MAIN, "resourceID": "app", **said}, "far"))
+        far = await engine.apply(user({**MAIN, "resourceID": "app", **declared}, "far"))
         await engine.step_until_done(far)
         await engine.delete(far)
         return names(engine)
@@ -67,7 +68,7 @@ def test_a_name_may_contain_any_character(version: str, name: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, version)
         policy = {"passwordPolicy": {"allowedFailedAttempts": 3}}
-        outcomes = [await engine.settle(user({**MAIN, "resourceID": name, **said})) for said in ({}, policy)]
+        outcomes = [await engine.settle(user({**MAIN, "resourceID": name, **declared})) for declared in ({}, policy)]
         there = [one for one, _ in names(engine)]
         return outcomes, there, await engine.delete(REF), names(engine)
 
@@ -170,11 +171,11 @@ def test_a_missing_or_unready_instance_is_waited_for() -> None:
         await engine.store.apply({**database({}, "other"), "kind": "SQLInstance"})
         return missing, await engine.settle(other), await engine.ready(REF), engine.cloud.journal.entries
 
-    missing, unready, told, asked = in_kind_harness(scenario)
+    missing, unready, ready, asked = in_kind_harness(scenario)
 
     assert type(error_in(missing)) is DependencyNotFound
     assert type(error_in(unready)) is DependencyNotReady
-    assert told == ("False", "DependencyNotReady", "reference SQLInstance team/other is not ready")
+    assert ready == ("False", "DependencyNotReady", "reference SQLInstance team/other is not ready")
     assert asked == ()
 
 
@@ -184,7 +185,7 @@ KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({}, "spec.instanceRef is missing"),
         ({"instanceRef": {}}, "spec.instanceRef needs name or external"),
@@ -211,7 +212,7 @@ KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
         ({**EXTERNAL, "passwordPolicy": {"allowedFailedAttempts": "3"}}, "write a whole number, without quotes"),
     ],
 )
-def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], message: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         with pytest.raises(ManifestInvalid) as caught:
@@ -221,7 +222,7 @@ def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], tol
     at_once, error, asked = in_kind_harness(scenario)
 
     assert isinstance(error, ManifestInvalid)
-    assert told in str(error)
+    assert message in str(error)
     assert "hunter2" not in str(error)
     assert str(at_once) == str(error)
     assert asked == ()
@@ -230,8 +231,8 @@ def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], tol
 def test_output_only_fields_of_a_policy_may_be_in_the_spec() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
-        said = {"allowedFailedAttempts": 3, "status": [{"locked": True}]}
-        await engine.settle(user({**MAIN, "passwordPolicy": said}))
+        declared = {"allowedFailedAttempts": 3, "status": [{"locked": True}]}
+        await engine.settle(user({**MAIN, "passwordPolicy": declared}))
         await engine.step_until_done(REF)
         return engine.sent
 

@@ -224,11 +224,11 @@ def test_a_missing_secret_or_key_is_waited_for() -> None:
             engine.cloud.journal.entries,
         )
 
-    missing, invalid, told, asked = in_kind_harness(scenario)
+    missing, invalid, ready, asked = in_kind_harness(scenario)
 
     assert type(missing) is DependencyNotFound
     assert type(invalid) is DependencyInvalid
-    assert told == ("False", "DependencyInvalid", "key 'word' was not found in Secret team/login")
+    assert ready == ("False", "DependencyInvalid", "key 'word' was not found in Secret team/login")
     assert asked == ()
 
 

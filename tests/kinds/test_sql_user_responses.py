@@ -44,10 +44,10 @@ def operation(status: str, **more: Any) -> HttpResponse:
     [b"", b"<html>welcome</html>", b"[]", b"{}", b'{"items": []}', b'{"kind": "sql#instancesList"}', b'{"items": 7}'],
 )
 def test_a_response_that_is_no_list_proves_no_absence(body: bytes) -> None:
-    look = kind(HttpResponse(200, {}, body)).observe(PLACE)
+    observing = kind(HttpResponse(200, {}, body)).observe(PLACE)
 
     with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
-        asyncio.run(look)
+        asyncio.run(observing)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ def test_an_error_response_proves_no_absence(status: int) -> None:
 )
 def test_an_entry_without_a_host_matches_when_no_other_does(place: Location, hosts: list[str], found: str) -> None:
     users = [{"name": "some-user", "host": host} if host else {"name": "some-user"} for host in hosts]
-    look = asyncio.run(kind(listing(*users)).observe(place))
+    observation = asyncio.run(kind(listing(*users)).observe(place))
 
-    assert isinstance(look, Present)
-    assert look.live == SqlUser("some-user", found)
+    assert isinstance(observation, Present)
+    assert observation.live == SqlUser("some-user", found)
 
 
 @pytest.mark.parametrize(
@@ -105,15 +105,15 @@ def test_an_iam_user_is_found_by_its_email_address(listed: dict[str, str], is_me
 
 
 def test_the_digest_of_a_user_does_not_depend_on_the_rest_of_the_list() -> None:
-    me, others = {"name": "some-user", "host": "%"}, ({"name": "a"}, {"name": "b"})
-    one = kind(listing(me), listing(*others, me), listing({**me, "etag": "2"}))
+    me, rest = {"name": "some-user", "host": "%"}, ({"name": "a"}, {"name": "b"})
+    one = kind(listing(me), listing(*rest, me), listing({**me, "etag": "2"}))
 
-    async def looks() -> Any:
+    async def observe_twice() -> Any:
         first = await one.observe(PLACE)
         assert isinstance(first, Present)
         return [await one.observe(PLACE, first.body), await one.observe(PLACE, first.body)]
 
-    same, moved = asyncio.run(looks())
+    same, moved = asyncio.run(observe_twice())
 
     assert same == Unchanged()
     assert isinstance(moved, Present)
@@ -189,7 +189,7 @@ def test_deleting_a_user_that_is_gone_succeeds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said", "told", "asked"),
+    ("place", "declared_host", "live_host", "query"),
     [
         (FROM_ONE_HOST, "10.0.0.1", "", "host=10.0.0.1&name=some-user"),
         (PLACE, "%", "%", "host=%25&name=some-user"),
@@ -199,14 +199,16 @@ def test_deleting_a_user_that_is_gone_succeeds() -> None:
         (PLACE, "10.0.0.1", "%", "host=%25&name=some-user"),
     ],
 )
-def test_requests_select_the_recorded_user(place: Location, said: str | None, told: str, asked: str) -> None:
+def test_requests_select_the_recorded_user(
+    place: Location, declared_host: str | None, live_host: str, query: str
+) -> None:
     http = ScriptedHttp(error_response(404, "notFound"))
     one = SqlUserKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
-    resource = Resource(user({**EXTERNAL, "host": said}))
+    resource = Resource(user({**EXTERNAL, "host": declared_host}))
 
-    asyncio.run(one.delete(place, Present(SqlUser("some-user", told)), resource))
+    asyncio.run(one.delete(place, Present(SqlUser("some-user", live_host)), resource))
 
-    assert [request.url.partition("/users?")[2] for request in http.requests] == [f"{asked}&alt=json&prettyPrint=false"]
+    assert [request.url.partition("/users?")[2] for request in http.requests] == [f"{query}&alt=json&prettyPrint=false"]
 
 
 @pytest.mark.parametrize(

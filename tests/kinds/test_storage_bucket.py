@@ -152,7 +152,7 @@ def test_unmanaged_fields_are_kept() -> None:
             False,
         ),
     ],
-    ids=["all said", "label removed", "neighbour kept", "neighbour said"],
+    ids=["all declared", "label removed", "neighbour kept", "neighbour declared"],
 )
 def test_a_patch_with_observed_values_is_valid_for_that_metageneration_only(
     after: dict[str, Any], guarded: bool
@@ -170,12 +170,12 @@ def test_a_concurrent_change_is_not_overwritten_by_observed_values() -> None:
         await engine.settle(bucket({}))
         ref = await engine.apply(bucket({"uniformBucketLevelAccess": True}))
 
-        def meddle(request: HttpRequest) -> None:
+        def drift(request: HttpRequest) -> None:
             if request.method == "PATCH":
                 engine.http.interrupt = lambda request: None
                 engine.cloud.edit(PATH, {"iamConfiguration": {"publicAccessPrevention": "enforced"}})
 
-        engine.http.interrupt = meddle
+        engine.http.interrupt = drift
         first, second = await step(ref, engine.engine), await step(ref, engine.engine)
         return first, second, engine.live(PATH)["iamConfiguration"]["publicAccessPrevention"]
 
@@ -187,7 +187,7 @@ def test_a_concurrent_change_is_not_overwritten_by_observed_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "message"),
     [
         ({"location": "EU"}, 'spec.location cannot change from "US" to "EU"'),
         (
@@ -196,7 +196,7 @@ def test_a_concurrent_change_is_not_overwritten_by_observed_values() -> None:
         ),
     ],
 )
-def test_a_change_of_an_immutable_field_is_refused(after: dict[str, Any], told: str) -> None:
+def test_a_change_of_an_immutable_field_is_refused(after: dict[str, Any], message: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}))
         return await engine.settle(bucket(after)), engine.sent[1:]
@@ -205,7 +205,7 @@ def test_a_change_of_an_immutable_field_is_refused(after: dict[str, Any], told: 
 
     error = error_in(outcome)
     assert isinstance(error, ImmutableFieldChanged)
-    assert str(error).startswith(told)
+    assert str(error).startswith(message)
     assert sent == []
 
 
@@ -328,7 +328,7 @@ def test_a_bucket_with_objects_is_kept_and_reported() -> None:
         outcome = await engine.delete(REF)
         return outcome, engine.live(PATH)["name"], (await engine.resource(REF)).finalizers, await engine.ready(REF)
 
-    outcome, name, finalizers, told = in_kind_harness(scenario)
+    outcome, name, finalizers, ready = in_kind_harness(scenario)
 
     error = error_in(outcome)
     assert isinstance(error, RemoteRefused)
@@ -338,7 +338,7 @@ def test_a_bucket_with_objects_is_kept_and_reported() -> None:
         "cnrm.cloud.google.com/deletion-policy: abandon to leave the bucket"
     )
     assert (name, finalizers) == ("some-bucket", (FINALIZER,))
-    assert told == ("False", "DeleteFailed", f"Delete call failed: {error}")
+    assert ready == ("False", "DeleteFailed", f"Delete call failed: {error}")
 
 
 def test_force_destroy_deletes_all_objects_and_noncurrent_versions() -> None:
@@ -366,7 +366,7 @@ def test_retained_objects_stop_the_deletion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"versionning": {"enabled": True}}, "there is no field spec.versionning; did you mean spec.versioning?"),
         (
@@ -378,7 +378,7 @@ def test_retained_objects_stop_the_deletion() -> None:
         ({"encryption": {"kmsKeyRef": {}}}, "spec.encryption.kmsKeyRef needs name or external"),
     ],
 )
-def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], message: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         with pytest.raises(ManifestInvalid) as caught:
             check_manifest(Resource(bucket(spec)), StorageBucketKind(engine.google))
@@ -388,6 +388,6 @@ def test_an_invalid_spec_is_refused_before_any_request(spec: dict[str, Any], tol
 
     error = error_in(outcome)
     assert isinstance(error, ManifestInvalid)
-    assert told in str(error)
+    assert message in str(error)
     assert str(at_once) == str(error)
     assert asked == ()

@@ -15,8 +15,8 @@ KEY = "projects/p/locations/eu/keyRings/r/cryptoKeys/k"
 
 @pytest.mark.parametrize("autoclass", [{}, {"autoclass": {"enabled": False}}])
 def test_no_terminal_class_is_sent_while_unmanaged_autoclass_is_off(autoclass: JsonObject) -> None:
-    said = {"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
-    intent = intent_for(bucket(said, annotations={UNMANAGED: "spec.autoclass.enabled"}))
+    declared = {"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
+    intent = intent_for(bucket(declared, annotations={UNMANAGED: "spec.autoclass.enabled"}))
 
     assert plan_over(intent, read({**LIVE, **autoclass})).changes == ()
 

@@ -12,7 +12,7 @@ from tests.kinds.kind_harness import bucket
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"storageclass": "X"}, "there is no field spec.storageclass; did you mean spec.storageClass?"),
         (
@@ -35,8 +35,8 @@ from tests.kinds.kind_harness import bucket
         ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'"),
     ],
 )
-def test_the_error_names_the_field_and_the_correct_form(spec: dict[str, Any], told: str) -> None:
+def test_the_error_names_the_field_and_the_correct_form(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ManifestInvalid) as caught:
         decode_spec(Resource(bucket(spec)), StorageBucketSpec)
 
-    assert str(caught.value) == f"StorageBucket team/some-bucket: {told}"
+    assert str(caught.value) == f"StorageBucket team/some-bucket: {message}"

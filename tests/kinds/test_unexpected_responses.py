@@ -34,10 +34,10 @@ def google(*answers: HttpResponse) -> GoogleClient:
 def test_a_response_that_is_no_object_is_neither_absent_nor_present(
     kind: Callable[[GoogleClient], AnyKind], place: Location, body: bytes
 ) -> None:
-    look = kind(google(HttpResponse(200, {}, body))).observe(place)
+    observing = kind(google(HttpResponse(200, {}, body))).observe(place)
 
     with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
-        asyncio.run(look)
+        asyncio.run(observing)
 
 
 @pytest.mark.parametrize(

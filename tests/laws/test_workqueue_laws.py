@@ -39,7 +39,7 @@ RAISED_WHEN_OVERDUE: list[Operation] = [
 ]
 RAISED_IN_TIME: list[Operation] = [Add("b", RESYNC, "x"), Add("a", RESYNC, "x"), Pass(30.0), Add("a", EDIT, "y")]
 DUE_IN_WORK: list[Operation] = [Schedule("a", 5.0, RESYNC, "x"), Add("a", EDIT, "y"), Get(), Pass(10.0), Done(0)]
-AN_EARLIER_LOOK: list[Operation] = [
+AN_EARLIER_STEP: list[Operation] = [
     Schedule("a", 50.0, RESYNC, "x"),
     Get(),
     Settle(),
@@ -54,7 +54,7 @@ AN_EARLIER_LOOK: list[Operation] = [
 @example(RAISED_WHEN_OVERDUE)
 @example(RAISED_IN_TIME)
 @example(DUE_IN_WORK)
-@example(AN_EARLIER_LOOK)
+@example(AN_EARLIER_STEP)
 def test_keys_come_in_the_order_of_a_reference_queue_with_linear_search(program: list[Operation]) -> None:
     async def scenario() -> None:
         work = Run()

@@ -36,7 +36,7 @@ EDITS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Scenario:
     """The edits of another writer, those of the author, and the state of each cookie."""
 
     edits: frozenset[int]
@@ -46,8 +46,8 @@ class Story:
     cookies: dict[str, str]
 
 
-stories = st.builds(
-    Story,
+scenarios = st.builds(
+    Scenario,
     st.frozensets(st.integers(0, len(EDITS) - 1)),
     st.booleans(),
     st.booleans(),
@@ -75,19 +75,19 @@ def _manifests(root: str, app: str, location: str) -> list[dict[str, Any]]:
     ]
 
 
-async def _play(story: Story, engine: EngineContext, cloud: LocalCloud) -> None:
+async def _play(scenario: Scenario, engine: EngineContext, cloud: LocalCloud) -> None:
     refs: list[ResourceRef] = [(await engine.store.apply(one)).ref for one in _manifests(*PASSWORDS, "STANDARD")]
     for _ in range(4):
         for ref in refs[1:]:
             await step(ref, engine)
         cloud.advance(3600)
-    for number in story.edits:
+    for number in scenario.edits:
         cloud.edit(*EDITS[number])
-    root, app = PASSWORDS[0] + "!" * story.new_root, PASSWORDS[1] + "!" * story.new_app
-    for one in _manifests(root, app, "NEARLINE" if story.new_spec else "STANDARD"):
+    root, app = PASSWORDS[0] + "!" * scenario.new_root, PASSWORDS[1] + "!" * scenario.new_app
+    for one in _manifests(root, app, "NEARLINE" if scenario.new_spec else "STANDARD"):
         await engine.store.apply(one)
     for ref in refs[1:]:
-        await _set_cookie(story.cookies.get(ref.kind, "kept"), ref, engine)
+        await _set_cookie(scenario.cookies.get(ref.kind, "kept"), ref, engine)
 
 
 async def _set_cookie(word: str, ref: ResourceRef, engine: EngineContext) -> None:
@@ -102,12 +102,12 @@ async def _set_cookie(word: str, ref: ResourceRef, engine: EngineContext) -> Non
     await engine.store.update_status(resource, with_cookie(resource, cookies[word], body).status)
 
 
-async def _reports(story: Story, folder: Path) -> tuple[PreviewReport, PreviewReport, bytes, int]:
+async def _reports(scenario: Scenario, folder: Path) -> tuple[PreviewReport, PreviewReport, bytes, int]:
     async with LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
         there = {"STORAGE_EMULATOR_HOST": cloud.url, "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{cloud.url}/"}
         of = AppSettings(f"sqlite:///{folder}/state.db", environment={**there, "SETPOINT_GCP_AUTH": "anonymous"})
         async with open_engine(of, StoreAccess.WRITE) as engine:
-            await _play(story, engine, cloud)
+            await _play(scenario, engine, cloud)
         cloud.journal.clear()
         async with open_preview(of) as preview:
             live = await preview.preview_all(lambda _: None)
@@ -119,10 +119,10 @@ async def _reports(story: Story, folder: Path) -> tuple[PreviewReport, PreviewRe
 
 # Each example starts a local cloud: 20 in `make test`, 400 in `make laws`.
 @settings(max_examples=2 * settings().max_examples // 5)
-@given(stories)
-def test_a_recorded_world_gives_the_report_of_the_world_itself(story: Story) -> None:
+@given(scenarios)
+def test_a_recorded_world_gives_the_report_of_the_world_itself(scenario: Scenario) -> None:
     with TemporaryDirectory() as folder:
-        live, played, recorded, writes = asyncio.run(_reports(story, Path(folder)))
+        live, played, recorded, writes = asyncio.run(_reports(scenario, Path(folder)))
 
     assert played.to_data() == live.to_data()
     assert writes == 0

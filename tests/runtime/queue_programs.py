@@ -58,7 +58,7 @@ class Get:
 class GiveUp:
     """One of the waiting workers is cancelled: the first, the second and so on, as far as there are any."""
 
-    who: int
+    index: int
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class Run:
             case Get():
                 self.model.getters += 1
                 self._getters.append(asyncio.create_task(self._get()))
-            case GiveUp(who):
-                await self._give_up(who)
+            case GiveUp(index):
+                await self._give_up(index)
             case Settle():
                 await self.settle()
             case Pass(seconds):
@@ -187,9 +187,9 @@ class Run:
         else:
             self.handed_out.append(found)
 
-    async def _give_up(self, who: int) -> None:
+    async def _give_up(self, index: int) -> None:
         """A worker that was woken, and has not acted yet, can still be cancelled."""
-        for getter in [getter for getter in self._getters if not getter.done()][who : who + 1]:
+        for getter in [getter for getter in self._getters if not getter.done()][index : index + 1]:
             getter.cancel()
             self._getters.remove(getter)
             self.model.getters -= 1

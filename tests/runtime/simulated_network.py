@@ -61,7 +61,7 @@ class NetworkLink:
         there = self.slow if fault is NetworkFault.SLOW else self.seconds()
         if fault is not NetworkFault.LOST and there < request.seconds:
             arriving = _RequestArrival(execute, answer, None if fault is NetworkFault.UNANSWERED else self.seconds())
-            # A context of its own: the server goes on when this process is paused.
+            # A context of its own: the server continues when this process is paused.
             loop.call_later(there, arriving.arrive, context=contextvars.Context())
         try:
             async with asyncio.timeout(request.seconds):

@@ -228,8 +228,8 @@ def test_a_replica_without_a_store_loses_its_shards_in_time_and_recovers(how: Ne
 
         assert after_ten == frozenset()
         # A request without an answer is executed all the same.
-        is_heard = how in (NetworkFault.UNANSWERED, NetworkFault.SLOW)
-        assert seconds < LEASE + MARGIN + (4 if is_heard else -10)
+        is_executed = how in (NetworkFault.UNANSWERED, NetworkFault.SLOW)
+        assert seconds < LEASE + MARGIN + (4 if is_executed else -10)
         assert fleet.processes[lost].replica.held_shards == share
         assert not fleet.processes[lost].task.done()
         assert fleet.has_executed_every_edit_once
@@ -332,10 +332,10 @@ def test_a_slow_write_never_arrives_after_another_replica_may_hold_the_shard() -
             arrivals[0] = fleet.random.uniform(1, 20)
             await fleet.clock.sleep(0.12)
             arrivals[0] = 0.05
-            victim = fleet.holder_of(name)
-            fleet.disconnect(victim, NetworkFault.LOST)
+            holder = fleet.holder_of(name)
+            fleet.disconnect(holder, NetworkFault.LOST)
             await fleet.clock.sleep(20)
-            fleet.reconnect(victim)
+            fleet.reconnect(holder)
             await fleet.settled(name)
 
         assert fleet.has_executed_every_edit_once

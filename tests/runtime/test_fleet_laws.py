@@ -34,7 +34,7 @@ class Event(NamedTuple):
     """An event of one process, the first, the second and so on, as far as there are any."""
 
     what: EventType
-    who: int
+    number: int
     # What happens to requests of a process that is disconnected.
     how: NetworkFault
 
@@ -64,17 +64,17 @@ class ScheduleRun:
     async def perform(self, event: Event) -> None:
         match event.what:
             case EventType.EDIT:
-                await self.fleet.edit(NAMES[event.who])
+                await self.fleet.edit(NAMES[event.number])
             case EventType.START:
                 self.start()
             case EventType.DISCONNECT:
-                for process in self._running[event.who : event.who + 1]:
+                for process in self._running[event.number : event.number + 1]:
                     self._postpone(
                         UNANSWERED_SECONDS if event.how in (NetworkFault.UNANSWERED, NetworkFault.SLOW) else 0.0
                     )
                     self.fleet.disconnect(process.name, event.how)
             case what:
-                for process in self._running[event.who : event.who + 1]:
+                for process in self._running[event.number : event.number + 1]:
                     self._postpone()
                     self._actions[what](process.name)
 

@@ -126,7 +126,7 @@ def test_a_listed_object_from_before_an_edit_is_not_used() -> None:
         _show(listed, "a-007")
         listed.reset_counts()
         # The same intent as before: only the edit triggers an observation.
-        await listed.harness.apply("a-007", annotations={"note": "for people"})
+        await listed.harness.apply("a-007", annotations={"note": "for operators"})
         await listed.harness.clock.sleep(10)
 
         assert listed.observations("a-007") == [1]

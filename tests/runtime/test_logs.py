@@ -142,11 +142,11 @@ def test_every_record_is_one_json_object_on_one_line(event: str, value: Any) -> 
     record = _record(event, value=value)
 
     line = json_line(record)
-    people = human_line(record).plain
+    plain = human_line(record).plain
 
     assert list(json.loads(line)) == ["time", "level", "event", "logger", "value"]
     assert "\n" not in line
-    assert people.isprintable()
+    assert plain.isprintable()
 
 
 # --- Human ------------------------------------------------------------------------------------------------------------

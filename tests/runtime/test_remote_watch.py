@@ -132,7 +132,7 @@ def test_each_topic_has_one_watch_that_ends_with_its_last_resource() -> None:
 
 
 @pytest.mark.parametrize("error", [RemoteRefused("403: not allowed"), ValueError("a bug")])
-def test_a_failed_watch_is_restarted_later_and_the_manager_goes_on(error: Exception) -> None:
+def test_a_failed_watch_is_restarted_later_and_the_manager_continues(error: Exception) -> None:
     async def scenario(harness: ManagerHarness, kind: WatchableKind) -> None:
         await _settled(harness, kind, "a-1")
         kind.report("a", error)

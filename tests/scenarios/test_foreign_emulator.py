@@ -2,7 +2,7 @@
 
 The emulator answers 404 without a body, takes only the name from an insert, replaces the labels with those of a patch
 instead of merging them, and takes no null: a label or a part cannot be removed from it. It pays no attention to
-`ifMetagenerationMatch`. Every bucket is in US. So nothing is removed here, and nothing is said about conflicts.
+`ifMetagenerationMatch`. Every bucket is in US. So nothing is removed here, and conflicts are not tested.
 """
 
 import os

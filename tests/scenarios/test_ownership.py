@@ -300,8 +300,8 @@ def test_an_adopted_instance_keeps_edition_and_backups_that_the_spec_omits(harne
 
 
 def _instance(settings: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
-    said = {"tier": "db-custom-1-3840", **(settings or {})}
-    return instance({"databaseVersion": "POSTGRES_15", "region": "us-central1", "settings": said}, **metadata)
+    all_settings = {"tier": "db-custom-1-3840", **(settings or {})}
+    return instance({"databaseVersion": "POSTGRES_15", "region": "us-central1", "settings": all_settings}, **metadata)
 
 
 def _bucket(spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:

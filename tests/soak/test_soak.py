@@ -32,7 +32,7 @@ def test_an_object_that_differs_from_its_manifest_is_found() -> None:
     manifest = _made(cloud)
     assert differences(BUCKET, manifest, cloud) == []
 
-    cloud.edit(BUCKET.path, {"labels": {"meddled": "m1"}})
+    cloud.edit(BUCKET.path, {"labels": {"drifted": "m1"}})
 
     assert [one.partition(" is ")[0] for one in differences(BUCKET, manifest, cloud)] == ["b/soak-1: labels"]
 

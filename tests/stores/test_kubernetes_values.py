@@ -137,7 +137,7 @@ def _with(seen: Resource, metadata: Mapping[str, Any], **members: Any) -> JsonOb
     return {**seen.document, **members, "metadata": {"name": "db", "namespace": "default", **metadata}}
 
 
-_said: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+_metadata: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
         "labels": st.dictionaries(st.sampled_from("ab"), st.sampled_from("12"), max_size=2) | st.none(),
@@ -156,7 +156,7 @@ class TestReplacing:
     def test_an_object_as_it_was_read_needs_no_replacement(self) -> None:
         assert replacement_body(_seen(), _seen().document) is None
 
-    @given(_said, _contents)
+    @given(_metadata, _contents)
     def test_a_replacement_keeps_the_part_that_is_not_the_owner_s(
         self, metadata: dict[str, Any], contents: dict[str, Any]
     ) -> None:
@@ -168,7 +168,7 @@ class TestReplacing:
             assert (made.uid, made.revision, made.finalizers, made.status) == ("u", "7", (), {"ready": True})
             assert "managedFields" not in str(sent)
 
-    @given(_said, _contents)
+    @given(_metadata, _contents)
     def test_a_replacement_has_the_owner_s_part_as_declared(
         self, metadata: dict[str, Any], contents: dict[str, Any]
     ) -> None:
@@ -180,7 +180,7 @@ class TestReplacing:
         assert made.annotations == Resource(document).annotations
         assert made.document.get("spec") == document["spec"]
 
-    @given(_said, _contents)
+    @given(_metadata, _contents)
     def test_an_object_as_it_was_sent_needs_no_replacement(
         self, metadata: dict[str, Any], contents: dict[str, Any]
     ) -> None:

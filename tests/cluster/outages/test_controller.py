@@ -104,13 +104,13 @@ def test_edits_are_carried_out_after_the_api_server_was_killed_and_restarted(fau
 
 def test_shards_are_lost_without_etcd_and_acquired_again_with_it(faults: FaultHarness) -> None:
     target = faults.create_bucket("forgotten")
-    lost, gained = (len(faults.controller.said(event)) for event in ("shard lost", "shard acquired"))
+    lost, gained = (len(faults.controller.logged(event)) for event in ("shard lost", "shard acquired"))
     faults.server.etcd.kill()
     faults.harness.in_cloud(lambda cloud: cloud.edit("/b/forgotten", {"website": {"mainPageSuffix": "index.html"}}))
-    faults.controller.until_said("shard lost", lost + 2)
+    faults.controller.until_logged("shard lost", lost + 2)
     faults.server.etcd.start()
     faults.server.wait_until_ready()
-    faults.controller.until_said("shard acquired", gained + 2)
+    faults.controller.until_logged("shard acquired", gained + 2)
     until(lambda: "website" not in faults.harness.live(bucket_path("forgotten")))
     faults.edit(target, 1)
     faults.until_written(target, 1)
@@ -146,7 +146,7 @@ def test_an_edit_before_a_compaction_is_found_by_a_relist(faults: FaultHarness) 
     faults.until_written(target, 2)
 
     assert faults.ages(target) == [1, 2]
-    reasons = [line["why"] for line in faults.controller.said("watch broke off")]
+    reasons = [line["why"] for line in faults.controller.logged("watch broke off")]
     assert any("410" in why and "list again" in why for why in reasons), reasons
 
 
@@ -198,15 +198,15 @@ def test_a_refused_event_does_not_stop_a_step(faults: FaultHarness) -> None:
     target = faults.create_bucket("unrecorded")
     faults.edit(target, 1)
     faults.until_written(target, 1)
-    unrecorded = [line for line in faults.controller.said("event not written") if "unrecorded" in line["ref"]]
+    unrecorded = [line for line in faults.controller.logged("event not written") if "unrecorded" in line["ref"]]
 
     assert len(unrecorded) >= 3
-    assert [line for line in faults.controller.said("step to be retried") if "unrecorded" in line["ref"]] == []
+    assert [line for line in faults.controller.logged("step to be retried") if "unrecorded" in line["ref"]] == []
 
 
 def test_a_slow_api_server_costs_no_shard(faults: FaultHarness) -> None:
     target = faults.create_bucket("slow")
-    lost = len(faults.controller.said("shard lost"))
+    lost = len(faults.controller.logged("shard lost"))
     faults.set_fault(slow(0.5))
     faults.edit(target, 1)
     faults.until_written(target, 1)
@@ -214,4 +214,4 @@ def test_a_slow_api_server_costs_no_shard(faults: FaultHarness) -> None:
     faults.until_written(target, 2)
 
     assert faults.ages(target) == [1, 2]
-    assert len(faults.controller.said("shard lost")) == lost
+    assert len(faults.controller.logged("shard lost")) == lost

@@ -74,7 +74,7 @@ def test_a_running_controller_writes_nothing_for_a_thousand_status_updates(settl
 
     # It observed them, with one read for many updates.
     assert 1 < reads < MANY // 4
-    assert controller.said("step to be retried") == []
+    assert controller.logged("step to be retried") == []
     _assert_settled(settled, written)
 
 

@@ -56,7 +56,7 @@ class History:
         return None if found is None else found.document
 
     async def write(self, key: str, spot: Spot, value: Any) -> None:
-        """A person writes to a spot of a child that is there."""
+        """Another writer edits a spot of a child that is there."""
         sheet = self.model.sheets.get(key)
         if sheet is None:
             return
@@ -65,16 +65,16 @@ class History:
 
     async def step(self) -> None:
         """A step without interruption, and all that holds after it."""
-        before, told = await self.harness.contents(), None
+        before, plan = await self.harness.contents(), None
         if self.model.is_whole:
-            told = await self.harness.preview()
+            plan = await self.harness.preview()
         outcome = await self.harness.step()
         self.model.make_all()
         assert isinstance(outcome, Settled if self.model.is_whole else Stopped)
-        if told is not None and isinstance(outcome, Settled):
-            assert told == outcome.plan
+        if plan is not None and isinstance(outcome, Settled):
+            assert plan == outcome.plan
             after = await self.harness.contents()
-            written = {f"{write.name.replace('/', ' web/')}" for write in told.writes}
+            written = {f"{write.name.replace('/', ' web/')}" for write in plan.writes}
             assert {name for name in after if after[name] != before.get(name)} == written
         await self.check()
         revision = await self.harness.revision()
@@ -82,7 +82,7 @@ class History:
         assert await self.harness.revision() == revision
 
     async def check(self) -> None:
-        """The world is as the model says."""
+        """The children are as in the model."""
         for key, sheet in self.model.sheets.items():
             document = await self.live(key)
             assert values_of(key, document) == sheet.live
@@ -90,7 +90,7 @@ class History:
                 assert document["data" if key == PAGE else "spec"][MANAGED[key]] == self.model.spec["title"]
                 assert document["metadata"]["labels"] == {"site": "shop"}
         if self.model.is_whole:
-            assert await self.told() == set(self.model.edits())
+            assert await self.reported_edits() == set(self.model.edits())
             await self.check_copy()
 
     async def check_copy(self) -> None:
@@ -99,7 +99,7 @@ class History:
             source = await self.live("Secret/cert")
             assert (await self.live("Secret/shop-tls"))["data"] == source["data"]
 
-    async def told(self) -> set[tuple[str, str]]:
+    async def reported_edits(self) -> set[tuple[str, str]]:
         """The edits in the condition."""
         edited = (await self.harness.conditions())["Edited"]
         if edited["status"] == "False":
@@ -107,8 +107,8 @@ class History:
         parts = (part.partition(": ") for part in edited["message"].split("; "))
         return {(head.split()[1], place) for head, _, places in parts for place in places.split(", ")}
 
-    async def said(self) -> Any:
-        """What the status says, without what is written down before a step acts."""
+    async def recorded_status(self) -> Any:
+        """The status, without what is recorded before a step acts."""
         status: Any = (await self.harness.resource()).status
         ours = {name: one for name, one in status.get("setpoint", {}).items() if name not in ("generating", "contests")}
         return {name: value for name, value in status.items() if name != "lastGenerated"} | {"setpoint": ours}
@@ -123,11 +123,11 @@ class History:
 
     async def kill(self, awaits: int) -> None:
         """A step that is killed; the model sees which children were written by then, and whether it was over."""
-        before, said, known = await self.harness.contents(), await self.said(), await self.known()
+        before, status, known = await self.harness.contents(), await self.recorded_status(), await self.known()
         begun = await self.announced()
         was_killed = await self.harness.killed_after(awaits)
         after = await self.harness.contents()
-        if not was_killed or await self.said() != said:
+        if not was_killed or await self.recorded_status() != status:
             self.model.make_all()
             return
         if await self.known() != known:
@@ -183,7 +183,7 @@ def declaring(change: dict[str, Any]) -> Deed:
     return _named(deed, f"the author wants {change}")
 
 
-def people() -> st.SearchStrategy[Deed]:
+def edits() -> st.SearchStrategy[Deed]:
     """Another writer sets, adds or removes an entry of an editable field."""
     spots = [(key, (name, "")) for key in SINGLE for name in SINGLE[key]]
     spots += [(key, (name, entry)) for key in BY_ENTRY for name in BY_ENTRY[key] for entry in NAMES]
@@ -203,12 +203,12 @@ def writing(place: tuple[str, Spot], what: str) -> Deed:
         if value is not None or spot in sheet.live:
             await history.write(key, spot, value)
 
-    return _named(deed, f"a person: {key} {spot} {what}")
+    return _named(deed, f"another writer: {key} {spot} {what}")
 
 
-def meddlers() -> st.SearchStrategy[Deed]:
-    """A person does what is put right again."""
-    return st.builds(meddling, st.sampled_from((PAGE, GALLERY)), st.sampled_from(tuple(MEDDLING)))
+def drifts() -> st.SearchStrategy[Deed]:
+    """Another writer makes a change that the owner reverts."""
+    return st.builds(drifting, st.sampled_from((PAGE, GALLERY)), st.sampled_from(tuple(DRIFTS)))
 
 
 async def _manage(history: History, key: str) -> None:
@@ -235,13 +235,13 @@ async def _delete(history: History, key: str) -> None:
     del history.model.sheets[key]
 
 
-MEDDLING = {"manages": _manage, "adds": _add, "unlabels": _unlabel, "disowns": _disown, "deletes": _delete}
+DRIFTS = {"manages": _manage, "adds": _add, "unlabels": _unlabel, "disowns": _disown, "deletes": _delete}
 
 
-def meddling(key: str, what: str) -> Deed:
+def drifting(key: str, what: str) -> Deed:
     async def deed(history: History) -> None:
         if key in history.model.sheets:
-            await MEDDLING[what](history, key)
+            await DRIFTS[what](history, key)
 
     return _named(deed, f"another writer {what} {key}")
 

@@ -1,6 +1,6 @@
 """The expected children of a website, whichever writer edits them: without digests, merges or stored state.
 
-The model sees everything. It knows who wrote each value last, which the engine has to find out.
+The model sees everything. It knows the last writer of each value, which the engine has to find out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -57,21 +57,21 @@ def path_of(key: str, spot: Spot) -> Path:
 
 @dataclass(slots=True)
 class Sheet:
-    """One child: what is in it, what the owner wrote there last, and where a person has been since."""
+    """One child: what is in it, what the owner wrote there last, and what another writer edited since."""
 
     live: Values
     base: Values
-    persons: set[Spot] = field(default_factory=set)
+    edited: set[Spot] = field(default_factory=set)
     torn: set[Spot] = field(default_factory=set)
-    # What cannot be found out after the process died: a person wrote where the owner had written just before, and
-    # what was there before both is all that is on record; or a person wrote what the owner was about to write.
+    # What cannot be found out after the process died: another writer edited what the owner had written just before, and
+    # what was there before both is all that is on record; or another writer wrote what the owner was about to write.
     unsure: Values = field(default_factory=dict)
     announced: Values | None = None
     # Whether it is in the owner's status; until then, the owner knows its child by the owner reference alone.
     is_on_record: bool = True
 
     def write(self, spot: Spot, value: Any) -> None:
-        """A person writes there, or removes what is there for None."""
+        """Another writer writes there, or removes what is there for None."""
         if spot in self.unsure and value != self.base.get(spot):
             self.base = {**self.base, spot: self.unsure.pop(spot)}
         if self.announced is not None and value == self.announced.get(spot):
@@ -81,21 +81,21 @@ class Sheet:
             del self.live[spot]
         # Back at what the owner wrote, or emptied where only one value is: it is the owner's again.
         is_handed_back = value == self.base.get(spot) or (value is None and not spot[1])
-        (self.persons.discard if is_handed_back else self.persons.add)(spot)
+        (self.edited.discard if is_handed_back else self.edited.add)(spot)
 
     def follow(self, wanted: Values) -> None:
-        """The owner writes what it wants, wherever no person has been."""
+        """The owner writes what it wants, wherever there is no edit."""
         for spot in {**self.live, **self.base, **wanted}:
             new = wanted.get(spot)
-            if spot in self.persons and self.live.get(spot) != new:
+            if spot in self.edited and self.live.get(spot) != new:
                 if self.base.get(spot) != new:
                     self.torn.add(spot)
                 continue
-            self.persons.discard(spot)
+            self.edited.discard(spot)
             self.live = {**self.live, spot: new}
             if new is None:
                 del self.live[spot]
-        self.torn &= self.persons
+        self.torn &= self.edited
         self.base = dict(wanted)
 
 
@@ -126,8 +126,8 @@ class Model:
         self.make(key)
         sheet = self.sheets[key]
         sheet.is_on_record = old is not None and old.is_on_record
-        # Where a person has been, nothing shows what the owner made of it.
-        sheet.base = {**sheet.base, **{spot: before.get(spot) for spot in sheet.persons}}
+        # Where there is an edit, nothing shows what the owner made of it.
+        sheet.base = {**sheet.base, **{spot: before.get(spot) for spot in sheet.edited}}
         sheet.torn &= torn
         spots = {**before, **sheet.base}
         sheet.unsure = {spot: before.get(spot) for spot in spots if before.get(spot) != sheet.base.get(spot)}
@@ -138,10 +138,10 @@ class Model:
         if sheet is None:
             return
         wanted = sheet.announced = generated(key, self.spec)
-        # Where a person had come to the same, both agreed.
-        agreed = {spot for spot in sheet.persons if sheet.live.get(spot) == wanted.get(spot)}
+        # Where an edit has the same value, both agree.
+        agreed = {spot for spot in sheet.edited if sheet.live.get(spot) == wanted.get(spot)}
         sheet.base = {**sheet.base, **{spot: wanted.get(spot) for spot in agreed}}
-        sheet.persons -= agreed
+        sheet.edited -= agreed
         sheet.torn -= agreed
 
     def write_down(self) -> None:
@@ -159,5 +159,5 @@ class Model:
         """How each edit is reported, and where it is."""
         for key, sheet in self.sheets.items():
             title = key.replace("/", " web/")
-            for spot in sheet.persons:
+            for spot in sheet.edited:
                 yield "conflicting" if spot in sheet.torn else "preserved", f"{title} {path_of(key, spot)}"

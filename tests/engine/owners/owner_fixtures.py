@@ -38,16 +38,16 @@ class OwnerFixture:
     # The children that are written when the source is rotated.
     followers: tuple[str, ...]
     managed: Place
-    # Where a person has the last word.
+    # An editable field: there, another writer has precedence.
     theirs: Place
     # The child that the readiness depends on, and its status when it is ready.
-    teller: str
+    readiness_child: str
     well: Mapping[str, Any]
     others: tuple[Document, ...] = ()
     # Made once; empty where there is none.
     once: str = ""
     # Whether edits are reported: where the rest is unmanaged, they are not.
-    tells_edits: bool = True
+    reports_edits: bool = True
     label: str = "site"
     # An editable field with entries in `theirs`, one of which is generated.
     entries: Path = _CAPTIONS
@@ -91,7 +91,7 @@ WEBSITE: Final = OwnerFixture(
     ("Secret/shop-tls",),
     Place("Gallery/shop", Path(("spec", "heading")), "mine"),
     Place("Gallery/shop", Path(("spec", "columns")), 7),
-    teller="Gallery/shop",
+    readiness_child="Gallery/shop",
     well=_READY,
     once="Secret/shop-admin",
 )
@@ -104,7 +104,7 @@ TRUSTEE: Final = OwnerFixture(
     ("Secret/tc-https-key-secret", "Secret/tc-https-cert-secret"),
     Place("KbsConfig/tc-kbs-config", Path(("spec", "kbsAuthSecretName")), "mine"),
     Place("KbsConfig/tc-kbs-config", Path(("spec", "KbsDeploymentSpec", "replicas")), 3),
-    teller="KbsConfig/tc-kbs-config",
+    readiness_child="KbsConfig/tc-kbs-config",
     well={"isReady": True, **_READY},
     once="Secret/tc-auth-secret",
     label="app.kubernetes.io/component",
@@ -119,10 +119,10 @@ KBS: Final = OwnerFixture(
     ("Deployment/trustee-deployment",),
     Place("Deployment/trustee-deployment", Path(("spec", "replicas")), 3),
     Place("Deployment/trustee-deployment", Path(("spec", "paused")), True),
-    teller="Deployment/trustee-deployment",
+    readiness_child="Deployment/trustee-deployment",
     well={"observedGeneration": 1, **_ROLLED_OUT},
     others=(certificates("auth", "a2V5", "a2V5"),),
-    tells_edits=False,
+    reports_edits=False,
     label="app",
 )
 FIXTURES: Final = (WEBSITE, TRUSTEE, KBS)

@@ -73,12 +73,12 @@ class OwnerHarness:
 
     async def apply(self, spec: Mapping[str, Any] | None = None, **metadata: Any) -> Resource:
         """The manifest, with this of its spec and metadata."""
-        said = {**self.fixture.manifest["spec"], **(spec or {})}
+        full_spec = {**self.fixture.manifest["spec"], **(spec or {})}
         return await self.store.apply(
-            {**self.fixture.manifest, "metadata": {**self.fixture.manifest["metadata"], **metadata}, "spec": said}
+            {**self.fixture.manifest, "metadata": {**self.fixture.manifest["metadata"], **metadata}, "spec": full_spec}
         )
 
-    # --- People ------------------------------------------------------------------------------------------------------
+    # --- The author and other writers --------------------------------------------------------------------------------
 
     async def edit(self, key: str, path: Path, value: Any) -> None:
         """Another writer sets a field of a child, or removes it for MISSING."""
@@ -86,7 +86,7 @@ class OwnerHarness:
         made: Any = remove_at(live.document, path) if value is MISSING else set_at(live.document, path, value)
         await self.store.replace(live, made)
 
-    async def meddle(self) -> None:
+    async def drift(self) -> None:
         """Another writer changes a managed field."""
         await self.edit(*_parts(self.fixture.managed))
 
@@ -120,7 +120,7 @@ class OwnerHarness:
         body = {name: value for name, value in document.items() if name != "status"}
         return await self.store.create({**body, "metadata": {**kept, **metadata}})
 
-    async def say(self, key: str, status: Mapping[str, Any]) -> None:
+    async def set_child_status(self, key: str, status: Mapping[str, Any]) -> None:
         """A child has another status."""
         await self.store.update_status(await self.child(key), dict(status))
 

@@ -51,5 +51,5 @@ def _those(which: Callable[[Setting], bool]) -> pytest.MarkDecorator:
 everywhere = _those(lambda _: True)
 # For what takes many steps, and says nothing of stores.
 in_memory = _those(lambda setting: not setting.is_on_sqlite)
-where_edits_are_told = _those(lambda setting: setting.fixture.tells_edits)
+where_edits_are_reported = _those(lambda setting: setting.fixture.reports_edits)
 where_something_is_made_once = _those(lambda setting: bool(setting.fixture.once))

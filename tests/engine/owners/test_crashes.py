@@ -13,8 +13,8 @@ from tests.engine.owners.histories import (
     Deed,
     History,
     declaring,
+    drifting,
     killing,
-    meddling,
     removing,
     rotating,
     stepping,
@@ -44,19 +44,19 @@ async def following(harness: OwnerHarness) -> None:
     await harness.rotate()
 
 
-async def putting_back(harness: OwnerHarness) -> None:
+async def reverting(harness: OwnerHarness) -> None:
     await harness.settled()
-    await harness.meddle()
-    await harness.remove(harness.fixture.teller)
+    await harness.drift()
+    await harness.remove(harness.fixture.readiness_child)
 
 
 async def everything(harness: OwnerHarness) -> None:
-    await putting_back(harness)
+    await reverting(harness)
     await harness.change()
     await harness.rotate()
 
 
-DOINGS = pytest.mark.parametrize("doing", [making, changing, following, putting_back, everything])
+DOINGS = pytest.mark.parametrize("doing", [making, changing, following, reverting, everything])
 THEN = pytest.mark.parametrize(
     "then", [making, OwnerHarness.change, OwnerHarness.remove_source], ids=lambda one: one.__name__
 )
@@ -102,7 +102,7 @@ def test_killed_after_any_await_it_ends_as_if_nothing_had_happened(setting: Sett
 @pytest.mark.parametrize("fixture", FIXTURES, ids=str)
 @DOINGS
 @THEN
-def test_nor_does_it_take_its_own_values_for_a_persons_whatever_comes_next(
+def test_nor_does_it_take_its_own_values_for_edits_whatever_comes_next(
     fixture: OwnerFixture, doing: Doing, then: Doing
 ) -> None:
     async def is_killed_after(awaits: int) -> bool:
@@ -156,16 +156,16 @@ COLUMNS, CAPTION = (GALLERY, ("columns", "")), (GALLERY, ("captions", "a"))
 KILLS = range(1, 20)
 
 
-def told(history: list[Deed]) -> None:
+def check_history(deeds: list[Deed]) -> None:
     """The model agrees, whatever the model is."""
 
     async def main() -> None:
         async with owner_harness_for(WEBSITE) as harness:
-            told = History(harness)
-            await told.rotate()
-            await told.declare()
-            for deed in (*history, stepping):
-                await deed(told)
+            history = History(harness)
+            await history.rotate()
+            await history.declare()
+            for deed in (*deeds, stepping):
+                await deed(history)
 
     asyncio.run(main())
 
@@ -173,31 +173,31 @@ def told(history: list[Deed]) -> None:
 def test_a_conflict_outlives_a_source_that_is_missing_for_a_while() -> None:
     edited = [stepping, writing(COLUMNS, "fresh"), declaring({"columns": 5}), stepping]
 
-    told([*edited, removing, stepping, rotating])
+    check_history([*edited, removing, stepping, rotating])
 
 
 @pytest.mark.parametrize("awaits", KILLS)
-def test_what_a_person_removes_right_after_it_was_made_stays_away(awaits: int) -> None:
-    told([killing(awaits), writing(CAPTION, "removed")])
+def test_what_another_writer_removes_right_after_it_was_made_stays_away(awaits: int) -> None:
+    check_history([killing(awaits), writing(CAPTION, "removed")])
 
 
 @pytest.mark.parametrize("awaits", KILLS)
 def test_and_when_it_was_made_anew(awaits: int) -> None:
-    restart_wait = [stepping, meddling(GALLERY, "deletes"), declaring({"captions": {"a": "two"}}), killing(awaits)]
+    restart_wait = [stepping, drifting(GALLERY, "deletes"), declaring({"captions": {"a": "two"}}), killing(awaits)]
 
-    told([*restart_wait, writing(CAPTION, "removed")])
-    told([*restart_wait, writing(CAPTION, "fresh")])
-    told([*restart_wait, declaring({"captions": {"a": "one"}})])
+    check_history([*restart_wait, writing(CAPTION, "removed")])
+    check_history([*restart_wait, writing(CAPTION, "fresh")])
+    check_history([*restart_wait, declaring({"captions": {"a": "one"}})])
 
 
 @pytest.mark.parametrize("awaits", KILLS)
 def test_what_was_written_by_a_step_that_died_is_known_after_one_that_was_in_trouble(awaits: int) -> None:
-    told([killing(awaits), declaring({"columns": 4}), removing, stepping, declaring({"certificate": ""})])
+    check_history([killing(awaits), declaring({"columns": 4}), removing, stepping, declaring({"certificate": ""})])
 
 
 @pytest.mark.parametrize("awaits", KILLS)
 def test_a_conflict_outlives_a_step_that_died(awaits: int) -> None:
     torn = [stepping, writing(COLUMNS, "fresh"), declaring({"columns": 5, "captions": {"b": "two"}}), killing(awaits)]
 
-    told(torn)
-    told([*torn, declaring({"columns": 4})])
+    check_history(torn)
+    check_history([*torn, declaring({"columns": 4})])

@@ -74,17 +74,17 @@ def test_a_new_process_finds_nothing_to_do_either(setting: Setting) -> None:
 def test_what_a_plan_says_is_what_the_step_writes(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.begin()
-        for deed in (None, harness.meddle, harness.write, harness.change, harness.rotate, harness.meddle, None):
+        for deed in (None, harness.drift, harness.write, harness.change, harness.rotate, harness.drift, None):
             await (deed or harness.preview)()
-            before, told = await harness.contents(), await harness.preview()
+            before, plan = await harness.contents(), await harness.preview()
             assert await harness.contents() == before
 
             outcome = await harness.settled()
 
             after = await harness.contents()
-            assert told == outcome.plan
+            assert plan == outcome.plan
             moved = {name for name in after if after[name] != before.get(name)}
-            assert moved == {str(harness.at(write.name)) for write in told.writes}
+            assert moved == {str(harness.at(write.name)) for write in plan.writes}
 
     setting.play(scenario)
 
@@ -155,18 +155,18 @@ def test_a_rotated_source_reaches_all_that_is_made_of_it(setting: Setting) -> No
 def test_values_of_secrets_are_in_no_plan_and_no_status(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.begin()
-        told = [str((await harness.preview()).to_data())]
+        texts = [str((await harness.preview()).to_data())]
         await harness.settled()
         await harness.rotate()
-        told.append(str((await harness.preview()).to_data()))
+        texts.append(str((await harness.preview()).to_data()))
         await harness.settled()
 
-        told += [str((await harness.resource()).status), str(await harness.store.events())]
+        texts += [str((await harness.resource()).status), str(await harness.store.events())]
 
         every: list[Any] = [one.document for one in (await harness.store.list()).resources if one.ref.kind == "Secret"]
         values = {value for one in every for value in one.get("data", {}).values()}
         # What is the same for all is no secret.
-        assert [value for value in values - {"c3VjY2Vzcw=="} if any(value in text for text in told)] == []
+        assert [value for value in values - {"c3VjY2Vzcw=="} if any(value in text for text in texts)] == []
 
     setting.play(scenario)
 

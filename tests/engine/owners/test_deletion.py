@@ -31,11 +31,11 @@ def test_without_garbage_collection_its_children_go_first_and_nothing_else(setti
         ours = set(await harness.children())
         every = await harness.contents()
         await harness.store.delete(harness.ref)
-        told = await harness.preview()
+        plan = await harness.preview()
 
         assert await harness.step() == Gone()
 
-        assert {(write.action, write.name) for write in told.writes} == {(Action.DELETE, key) for key in ours}
+        assert {(write.action, write.name) for write in plan.writes} == {(Action.DELETE, key) for key in ours}
         assert await harness.store.get(harness.ref) is None
         assert set(await harness.contents()) == set(every) - {str(harness.at(key)) for key in ours}
 
@@ -50,14 +50,14 @@ def test_with_garbage_collection_only_those_go_that_have_to_be_gone_before(setti
         assert (await harness.resource()).finalizers == finalizers(harness)
         every = await harness.contents()
         first = [ref for ref in harness.fixture.owner.deleted_first(await harness.resource()) if finalizers(harness)]
-        # Others may hold it, so that there is something to plan.
+        # Another controller may hold it, so that there is something to plan.
         held = await harness.resource()
         await harness.store.set_finalizers(held, (*held.finalizers, "other.test/holds"))
         await harness.store.delete(harness.ref)
-        told = await harness.preview()
+        plan = await harness.preview()
 
         assert await harness.step() == Gone()
-        assert [write.name for write in told.writes] == [f"{ref.kind}/{ref.name}" for ref in first]
+        assert [write.name for write in plan.writes] == [f"{ref.kind}/{ref.name}" for ref in first]
         await harness.store.set_finalizers(await harness.resource(), ())
         assert await harness.store.get(harness.ref) is None
         assert set(await harness.contents()) == set(every) - set(map(str, first))
@@ -143,7 +143,7 @@ def test_paused_it_stays_with_all_of_its_children(setting: Setting) -> None:
 def test_a_child_with_a_finalizer_is_waited_for(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        key = harness.fixture.teller
+        key = harness.fixture.readiness_child
         await harness.store.set_finalizers(await harness.child(key), ("other.test/holds",))
         await harness.store.delete(harness.ref)
 

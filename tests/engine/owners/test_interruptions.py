@@ -17,21 +17,21 @@ Happening = Callable[[OwnerHarness], Awaitable[None]]
 
 
 async def is_there(harness: OwnerHarness) -> bool:
-    return await harness.store.get(harness.at(harness.fixture.teller)) is not None
+    return await harness.store.get(harness.at(harness.fixture.readiness_child)) is not None
 
 
-async def a_person_writes_what_is_theirs(harness: OwnerHarness) -> None:
+async def another_writer_edits_an_editable_field(harness: OwnerHarness) -> None:
     if await is_there(harness):
         await harness.write()
 
 
 async def another_writer_changes_what_is_managed(harness: OwnerHarness) -> None:
     if await is_there(harness) and await harness.store.get(harness.at(harness.fixture.managed.key)) is not None:
-        await harness.meddle()
+        await harness.drift()
 
 
 async def another_writer_deletes_a_child(harness: OwnerHarness) -> None:
-    await harness.remove(harness.fixture.teller)
+    await harness.remove(harness.fixture.readiness_child)
 
 
 async def the_author_wants_something_else(harness: OwnerHarness) -> None:
@@ -47,7 +47,7 @@ async def the_author_deletes_it(harness: OwnerHarness) -> None:
 
 
 HAPPENINGS = (
-    a_person_writes_what_is_theirs,
+    another_writer_edits_an_editable_field,
     another_writer_changes_what_is_managed,
     another_writer_deletes_a_child,
     the_author_wants_something_else,
@@ -78,7 +78,7 @@ def test_whatever_happens_after_any_await_every_writer_keeps_its_fields(
             is_to_go = happening is the_author_deletes_it and interruption.has_happened
             assert isinstance(await harness.step(), Gone if is_to_go else Settled)
             if not is_to_go:
-                has_written = was_there and happening is a_person_writes_what_is_theirs
+                has_written = was_there and happening is another_writer_edits_an_editable_field
                 await _check(harness, has_written=has_written and interruption.has_happened)
             return interruption.has_happened
 
@@ -94,4 +94,4 @@ async def _check(harness: OwnerHarness, *, has_written: bool) -> None:
     assert is_kept or not has_written
     assert get_at((await harness.child(managed.key)).document, managed.path) != managed.value
     edited = (await harness.conditions())["Edited"]
-    assert (edited["status"] == "True") == (is_kept and harness.fixture.tells_edits)
+    assert (edited["status"] == "True") == (is_kept and harness.fixture.reports_edits)

@@ -10,7 +10,7 @@ from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.context import Settled
 from tests.engine.owners.owner_harness import OwnerHarness
-from tests.engine.owners.settings import Setting, everywhere, where_edits_are_told, where_something_is_made_once
+from tests.engine.owners.settings import Setting, everywhere, where_edits_are_reported, where_something_is_made_once
 
 LABELS, OWNERS = Path(("metadata", "labels")), Path(("metadata", "ownerReferences"))
 
@@ -19,7 +19,7 @@ LABELS, OWNERS = Path(("metadata", "labels")), Path(("metadata", "ownerReference
 def test_a_status_of_a_child_that_says_nothing_new_is_no_reason_to_write(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        await harness.say(harness.fixture.teller, {"note": "nobody reads this"})
+        await harness.set_child_status(harness.fixture.readiness_child, {"note": "not part of readiness"})
         revision = await harness.revision()
 
         assert (await harness.settled()).plan.is_empty
@@ -33,12 +33,12 @@ def test_a_status_of_a_child_that_says_nothing_new_is_no_reason_to_write(setting
 def test_how_a_child_stands_moves_the_status_of_the_owner_and_nothing_else(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        told = []
+        readiness = []
         for status in (harness.fixture.well, {}, harness.fixture.well):
-            await harness.say(harness.fixture.teller, status)
+            await harness.set_child_status(harness.fixture.readiness_child, status)
             before = await harness.contents()
             outcome = await harness.settled()
-            told.append((await harness.conditions())["Ready"]["status"])
+            readiness.append((await harness.conditions())["Ready"]["status"])
 
             assert await harness.contents() == before
             assert (outcome.requeue_after is None) == (outcome.ready.status == "True")
@@ -46,7 +46,7 @@ def test_how_a_child_stands_moves_the_status_of_the_owner_and_nothing_else(setti
             await harness.settled()
             assert await harness.revision() == revision
 
-        assert told == ["True", "False", "True"]
+        assert readiness == ["True", "False", "True"]
 
     setting.play(scenario)
 
@@ -70,7 +70,7 @@ def test_a_child_that_another_writer_deleted_comes_back(setting: Setting) -> Non
 def test_a_child_on_its_way_out_is_made_again_once_it_is_gone(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        key = harness.fixture.teller
+        key = harness.fixture.readiness_child
         old = await harness.store.set_finalizers(await harness.child(key), ("other.test/holds",))
         await harness.remove(key)
         await harness.change()
@@ -107,7 +107,7 @@ def test_a_managed_field_is_reverted_and_reported(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         before = (await harness.child(harness.fixture.managed.key)).document
-        await harness.meddle()
+        await harness.drift()
 
         outcome = await harness.settled()
 
@@ -116,28 +116,28 @@ def test_a_managed_field_is_reverted_and_reported(setting: Setting) -> None:
         assert after.get("spec") == before.get("spec")
         assert after.get("data") == before.get("data")
         assert f"{harness.at(harness.fixture.managed.key).kind}Updated" in await harness.reasons()
-        assert ("Reverted" in await harness.reasons()) == harness.fixture.tells_edits
+        assert ("Reverted" in await harness.reasons()) == harness.fixture.reports_edits
         rules = {change.rule for change in outcome.plan.changes}
-        assert rules == ({Rule.MANAGED} if harness.fixture.tells_edits else {Rule.GENERATED})
+        assert rules == ({Rule.MANAGED} if harness.fixture.reports_edits else {Rule.GENERATED})
 
     setting.play(scenario)
 
 
 @everywhere
-def test_a_persons_value_stays_through_everything_that_follows(setting: Setting) -> None:
+def test_an_edit_stays_through_everything_that_follows(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         await harness.write()
         await harness.settled()
         edited = (await harness.conditions())["Edited"]
-        for deed in (harness.change, harness.meddle, harness.rotate, harness.restart):
+        for deed in (harness.change, harness.drift, harness.rotate, harness.restart):
             await deed()
             await harness.settled()
 
         live = (await harness.child(harness.fixture.theirs.key)).document
         assert get_at(live, harness.fixture.theirs.path) == harness.fixture.theirs.value
-        assert (edited["status"] == "True") == harness.fixture.tells_edits
-        if harness.fixture.tells_edits:
+        assert (edited["status"] == "True") == harness.fixture.reports_edits
+        if harness.fixture.reports_edits:
             assert edited["message"].endswith(str(harness.fixture.theirs.path))
             assert (await harness.conditions())["Edited"]["status"] == "True"
 
@@ -200,11 +200,13 @@ def test_a_removed_owner_reference_is_set_again(setting: Setting) -> None:
 
 
 @where_something_is_made_once
-@pytest.mark.parametrize("whose", [[], [{"kind": "X", "name": "x", "uid": "x", "controller": True}]])
-def test_a_create_only_child_is_never_updated_whichever_owner_it_has(setting: Setting, whose: list[Any]) -> None:
+@pytest.mark.parametrize("owner_references", [[], [{"kind": "X", "name": "x", "uid": "x", "controller": True}]])
+def test_a_create_only_child_is_never_updated_whichever_owner_it_has(
+    setting: Setting, owner_references: list[Any]
+) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        planted = await harness.plant(harness.fixture.once, ownerReferences=whose)
+        planted = await harness.plant(harness.fixture.once, ownerReferences=owner_references)
 
         assert (await harness.settled()).plan.is_empty
 
@@ -256,7 +258,7 @@ def test_held_back_it_writes_no_child(setting: Setting, word: str) -> None:
         await harness.apply()
         await harness.settled()
         await harness.apply(harness.fixture.then, annotations={"setpoint.dev/management": word})
-        await harness.meddle()
+        await harness.drift()
         before = await harness.contents()
 
         assert isinstance(await harness.step(), Settled)
@@ -273,7 +275,7 @@ def test_held_back_it_writes_no_child(setting: Setting, word: str) -> None:
     setting.play(scenario)
 
 
-@where_edits_are_told
+@where_edits_are_reported
 @pytest.mark.parametrize(("merge", "comes_back"), [("two-way", True), ("three-way", False)])
 def test_without_a_memory_edits_stay_and_removals_do_not(setting: Setting, merge: str, comes_back: bool) -> None:
     async def scenario(harness: OwnerHarness) -> None:

@@ -9,17 +9,17 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step import hold
 from setpoint.engine.step.hold import HOLD_RULES
 from tests.engine.owners.owner_harness import OwnerHarness
-from tests.engine.owners.settings import Setting, everywhere, in_memory, where_edits_are_told
+from tests.engine.owners.settings import Setting, everywhere, in_memory, where_edits_are_reported
 from tests.engine.test_hold import WINDOW
 
 pytestmark = pytest.mark.slow
 
 
-async def meddle(harness: OwnerHarness, times: int) -> Settled:
+async def drift_and_step(harness: OwnerHarness, times: int) -> Settled:
     """Another writer changes a managed field, and a step follows; so many times."""
     for _ in range(times - 1):
-        await meddle(harness, times=1)
-    await harness.meddle()
+        await drift_and_step(harness, times=1)
+    await harness.drift()
     return await harness.settled()
 
 
@@ -35,12 +35,12 @@ async def counts(harness: OwnerHarness) -> list[int]:
 def test_the_third_revert_is_reported_and_the_fourth_is_withheld(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        await meddle(harness, times=2)
+        await drift_and_step(harness, times=2)
         assert "Contested" not in await harness.conditions()
-        await meddle(harness, times=1)
+        await drift_and_step(harness, times=1)
         reported = (await harness.conditions())["Contested"]["message"]
 
-        outcome = await meddle(harness, times=1)
+        outcome = await drift_and_step(harness, times=1)
 
         assert reported.startswith(f"{place(harness)} was reverted 3 times since")
         assert outcome.plan.is_empty
@@ -57,7 +57,7 @@ def test_the_third_revert_is_reported_and_the_fourth_is_withheld(setting: Settin
 def test_while_it_waits_nothing_is_written(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        await meddle(harness, times=4)
+        await drift_and_step(harness, times=4)
         revision, notes = await harness.revision(), await harness.store.events()
 
         for _ in range(20):
@@ -76,15 +76,15 @@ def test_while_it_waits_nothing_is_written(setting: Setting) -> None:
 def test_in_a_day_of_oscillation_reverts_become_rare(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        put_back, is_ours = 0, True
+        reverts, is_ours = 0, True
         while harness.clock.seconds < 24 * LONGEST_BACKOFF:
             if is_ours:
-                await harness.meddle()
+                await harness.drift()
             is_ours = bool((await harness.settled()).plan.writes)
-            put_back += is_ours
+            reverts += is_ours
             harness.clock.seconds += 30 if harness.clock.seconds < LONGEST_BACKOFF else 600
 
-        assert 24 < put_back < 36
+        assert 24 < reverts < 36
 
     setting.play(scenario)
 
@@ -93,7 +93,7 @@ def test_in_a_day_of_oscillation_reverts_become_rare(setting: Setting) -> None:
 def test_the_other_children_are_corrected_meanwhile(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        await meddle(harness, times=4)
+        await drift_and_step(harness, times=4)
         other = next(key for key in await harness.children() if key != harness.fixture.managed.key)
         await harness.remove(other)
 
@@ -106,12 +106,12 @@ def test_the_other_children_are_corrected_meanwhile(setting: Setting) -> None:
     setting.play(scenario)
 
 
-@where_edits_are_told
+@where_edits_are_reported
 def test_during_the_backoff_removed_entries_are_still_known(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         await harness.edit(harness.fixture.managed.key, harness.fixture.entries, {})
-        assert (await meddle(harness, times=4)).plan.withheld
+        assert (await drift_and_step(harness, times=4)).plan.withheld
         harness.clock.seconds += FIRST_BACKOFF
 
         assert (await harness.settled()).plan.writes
@@ -127,7 +127,7 @@ def test_during_the_backoff_removed_entries_are_still_known(setting: Setting) ->
 def test_a_request_has_it_reverted_now(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        await meddle(harness, times=4)
+        await drift_and_step(harness, times=4)
 
         outcome = await harness.step(requested=True)
 
@@ -141,14 +141,14 @@ def test_a_request_has_it_reverted_now(setting: Setting) -> None:
 def test_an_edit_of_the_author_is_a_new_beginning(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        await meddle(harness, times=4)
+        await drift_and_step(harness, times=4)
         await harness.change()
 
         outcome = await harness.settled()
 
         assert harness.fixture.managed.key in [write.name for write in outcome.plan.writes]
         assert "Contested" not in await harness.conditions()
-        assert (await meddle(harness, times=1)).plan.writes
+        assert (await drift_and_step(harness, times=1)).plan.writes
 
     setting.play(scenario)
 
@@ -157,7 +157,7 @@ def test_an_edit_of_the_author_is_a_new_beginning(setting: Setting) -> None:
 def test_what_stays_as_it_should_be_is_forgotten(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        await meddle(harness, times=3)
+        await drift_and_step(harness, times=3)
         harness.clock.seconds += EXPIRES_AFTER
 
         await harness.settled()
@@ -168,7 +168,7 @@ def test_what_stays_as_it_should_be_is_forgotten(setting: Setting) -> None:
     setting.play(scenario)
 
 
-@where_edits_are_told
+@where_edits_are_reported
 def test_an_editable_field_never_oscillates(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
@@ -188,13 +188,13 @@ def test_killed_after_any_await_no_revert_is_lost_or_counted_twice(setting: Sett
         for awaits in range(1, 60):
             await harness.begin()
             await harness.settled()
-            await meddle(harness, times=before) if before else None
+            await drift_and_step(harness, times=before) if before else None
             harness.clock.seconds += FIRST_BACKOFF
-            await harness.meddle()
+            await harness.drift()
             was_killed = await harness.killed_after(awaits)
             await harness.restart()
 
-            await meddle(harness, times=6)
+            await drift_and_step(harness, times=6)
 
             assert await counts(harness) == [in_all]
             assert "Contested" in await harness.conditions()
@@ -216,7 +216,7 @@ def test_another_rule_that_withholds_drift_applies_to_children(
         await harness.settle()
         monkeypatch.setattr(hold, "HOLD_RULES", (*HOLD_RULES, WINDOW))
 
-        outcome = await meddle(harness, times=1)
+        outcome = await drift_and_step(harness, times=1)
 
         assert outcome.plan.is_empty
         assert [str(one.path) for one in outcome.plan.withheld] == [place(harness)]

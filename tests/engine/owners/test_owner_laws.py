@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engine.owners.histories import Deed, History, authors, kills, meddlers, people, sources, steps
+from tests.engine.owners.histories import Deed, History, authors, drifts, edits, kills, sources, steps
 from tests.engine.owners.owner_fixtures import WEBSITE
 from tests.engine.owners.owner_harness import owner_harness_for
 
 pytestmark = [pytest.mark.laws, pytest.mark.slow]
 
 # Steps are what everything is about: there is one after every other deed.
-quiet = st.one_of(authors(), people(), meddlers(), sources(), steps(), steps(), steps(), steps())
-disturbed = st.one_of(authors(), people(), meddlers(), sources(), steps(), steps(), kills(), kills())
+quiet = st.one_of(authors(), edits(), drifts(), sources(), steps(), steps(), steps(), steps())
+disturbed = st.one_of(authors(), edits(), drifts(), sources(), steps(), steps(), kills(), kills())
 
 
 @given(st.lists(quiet, max_size=14))

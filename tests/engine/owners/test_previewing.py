@@ -26,7 +26,7 @@ async def _changed_by_the_author(harness: OwnerHarness) -> None:
 
 async def _with_a_managed_field_changed(harness: OwnerHarness) -> None:
     await harness.settle()
-    await harness.meddle()
+    await harness.drift()
 
 
 async def _with_an_edit_that_is_kept(harness: OwnerHarness) -> None:
@@ -36,18 +36,18 @@ async def _with_an_edit_that_is_kept(harness: OwnerHarness) -> None:
 
 async def _with_a_child_deleted(harness: OwnerHarness) -> None:
     await harness.settle()
-    await harness.remove(harness.fixture.teller)
+    await harness.remove(harness.fixture.readiness_child)
 
 
 async def _only_observed(harness: OwnerHarness) -> None:
     await harness.settle()
-    await harness.meddle()
+    await harness.drift()
     await harness.apply(annotations={MANAGEMENT: "observe"})
 
 
 async def _paused(harness: OwnerHarness) -> None:
     await harness.settle()
-    await harness.meddle()
+    await harness.drift()
     await harness.apply(annotations={MANAGEMENT: "paused"})
 
 

@@ -127,13 +127,13 @@ def test_every_field_that_an_implementation_made_otherwise_is_named(setting: Set
         places = [place for child in children for place in _places(child)]
         assert len(places) > 5
 
-        assert [one for one in places if not _names(await _look_after(setting, one), one)] == []
+        assert [one for one in places if not _names(await _preview_after_upgrade(setting, one), one)] == []
 
     asyncio.run(main())
 
 
-async def _look_after(setting: Setting, place: Place) -> PreviewResult:
-    """What the owner of today says of what one made that had something else in that place."""
+async def _preview_after_upgrade(setting: Setting, place: Place) -> PreviewResult:
+    """The preview of today's owner, for children of one that had something else in that place."""
     async with setting.harness() as harness:
         owner = harness.fixture.owner
         manage_with(harness, otherwise(owner, with_another(place)))
@@ -178,11 +178,11 @@ def _another(value: Any) -> Any:
             return {"more": "more"}
 
 
-def _names(looked: PreviewResult, place: Place) -> bool:
+def _names(preview: PreviewResult, place: Place) -> bool:
     """Whether the field, or the list that it is in, is reported; or that it can never be written."""
-    if looked.finding is PreviewFinding.FAILED:
-        return "spec.selector cannot change any more" in looked.trouble and "spec.selector" in str(place.path)
-    (told,) = looked.fields or ("",)
+    if preview.finding is PreviewFinding.FAILED:
+        return "spec.selector cannot change any more" in preview.trouble and "spec.selector" in str(place.path)
+    (field,) = preview.fields or ("",)
     steps = place.path.steps
     listed = next((number for number, step in enumerate(steps) if isinstance(step, int)), len(steps))
-    return looked.finding is PreviewFinding.WRITES and told == field_of(replace(place, path=Path(steps[:listed])))
+    return preview.finding is PreviewFinding.WRITES and field == field_of(replace(place, path=Path(steps[:listed])))

@@ -201,7 +201,7 @@ async def an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing(h
     await play_upgrade(harness, Upgrade(owner, revised(owner)), _forget, _forget_generated)
 
 
-async def what_people_wrote_stays_and_nothing_is_written(harness: OwnerHarness) -> None:
+async def what_another_writer_edited_stays_and_nothing_is_written(harness: OwnerHarness) -> None:
     owner, theirs = harness.fixture.owner, harness.fixture.theirs
 
     await play_upgrade(harness, Upgrade(owner, revised(owner)), OwnerHarness.write)
@@ -212,7 +212,7 @@ async def what_people_wrote_stays_and_nothing_is_written(harness: OwnerHarness) 
 async def drift_is_corrected_by_either_revision_and_previewed(harness: OwnerHarness) -> None:
     owner, managed = harness.fixture.owner, harness.fixture.managed
     await harness.settle()
-    await harness.meddle()
+    await harness.drift()
 
     before = await read_only(Ground(harness))
     manage_with(harness, revised(owner))
@@ -232,7 +232,7 @@ CLAIMS: Final[tuple[Claim, ...]] = (
     a_new_revision_writes_nothing,
     an_upgrade_that_finds_no_cookie_writes_nothing,
     an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing,
-    what_people_wrote_stays_and_nothing_is_written,
+    what_another_writer_edited_stays_and_nothing_is_written,
     drift_is_corrected_by_either_revision_and_previewed,
     what_is_made_otherwise_now_is_written_when_that_is_declared,
 )

@@ -30,7 +30,7 @@ def thing(value: Any, *owners: Any, kind: str = "ConfigMap") -> Any:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "managedFields": list(owners)}, **value}
 
 
-def told(changes: Any) -> dict[str, tuple[Any, Any]]:
+def changes_by_path(changes: Any) -> dict[str, tuple[Any, Any]]:
     return {str(one.path): (one.before, one.after) for one in changes}
 
 
@@ -40,11 +40,14 @@ X_AND_Y: Any = {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:size": {}}, 'k:{"na
 def test_a_new_element_is_shown_by_its_fields_or_by_its_key_if_it_has_nothing_else() -> None:
     made = thing({"list": [{"name": "x", "size": 1}, {"name": "y"}]}, owner({"f:list": X_AND_Y}))
 
-    assert told(creation_changes(made)) == {"list[name=x].size": (MISSING, 1), "list[name=y].name": (MISSING, "y")}
+    assert changes_by_path(creation_changes(made)) == {
+        "list[name=x].size": (MISSING, 1),
+        "list[name=y].name": (MISSING, "y"),
+    }
 
 
 def test_an_object_without_owned_fields_is_shown_by_its_name() -> None:
-    assert told(creation_changes(thing({}))) == {"metadata.name": (MISSING, "a")}
+    assert changes_by_path(creation_changes(thing({}))) == {"metadata.name": (MISSING, "a")}
 
 
 def test_elements_in_another_order_are_a_change_and_new_ones_are_none() -> None:
@@ -53,24 +56,24 @@ def test_elements_in_another_order_are_a_change_and_new_ones_are_none() -> None:
     turned = thing({"list": [{"name": "y"}, {"name": "x"}]}, owner(fields))
     longer = thing({"list": [{"name": "z"}, {"name": "x"}, {"name": "y"}]}, owner(fields))
 
-    assert told(apply_changes(before, turned, MANAGER)) == {
+    assert changes_by_path(apply_changes(before, turned, MANAGER)) == {
         "list": (["[name=x]", "[name=y]"], ["[name=y]", "[name=x]"])
     }
-    assert told(apply_changes(before, longer, MANAGER)) == {"list[name=z].name": (MISSING, "z")}
+    assert changes_by_path(apply_changes(before, longer, MANAGER)) == {"list[name=z].name": (MISSING, "z")}
 
 
 def test_a_field_that_another_manager_took_over_is_shown_with_its_value() -> None:
     live = thing({"data": {"a": "theirs"}}, owner({"f:data": {"f:a": {}}}, "kubectl-edit", "Update"))
     after = thing({"data": {"a": "ours"}}, owner({"f:data": {"f:a": {}}}))
 
-    assert told(apply_changes(live, after, MANAGER)) == {"data.a": ("theirs", "ours")}
+    assert changes_by_path(apply_changes(live, after, MANAGER)) == {"data.a": ("theirs", "ours")}
 
 
 def test_a_change_of_ownership_alone_is_counted() -> None:
     live = thing({"data": {"a": "1", "b": "2"}}, owner({"f:data": {"f:a": {}, "f:b": {}}}, "helm"))
     after = thing({"data": {"a": "1", "b": "2"}}, owner({"f:data": {"f:a": {}, "f:b": {}}}))
 
-    assert told(apply_changes(live, after, MANAGER)) == {
+    assert changes_by_path(apply_changes(live, after, MANAGER)) == {
         f"metadata.managedFields[manager={MANAGER}]": (MISSING, "2 fields")
     }
     assert apply_changes(after, after, MANAGER) == ()
@@ -80,7 +83,7 @@ def test_a_change_of_ownership_alone_is_counted() -> None:
 def test_values_of_a_secret_are_hidden_also_where_they_are_immutable(path: str) -> None:
     secret = thing({"data": {"a": "x"}, "stringData": {"a": "x"}}, kind="Secret")
 
-    assert told(immutable_changes([path], secret, secret)) == {path: (REDACTED, REDACTED)}
+    assert changes_by_path(immutable_changes([path], secret, secret)) == {path: (REDACTED, REDACTED)}
 
 
 def test_a_copy_of_a_secret_in_an_annotation_is_hidden() -> None:
@@ -89,7 +92,7 @@ def test_a_copy_of_a_secret_in_an_annotation_is_hidden() -> None:
     secret = thing({}, owner(fields), kind="Secret")
     secret["metadata"]["annotations"] = {name: "x"}
 
-    assert told(creation_changes(secret)) == {f'metadata.annotations["{name}"]': (MISSING, REDACTED)}
+    assert changes_by_path(creation_changes(secret)) == {f'metadata.annotations["{name}"]': (MISSING, REDACTED)}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def refused(manifest: Any, annotations: dict[str, str] | None = None, **spec: An
 
 
 @pytest.mark.parametrize(
-    ("manifest", "told"),
+    ("manifest", "message"),
     [
         ([], "KubernetesObject shop/web: spec.manifest is a list: write text, in quotes or a map of fields"),
         ("- a", f"{WHERE} is no object: write apiVersion, kind, metadata and what belongs to it"),
@@ -46,8 +46,8 @@ def refused(manifest: Any, annotations: dict[str, str] | None = None, **spec: An
         ),
     ],
 )
-def test_a_manifest_that_is_no_object_is_refused(manifest: Any, told: str) -> None:
-    assert refused(manifest) == told
+def test_a_manifest_that_is_no_object_is_refused(manifest: Any, message: str) -> None:
+    assert refused(manifest) == message
 
 
 @pytest.mark.parametrize("text", ["", "spec.", "spec..a", "[", "a[b"])
@@ -61,7 +61,7 @@ def test_a_field_that_identifies_the_object_cannot_be_ignored(text: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"replac": True}, "there is no field spec.replac; did you mean spec.replace?"),
         ({"deletion": {"timeout": "soon"}}, "spec.deletion.timeout: 'soon' is no duration above 0"),
@@ -73,8 +73,8 @@ def test_a_field_that_identifies_the_object_cannot_be_ignored(text: str) -> None
         ({"cluster": {"kubeconfig": {"value": "x"}}}, "spec.cluster.kubeconfig"),
     ],
 )
-def test_an_invalid_option_is_refused(spec: Tree, told: str) -> None:
-    assert told in refused(MAP, **spec)
+def test_an_invalid_option_is_refused(spec: Tree, message: str) -> None:
+    assert message in refused(MAP, **spec)
 
 
 @pytest.mark.parametrize("policy", ["unmanaged", "default-to-gcp-fields", "ignore-unspecified-fields"])
@@ -114,7 +114,7 @@ def test_the_wait_is_decoded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "message"),
     [
         ({"stringData": {"a": 12345}}, f"{WHERE}.stringData.a is not text: put it in quotes"),
         ({"data": {"a": ["12345"]}}, f"{WHERE}.data.a is not text: put it in quotes"),
@@ -122,11 +122,11 @@ def test_the_wait_is_decoded() -> None:
         ({"stringData": "12345"}, f"{WHERE}.stringData is not a map: write a text for each key"),
     ],
 )
-def test_an_error_about_a_secret_has_none_of_its_values(members: Tree, told: str) -> None:
+def test_an_error_about_a_secret_has_none_of_its_values(members: Tree, message: str) -> None:
     with pytest.raises(ManifestInvalid) as caught:
         desired_object(resource({**SECRET, **members}), ResolvedReferences())
 
-    assert str(caught.value) == told
+    assert str(caught.value) == message
     assert "12345" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None

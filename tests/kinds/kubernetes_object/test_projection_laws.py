@@ -79,9 +79,9 @@ def test_a_field_set_without_fields_below_a_path_owns_nothing_there(owned: Owned
 
 def test_an_owned_empty_map_stays_empty_when_other_managers_fill_it() -> None:
     fields: FieldSet = {"f:labels": {}}
-    others: FieldSet = {"f:labels": {"f:theirs": {}}}
+    other_fields: FieldSet = {"f:labels": {"f:theirs": {}}}
 
-    assert project({"labels": {"theirs": "x"}}, fields, others).leaves == {Path(("labels",)): {}}
+    assert project({"labels": {"theirs": "x"}}, fields, other_fields).leaves == {Path(("labels",)): {}}
     assert project({"labels": {"theirs": "x"}}, fields).leaves == {Path(("labels",)): {"theirs": "x"}}
 
 

@@ -102,7 +102,7 @@ def test_a_text_may_have_several_references() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tree", "told"),
+    ("tree", "message"),
     [
         ({"$ref": {"kind": "A", "name": "b"}}, "spec.manifest.a.$ref.path is missing"),
         ({"$ref": {"kind": "A", "name": "b", "pth": "c"}}, "did you mean path?"),
@@ -116,11 +116,11 @@ def test_a_text_may_have_several_references() -> None:
         ("${ref:", "write ${ref:KIND/NAME:PATH}"),
     ],
 )
-def test_an_invalid_reference_is_refused_with_its_path(tree: Any, told: str) -> None:
+def test_an_invalid_reference_is_refused_with_its_path(tree: Any, message: str) -> None:
     with pytest.raises(ManifestInvalid) as caught:
         check({**MAP, "a": tree})
 
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "spec.manifest.a" in str(caught.value)
 
 

@@ -34,16 +34,16 @@ def full(value: Any, name: str = "") -> Any:
     return None if value == "" and name != "mountPath" else value
 
 
-def same_places(told: tuple[Path, ...], expected: list[str], table: EditableFields) -> bool:
+def same_places(reported: tuple[Path, ...], expected: list[str], table: EditableFields) -> bool:
     """Whether both are the same paths: a field may be named by its object, an entry by its key."""
     places = [Path.parse(text) for text in expected]
-    return len(places) == len(told) and all(any(_is_at(one, place, table) for one in told) for place in places)
+    return len(places) == len(reported) and all(any(_is_at(one, place, table) for one in reported) for place in places)
 
 
-def _is_at(told: Path, expected: Path, table: EditableFields) -> bool:
-    field = next(path for path in table if path.covers(told))
-    if expected.covers(told):
-        return expected.covers(field) or expected == told
-    entry = told.steps[-1]
+def _is_at(reported: Path, expected: Path, table: EditableFields) -> bool:
+    field = next(path for path in table if path.covers(reported))
+    if expected.covers(reported):
+        return expected.covers(field) or expected == reported
+    entry = reported.steps[-1]
     name = entry.pairs[0][1] if isinstance(entry, Selector) else entry
-    return expected.steps[-1] in (entry, name) and expected.steps[0] == told.steps[0]
+    return expected.steps[-1] in (entry, name) and expected.steps[0] == reported.steps[0]

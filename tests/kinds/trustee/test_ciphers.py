@@ -48,8 +48,8 @@ def test_the_openssl_of_this_machine_agrees() -> None:
     program = shutil.which("openssl")
     if program is None:
         pytest.skip("there is no openssl on the PATH")
-    told = subprocess.run([program, "ciphers", "-stdname", ALL], capture_output=True, text=True, check=True).stdout
-    known = {line.split()[0]: line.split()[2] for line in told.splitlines()}
+    output = subprocess.run([program, "ciphers", "-stdname", ALL], capture_output=True, text=True, check=True).stdout
+    known = {line.split()[0]: line.split()[2] for line in output.splitlines()}
 
     wrong = {suite: name for suite, name in known.items() if openssl_name(suite) != name}
 

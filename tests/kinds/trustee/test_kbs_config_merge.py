@@ -19,7 +19,7 @@ def spec(**fields: Json) -> dict[str, Json]:
     return {"kbsConfigMapName": "tc-kbs-config", "KbsDeploymentSpec": {"replicas": 1}, **fields}
 
 
-def told(last: Json, live: Json, generated: Json) -> dict[str, Resolution]:
+def resolutions(last: Json, live: Json, generated: Json) -> dict[str, Resolution]:
     merged = merge_kbs_config(remember(last, OURS), live, generated, OURS)
     return {str(one.path): one.resolution for one in merged.findings}
 
@@ -92,7 +92,7 @@ def test_the_merge_report_says_which_edit_was_kept_and_why() -> None:
     live = spec(KbsEnvVars={"A": "2", "C": "3"}, kbsSecretResources=["old", "mine"], kbsConfigMapName="mine")
     generated = spec(KbsEnvVars={"A": "3", "B": "1"}, kbsSecretResources=["status"])
 
-    assert told(last, live, generated) == {
+    assert resolutions(last, live, generated) == {
         "KbsEnvVars.A": Resolution.CONFLICTING,
         "KbsEnvVars.B": Resolution.PRESERVED,
         "KbsEnvVars.C": Resolution.PRESERVED,

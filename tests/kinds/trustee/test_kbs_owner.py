@@ -70,15 +70,15 @@ def test_all_kinds_of_children_and_sources_are_declared(spec: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"kbsConfigMap": "x"}, r"there is no field spec\.kbsConfigMap; did you mean spec\.kbsConfigMapName"),
         ({"KbsDeploymentSpec": {"replicas": "2"}}, r"spec\.KbsDeploymentSpec\.replicas is text: write a whole number"),
         ({"kbsSecretResources": ["s", "s"]}, "the volume s is there more than once"),
     ],
 )
-def test_a_spec_that_no_pod_can_have_is_refused(spec: dict[str, Any], told: str) -> None:
-    with pytest.raises(ManifestInvalid, match=told):
+def test_a_spec_that_no_pod_can_have_is_refused(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(ManifestInvalid, match=message):
         OWNER.check(resource(**spec))
 
 

@@ -209,10 +209,10 @@ def test_a_secret_with_a_name_that_is_invalid_for_a_volume_is_mounted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "replicas"), [(None, 1), ({}, 1), ({"replicas": None}, 1), ({"replicas": 0}, 0), ({"replicas": 3}, 3)]
+    ("declared", "replicas"), [(None, 1), ({}, 1), ({"replicas": None}, 1), ({"replicas": 0}, 0), ({"replicas": 3}, 3)]
 )
-def test_one_pod_by_default(said: Any, replicas: int) -> None:
-    assert built(KbsDeploymentSpec=said)["spec"]["replicas"] == replicas
+def test_one_pod_by_default(declared: Any, replicas: int) -> None:
+    assert built(KbsDeploymentSpec=declared)["spec"]["replicas"] == replicas
 
 
 def test_the_deployment_is_owned_and_has_the_input_digest() -> None:
@@ -228,9 +228,9 @@ def test_the_deployment_is_owned_and_has_the_input_digest() -> None:
     }
 
 
-@pytest.mark.parametrize(("said", "type_"), [(None, "ClusterIP"), ("", "ClusterIP"), ("NodePort", "NodePort")])
-def test_the_service_has_the_declared_type(said: str | None, type_: str) -> None:
-    found: Any = service(*kbs_config(kbsServiceType=said))
+@pytest.mark.parametrize(("declared", "type_"), [(None, "ClusterIP"), ("", "ClusterIP"), ("NodePort", "NodePort")])
+def test_the_service_has_the_declared_type(declared: str | None, type_: str) -> None:
+    found: Any = service(*kbs_config(kbsServiceType=declared))
 
     assert found["metadata"]["name"] == "kbs-service"
     assert found["spec"] == {

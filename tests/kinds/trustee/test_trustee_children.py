@@ -150,7 +150,7 @@ def test_any_other_profile_is_the_permissive_one(profile: str | None) -> None:
     assert settings(profileType=profile) == settings()
 
 
-def test_permissive_settings_serve_anyone_without_tls() -> None:
+def test_permissive_settings_serve_every_client_without_tls() -> None:
     found = settings(tlsConfig={"profile": "modern"})
 
     assert found["http_server"] == {"sockets": ["0.0.0.0:8080"], "insecure_http": True, "worker_count": 4}

@@ -23,7 +23,7 @@ class Cluster:
     def __init__(self, **spec: Any) -> None:
         self.live: dict[str, Any] = {key: child.object for key, child in made(**spec).items()}
         self.memory: Json = last_generated_status(list(made(**spec).values()))
-        self.fates: dict[str, Resolution] = {}
+        self.resolutions: dict[str, Resolution] = {}
 
     def edit(self, key: str, old: str, new: str) -> None:
         """Changes the one text of a ConfigMap."""
@@ -37,10 +37,10 @@ class Cluster:
 
     def reconcile(self, **spec: Any) -> set[str]:
         """One pass; the children that it wrote."""
-        written, self.fates = set(), {}
+        written, self.resolutions = set(), {}
         for key, child in made(**spec).items():
             renewal = child_update(child, self.live[key], read_last_generated(self.memory, child))
-            self.fates |= {f"{key} {one.path}": one.resolution for one in renewal.resolutions}
+            self.resolutions |= {f"{key} {one.path}": one.resolution for one in renewal.resolutions}
             if renewal.object is not self.live[key]:
                 self.live[key] = renewal.object
                 written.add(key)
@@ -62,7 +62,7 @@ def test_a_profile_switch_changes_unedited_contents() -> None:
     assert "insecure_http = false" in cluster.text(SETTINGS)
     assert "KbsEnvVars" not in cluster.live[KBS]["spec"]
     assert cluster.reconcile(**RESTRICTED) == set()
-    assert cluster.fates == {}
+    assert cluster.resolutions == {}
 
 
 def test_a_profile_switch_can_be_undone() -> None:
@@ -81,9 +81,9 @@ def test_a_profile_switch_keeps_edits_and_reports_them() -> None:
     written = cluster.reconcile(**RESTRICTED)
 
     assert POLICY not in written
-    assert cluster.fates[f'{POLICY} data["resource-policy.rego"]'] is Resolution.CONFLICTING
+    assert cluster.resolutions[f'{POLICY} data["resource-policy.rego"]'] is Resolution.CONFLICTING
     cluster.reconcile(**RESTRICTED)
-    assert cluster.fates == {f'{POLICY} data["resource-policy.rego"]': Resolution.PRESERVED}
+    assert cluster.resolutions == {f'{POLICY} data["resource-policy.rego"]': Resolution.PRESERVED}
 
 
 def test_tls_follows_its_config_in_an_edited_file() -> None:
@@ -94,7 +94,7 @@ def test_tls_follows_its_config_in_an_edited_file() -> None:
     assert "worker_count = 16 # more" in cluster.text(SETTINGS)
     assert 'tls_profile = "modern"' in cluster.text(SETTINGS)
     assert "# TLS configuration - Mozilla modern profile" in cluster.text(SETTINGS)
-    assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].text': Resolution.PRESERVED}
+    assert cluster.resolutions == {f'{SETTINGS} data["kbs-config.toml"].text': Resolution.PRESERVED}
     assert cluster.reconcile(**RESTRICTED, tlsConfig={"profile": "modern"}) == set()
 
 
@@ -105,7 +105,7 @@ def test_an_edited_tls_setting_is_reverted() -> None:
 
     assert cluster.reconcile(**RESTRICTED) == {SETTINGS}
     assert cluster.text(SETTINGS) == before
-    assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].tls.tls_profile': Resolution.REVERTED}
+    assert cluster.resolutions == {f'{SETTINGS} data["kbs-config.toml"].tls.tls_profile': Resolution.REVERTED}
 
 
 def test_a_file_that_is_no_toml_is_not_changed() -> None:
@@ -142,7 +142,7 @@ def test_blank_lines_are_no_edit() -> None:
     cluster.edit(SETTINGS, "\n[admin]", "\n\n\n[admin]")
 
     assert cluster.reconcile() == set()
-    assert cluster.fates == {}
+    assert cluster.resolutions == {}
 
 
 def test_edits_of_a_child_are_kept_by_entry() -> None:
@@ -153,7 +153,7 @@ def test_edits_of_a_child_are_kept_by_entry() -> None:
     assert cluster.reconcile(kbsServiceType="NodePort") == {KBS}
     assert cluster.live[KBS]["spec"]["kbsSecretResources"] == ["attestation-status", "mine"]
     assert cluster.live[KBS]["spec"]["kbsServiceType"] == "NodePort"
-    assert cluster.fates == {f"{KBS} spec.kbsSecretResources.mine": Resolution.PRESERVED}
+    assert cluster.resolutions == {f"{KBS} spec.kbsSecretResources.mine": Resolution.PRESERVED}
 
 
 # --- For every history ------------------------------------------------------------------------------------------------
@@ -189,4 +189,4 @@ def test_a_second_pass_writes_nothing_after_any_history(history: list[Any]) -> N
         cluster.reconcile(**wishes)
 
         assert cluster.reconcile(**wishes) == set()
-        assert Resolution.REVERTED not in cluster.fates.values()
+        assert Resolution.REVERTED not in cluster.resolutions.values()

@@ -71,7 +71,7 @@ def test_a_valid_spec_is_accepted(spec: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"profile": "Restricted"}, r"TrusteeConfig trust/tc: there is no field spec\.profile; did you mean"),
         ({"httpsSpec": {"tlsSecretName": 1}}, r"spec\.httpsSpec\.tlsSecretName is a number: write text"),
@@ -80,12 +80,12 @@ def test_a_valid_spec_is_accepted(spec: dict[str, Any]) -> None:
         ({"tlsConfig": {"minVersion": "1.3", "maxVersion": "1.2"}}, "minVersion must not be greater than maxVersion"),
     ],
 )
-def test_an_invalid_spec_is_refused_by_every_verb(spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused_by_every_verb(spec: dict[str, Any], message: str) -> None:
     resource = trustee_config(**spec)
 
-    for look in (OWNER.check, OWNER.sources, lambda one: OWNER.generate(one, {}), lambda one: OWNER.status_of(one, {})):
-        with pytest.raises(ManifestInvalid, match=told):
-            look(resource)
+    for verb in (OWNER.check, OWNER.sources, lambda one: OWNER.generate(one, {}), lambda one: OWNER.status_of(one, {})):
+        with pytest.raises(ManifestInvalid, match=message):
+            verb(resource)
 
 
 def test_sources_are_the_secrets_of_the_spec_and_the_cluster_scoped_volume() -> None:
@@ -147,9 +147,9 @@ def test_the_kbs_config_names_only_generated_objects(spec: dict[str, Any]) -> No
     names = {key.partition("/")[2] for key in keys(generated(**spec))}
     kbs: Any = child(KBS, **spec).object["spec"]
 
-    said = {value for field, value in kbs.items() if field.endswith("Name")}
+    referenced = {value for field, value in kbs.items() if field.endswith("Name")}
 
-    assert said | set(kbs["kbsSecretResources"]) <= names
+    assert referenced | set(kbs["kbsSecretResources"]) <= names
     assert kbs.get("ibmSEConfigSpec", {}).get("certStorePvc", "attestation-status") in names
 
 
@@ -177,7 +177,7 @@ HALF_A_PAIR = Resource(certificates("token", "x", ""))
 
 
 @pytest.mark.parametrize(
-    ("found", "made", "error", "told"),
+    ("found", "made", "error", "message"),
     [
         ({PV: None}, BEFORE_THE_CLAIM, DependencyNotFound, "IBM SE PVC: PersistentVolume certificates not found"),
         ({CLAIM: OTHER_VOLUME}, BEFORE_THE_CLAIM, DependencyInvalid, "is bound to volume other, not certificates"),
@@ -189,7 +189,7 @@ HALF_A_PAIR = Resource(certificates("token", "x", ""))
     ],
 )
 def test_a_missing_source_stops_the_generation_after_the_earlier_children(
-    found: dict[ResourceRef, Resource | None], made: list[str], error: type[Exception], told: str
+    found: dict[ResourceRef, Resource | None], made: list[str], error: type[Exception], message: str
 ) -> None:
     there = {ref: one for ref, one in {**FOUND, **found}.items() if one is not None}
 
@@ -197,7 +197,7 @@ def test_a_missing_source_stops_the_generation_after_the_earlier_children(
 
     assert keys(result) == made
     assert type(result.error) is error
-    assert told in str(result.error)
+    assert message in str(result.error)
 
 
 def test_a_claim_that_is_bound_to_the_declared_volume_is_accepted() -> None:

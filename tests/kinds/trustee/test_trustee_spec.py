@@ -109,7 +109,7 @@ def test_a_key_and_certificate_are_read_from_their_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "error", "told"),
+    ("found", "error", "message"),
     [
         (None, DependencyNotFound, "HTTPS secrets: Secret s not found"),
         (secret(type="Opaque"), DependencyInvalid, "Secret s is not of type kubernetes.io/tls"),
@@ -117,8 +117,8 @@ def test_a_key_and_certificate_are_read_from_their_secret() -> None:
         (secret(data={"tls.key": "a"}), DependencyInvalid, "tls.crt not found in TLS secret s"),
     ],
 )
-def test_a_secret_without_a_key_and_certificate_is_an_error(found: Any, error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told):
+def test_a_secret_without_a_key_and_certificate_is_an_error(found: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         tls_pair("HTTPS", "s", found)
 
 

@@ -214,29 +214,29 @@ class TestRequests:
     def test_a_written_object_is_in_the_cache_at_once(
         self, watching: Store, loop: asyncio.Runner, http: RecordingHttpClient
     ) -> None:
-        is_heard, is_read = asyncio.Event(), asyncio.Event()
+        is_delivered, is_read = asyncio.Event(), asyncio.Event()
 
-        async def listen(since: Revision) -> None:
+        async def consume(since: Revision) -> None:
             events = watching.watch(since)
             for _ in range(3):
                 await take(events, 1)
-                is_heard.set()
+                is_delivered.set()
             # Without a watch, reads go to the API server, too.
             await is_read.wait()
 
         async def scenario() -> tuple[list[Resource | None], list[Resource], Resource | None]:
-            listening = asyncio.create_task(listen((await watching.list()).revision))
+            consuming = asyncio.create_task(consume((await watching.list()).revision))
             made = await watching.create(instance())
             found = [await watching.get(REF)]
             after = await watching.replace(made, {**made.document, "spec": {"tier": "large"}})
             found.append(await watching.get(REF))
             # Until then, reads go to the API server.
-            await is_heard.wait()
+            await is_delivered.wait()
             http.sent.clear()
             await watching.delete(REF)
             gone = await watching.get(REF)
             is_read.set()
-            await listening
+            await consuming
             return found, [made, after], gone
 
         found, written, gone = loop.run(scenario())
