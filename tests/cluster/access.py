@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from tests.cluster.polling import until
+
 # The administrator may do everything, the users nothing: a test grants them the permissions that it needs.
 ADMIN: Final = "admin"
 USERS: Final = ("alice", "bob")
@@ -86,6 +88,19 @@ class Access:
         return self._send(
             request, http.client.HTTPSConnection(netloc, context=self.tls(user), timeout=_TIMEOUT_SECONDS), user
         )
+
+    def until_permitted(
+        self, user: str, verb: str, resource: str, namespace: str, *, is_permitted: bool = True
+    ) -> None:
+        """Returns when the authorizer knows of a binding, or of its deletion: it learns of them from a watch.
+
+        `resource` is `plural` or `plural.group`.
+        """
+        plural, _, group = resource.partition(".")
+        attributes = {"verb": verb, "resource": plural, "group": group, "namespace": namespace}
+        review = {"spec": {"user": user, "resourceAttributes": attributes}}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        until(lambda: self.call("POST", path, review).body["status"]["allowed"] is is_permitted)
 
     def _send(self, request: "_Request", connection: http.client.HTTPSConnection, user: str) -> Answer:
         try:

@@ -37,6 +37,8 @@ def allow(access: Access, namespace: str, user: str, *verbs: str) -> None:
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
     binding = {"metadata": {"name": "maps"}, "roleRef": role, "subjects": [subject]}
     assert access.call("POST", f"{path}/rolebindings", binding).status == 201
+    for verb in verbs:
+        access.until_permitted(user, verb, "configmaps", namespace)
 
 
 async def whoami(client: KubernetesClient) -> tuple[str, list[str]]:

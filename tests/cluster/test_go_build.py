@@ -127,7 +127,7 @@ def test_a_build_reports_progress_and_can_be_cancelled(tmp_path: Path) -> None:
 
     building = threading.Thread(target=build)
     building.start()
-    line = recorder.until("compiled")
+    line = recorder.until("1 packages compiled")
     recorder.progress.cancel()
     building.join(240)
 

@@ -66,9 +66,11 @@ def test_a_user_has_the_permissions_that_a_test_grants(api_server: Access, names
     rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
     allowed = api_server.call("POST", rbac, binding)
 
+    secrets = f"/api/v1/namespaces/{namespace}/secrets"
     assert allowed.status == 201
-    assert api_server.call("GET", f"/api/v1/namespaces/{namespace}/secrets", user="alice").status == 200
-    assert api_server.call("GET", f"/api/v1/namespaces/{namespace}/secrets", user="bob").status == 403
+    api_server.until_permitted("alice", "list", "secrets", namespace)
+    assert api_server.call("GET", secrets, user="alice").status == 200
+    assert api_server.call("GET", secrets, user="bob").status == 403
 
 
 def test_a_test_has_an_empty_namespace_of_its_own(api_server: Access, namespace: str) -> None:

@@ -69,6 +69,8 @@ def test_without_permission_for_leases_a_controller_is_assumed(shared_harness: C
     verbs = "--verb=get,list,watch,create,patch,delete"
     shared_harness.kubectl("create", "role", "author", verbs, f"--resource={kinds}")
     shared_harness.kubectl("create", "rolebinding", "author", "--role=author", "--user=alice")
+    buckets = "storagebuckets.storage.cnrm.cloud.google.com"
+    shared_harness.kubectl.access.until_permitted("alice", "create", buckets, shared_harness.kubectl.namespace)
     file = _written(shared_harness, bucket("of-alice"))
 
     assert _printed(shared_harness, "apply", "-f", file, user="alice") == (0, "StorageBucket here/of-alice created\n")

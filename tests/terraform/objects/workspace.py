@@ -210,11 +210,13 @@ class Workspace:
         }
         path = f"/apis/{_RIGHTS}/v1/namespaces/{self.namespace}/rolebindings"
         assert self.access.call("POST", path, binding).status == 201
+        self.access.until_permitted(user, "*", "*.*", self.namespace)
 
     def forbid(self, user: str) -> None:
         """Revokes all rights of a user in the namespace."""
         path = f"/apis/{_RIGHTS}/v1/namespaces/{self.namespace}/rolebindings/{user}"
         assert self.access.call("DELETE", path).status == 200
+        self.access.until_permitted(user, "*", "*.*", self.namespace, is_permitted=False)
 
     def declare(self, kind: str, name: str, tree: Mapping[str, Any], manager: str) -> None:
         """Declares fields of an object by a server-side apply that forces them, as another tool would."""
