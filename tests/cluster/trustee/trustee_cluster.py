@@ -30,6 +30,7 @@ _RECONCILES: Final = re.compile(
 )
 # Resyncs are left out: resources that are not ready yet have them every ten seconds, and a busy machine is never done.
 _QUEUED: Final = re.compile(r'^workqueue_depth\{.*priority="(?!resync)\w+"\} (\d+)', re.MULTILINE)
+_RUNNING: Final = re.compile(r"^setpoint_workqueue_in_work\{.*\} (\d+)", re.MULTILINE)
 
 
 class SettledObjects(NamedTuple):
@@ -42,6 +43,11 @@ class SettledObjects(NamedTuple):
     def versions(self) -> list[Version]:
         """Their present resource versions."""
         return [self.trustee.version(target) for target in self.targets]
+
+
+def _ended(page: str) -> int:
+    """The number of steps that have ended, on a metrics page."""
+    return sum(int(number) for _, number in _RECONCILES.findall(page))
 
 
 @dataclass(slots=True)
@@ -137,7 +143,7 @@ class TrusteeCluster:
         numbers = {kind: self._number_of(kind) for kind in _KINDS}
         self.controller.start()
         until(lambda: all(self.reconciles(kind) >= number for kind, number in numbers.items()))
-        self.drain()
+        self._until_triggered_steps_ended()
 
     def _number_of(self, kind: str) -> int:
         listed = self.access.call("GET", f"/apis/confidentialcontainers.org/v1alpha1/{kind.lower()}s").body["items"]
@@ -147,9 +153,17 @@ class TrusteeCluster:
         """Returns when the controller has received all events so far, and has taken the steps that they trigger."""
         # Events of a kind arrive in order: those of another TrusteeConfig come after all others.
         self.new_namespace().settle(trustee_config())
+        self._until_triggered_steps_ended()
+
+    def _until_triggered_steps_ended(self) -> None:
+        """Returns when no step is queued but resyncs, and as many steps have ended as were running then."""
         until(lambda: not any(map(int, _QUEUED.findall(self.controller.metrics()))))
-        # Steps that were running then have ended by the time that this one, of many steps, is settled.
-        self.new_namespace().settle(trustee_config())
+        page = self.controller.metrics()
+        running, ended = sum(map(int, _RUNNING.findall(page))), _ended(page)
+        until(lambda: _ended(self.controller.metrics()) >= ended + running or not self._is_running())
+
+    def _is_running(self) -> bool:
+        return any(map(int, _RUNNING.findall(self.controller.metrics())))
 
     # --- No write without a change ------------------------------------------------------------------------------------
 
