@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from setpoint.terraform.rpc import server
+from setpoint.terraform.rpc import hclog
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def stream() -> Iterator[io.StringIO]:
 
 
 def test_an_event_is_one_json_object_with_its_fields(stream: io.StringIO) -> None:
-    server.configure({"TF_LOG_PROVIDER": "debug"}, stream)
+    hclog.configure({"TF_LOG_PROVIDER": "debug"}, stream)
     logging.getLogger("setpoint.probe").warning("event", extra={"count": 3, "odd": {1, 2}, "bad": object()})
     line = json.loads(stream.getvalue())
 
@@ -29,7 +29,7 @@ def test_an_event_is_one_json_object_with_its_fields(stream: io.StringIO) -> Non
 
 
 def test_an_exception_is_logged_by_its_class_alone(stream: io.StringIO) -> None:
-    server.configure({}, stream)
+    hclog.configure({}, stream)
     try:
         _ = int("hunter2")
     except ValueError:
@@ -53,7 +53,7 @@ def test_an_exception_is_logged_by_its_class_alone(stream: io.StringIO) -> None:
 def test_the_log_level_is_that_of_terraform(
     stream: io.StringIO, environment: dict[str, str], levels: list[str]
 ) -> None:
-    server.configure(environment, stream)
+    hclog.configure(environment, stream)
     for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
         logging.getLogger("setpoint.probe").log(level, "event")
 

@@ -1,7 +1,6 @@
-"""Log records as hclog JSON lines on standard error, the format that Terraform parses."""
+"""The provider process: the gRPC server, the services that every go-plugin offers, signals and shutdown."""
 
 import asyncio
-import logging
 import os
 import signal
 import sys
@@ -12,56 +11,14 @@ from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
 import grpc
-import msgspec
 
 from setpoint.terraform.framework.call import ActiveCalls
 from setpoint.terraform.framework.provider import Provider
+from setpoint.terraform.rpc import hclog
 from setpoint.terraform.rpc.handshake import PluginHandshake, handshake_line, read_handshake, reattach_config
 from setpoint.terraform.rpc.protobuf import PROVIDER_SERVICE, ProtoMessage, plugin_messages, provider_messages
 from setpoint.terraform.rpc.service import METHODS, STOP, ProviderService
 from setpoint.terraform.rpc.tls_proxy import TlsProxy, cache_directory, load_or_create_certificate, mutual_tls
-
-_LEVELS: Final = {
-    "TRACE": logging.DEBUG,
-    "DEBUG": logging.DEBUG,
-    "JSON": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARN": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "OFF": logging.CRITICAL,
-}
-_NAMES: Final = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warn"}
-_RECORD_FIELDS: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "taskName"})
-
-
-def configure(environment: Mapping[str, str], stream: TextIO) -> None:
-    """Sends log records to `stream`: setpoint's own from the level of `TF_LOG`, those of libraries from WARNING."""
-    level = environment.get("TF_LOG_PROVIDER") or environment.get("TF_LOG") or "WARN"
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(_HclogFormatter())
-    logging.getLogger().addHandler(handler)
-    logging.getLogger("setpoint").setLevel(_LEVELS.get(level.upper(), logging.DEBUG))
-
-
-class _HclogFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        fields = {key: value for key, value in vars(record).items() if key not in _RECORD_FIELDS}
-        line = {
-            "@level": _NAMES.get(record.levelno, "error"),
-            "@message": record.getMessage(),
-            "@module": record.name,
-            "@timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds"),
-            **fields,
-        }
-        # The class of an exception and not its message, which may hold a secret.
-        if record.exc_info and record.exc_info[0] is not None:
-            line["class"] = record.exc_info[0].__name__
-        return msgspec.json.encode(line, enc_hook=_type_name).decode()
-
-
-def _type_name(value: object) -> str:
-    return type(value).__name__
-
 
 # The limit of Terraform itself.
 _MAX_MESSAGE_BYTES: Final = 64 << 20
@@ -133,7 +90,7 @@ def serve(provider: Provider) -> NoReturn:
     # Standard output belongs to the handshake line: what libraries print goes to standard error.
     handshake_output = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
-    configure(os.environ, sys.stderr)
+    hclog.configure(os.environ, sys.stderr)
     with _private_directory(handshake.directory) as directory:
         asyncio.run(_serve(provider, directory, handshake, handshake_output))
     sys.stderr.flush()
@@ -146,7 +103,7 @@ def serve_for_reattach(provider: Provider, address: str) -> None:
 
     `address` is the provider's source address: `registry.terraform.io/acme/probe`.
     """
-    configure(os.environ, sys.stderr)
+    hclog.configure(os.environ, sys.stderr)
     with _private_directory("") as directory:
         asyncio.run(_serve_for_reattach(provider, directory, address))
 
