@@ -244,8 +244,9 @@ def check_cluster(resource: Resource, spec: KubernetesObjectSpec) -> None:
     if cluster is None or cluster is UNSET:
         return
     if cluster.inCluster and (cluster.context or kubeconfig_key(cluster)):
-        problem = " is the cluster around setpoint, which has no context and no kubeconfig: write inCluster alone, "
-        raise field_invalid(resource, "spec.cluster.inCluster", f"{problem}or leave it out")
+        advice = "write inCluster alone, or leave it out"
+        problem = f" is the cluster around setpoint, which has no context and no kubeconfig: {advice}"
+        raise field_invalid(resource, "spec.cluster.inCluster", problem)
 
 
 def _secret_parts(cluster_id: str) -> tuple[str, str, str, str]:

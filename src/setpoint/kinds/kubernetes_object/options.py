@@ -57,8 +57,8 @@ def wait_of(resource: Resource) -> WaitFor | None:
 
 def _refuse_to_show(path: Path, resource: Resource) -> None:
     if path.steps[:1] != ("metadata",) and path.steps[:1] != ("type",):
-        problem = f" is {path}: the values of a Secret do not become outputs, which are not confidential; "
-        raise field_invalid(resource, "spec.waitFor.field", f"{problem}wait for something else")
+        why = "the values of a Secret do not become outputs, which are not confidential"
+        raise field_invalid(resource, "spec.waitFor.field", f" is {path}: {why}; wait for something else")
 
 
 def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[Path, ...]:
