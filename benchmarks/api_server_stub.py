@@ -4,23 +4,19 @@ Every name has an object, of 3 KB. A list has `LISTED` objects; a watch sends `W
 """
 
 import asyncio
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from benchmarks.server_process import announce_until_parent_ends, running_server
 from setpoint.core.values.json_types import Json
 
 GROUP, VERSION, PLURAL, KIND = "bench.test", "v1", "widgets", "Widget"
 NAMESPACE: Final = "team-orders"
 LISTED: Final = 500
 WATCHED: Final = 2_000
-_ROOT: Final = Path(__file__).resolve().parents[1]
 _EVENTS_PER_CHUNK: Final = 20
 
 
@@ -54,18 +50,9 @@ def name_of(number: int) -> str:
     return f"orders-{number:07}"
 
 
-@contextmanager
-def running_server() -> Iterator[str]:
+def running_stub() -> AbstractContextManager[str]:
     """The address of a server that runs until the end of the block."""
-    command = (sys.executable, "-m", "benchmarks.api_server_stub")
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=_ROOT, stdin=pipe, stdout=pipe, encoding="utf-8") as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        try:
-            yield server.stdout.readline().strip()
-        finally:
-            server.stdin.close()
+    return running_server("benchmarks.api_server_stub")
 
 
 @cache
@@ -116,9 +103,7 @@ async def _send_events(writer: asyncio.StreamWriter) -> None:
 
 async def _serve() -> None:
     server = await asyncio.start_server(_handle_connection, "127.0.0.1", 0)
-    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
-    # Until the parent process closes the pipe, or ends.
-    await asyncio.to_thread(sys.stdin.read)
+    await announce_until_parent_ends(server.sockets[0].getsockname()[1])
     server.close()
 
 

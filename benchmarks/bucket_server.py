@@ -4,35 +4,23 @@ Every name has a bucket. Lists have `count` of them; below `UNLISTED` lists are 
 """
 
 import asyncio
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache, partial
-from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
 from benchmarks.buckets import USUAL, body_of, name_of
+from benchmarks.server_process import announce_until_parent_ends, running_server
 
 # The suffix of an address at which lists are refused.
 UNLISTED: Final = "/unlisted"
-_ROOT: Final = Path(__file__).resolve().parents[1]
 
 
-@contextmanager
-def running_server(count: int = 0) -> Iterator[str]:
+def running_buckets(count: int = 0) -> AbstractContextManager[str]:
     """The address of a server that runs until the end of the block, and lists `count` buckets."""
-    command = (sys.executable, "-m", "benchmarks.bucket_server", str(count))
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=_ROOT, stdin=pipe, stdout=pipe, encoding="utf-8") as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        try:
-            yield server.stdout.readline().strip()
-        finally:
-            server.stdin.close()
+    return running_server("benchmarks.bucket_server", str(count))
 
 
 async def _respond(request: web.BaseRequest, count: int) -> web.Response:
@@ -56,9 +44,7 @@ async def _serve(count: int) -> None:
     runner = web.ServerRunner(web.Server(partial(_respond, count=count)))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    print(f"http://127.0.0.1:{runner.addresses[0][1]}", flush=True)
-    # Until the parent process closes the pipe, or ends.
-    await asyncio.to_thread(sys.stdin.read)
+    await announce_until_parent_ends(runner.addresses[0][1])
     await runner.cleanup()
 
 

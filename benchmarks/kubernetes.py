@@ -16,7 +16,7 @@ from benchmarks.api_server_stub import (
     WATCHED,
     body_of,
     name_of,
-    running_server,
+    running_stub,
 )
 from benchmarks.comparison import BenchmarkSettings, Candidate, Comparison
 from benchmarks.peers import ClusterClient, Peers
@@ -45,7 +45,7 @@ _tree: Final = msgspec.json.Decoder()
 def benchmarks(peers: Peers, settings: BenchmarkSettings) -> Generator[Comparison, None, None]:
     """A comparison for each of GET, list and watch."""
     loop = asyncio.new_event_loop()
-    with running_server() as address:
+    with running_stub() as address:
         clients = loop.run_until_complete(_clients(address, peers))
         http = HttpClient()
         try:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from benchmarks import work_queue
-from benchmarks.bucket_server import UNLISTED, running_server
+from benchmarks.bucket_server import UNLISTED, running_buckets
 from benchmarks.buckets import SMALL, USUAL, Size, name_of, ref_of
 from benchmarks.comparison import BenchmarkSettings, Candidate, Comparison
 from benchmarks.peers import Peers
@@ -90,7 +90,7 @@ def _with_network(folder: Path, settings: BenchmarkSettings) -> Iterator[Compari
     count, path = settings.scaled(EVENTS), folder / "network.db"
     write_settled_store(path, count, USUAL)
     refs = [ref_of(number) for number in range(count)]
-    with running_server() as address, running_process(path, _client(address + UNLISTED)) as process:
+    with running_buckets() as address, running_process(path, _client(address + UNLISTED)) as process:
         process.wait_until_idle()
         http = HttpClient()
         urls = [address + _get(name_of(number)).path for number in range(count)]
@@ -106,7 +106,7 @@ def _resync_by_lists(folder: Path, settings: BenchmarkSettings) -> Iterator[Comp
         write_settled_store(path, count, USUAL)
     refs, clock = [ref_of(number) for number in range(count)], OffsetClock()
     with (
-        running_server(count) as address,
+        running_buckets(count) as address,
         running_process(paths[0], _client(address), clock) as listed,
         running_process(paths[1], _client(address + UNLISTED)) as unlisted,
     ):
