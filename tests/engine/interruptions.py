@@ -141,3 +141,13 @@ async def begun(setting: Setting, doing: Doing, folder: Path) -> AsyncIterator[S
     async with setting.harness(folder) as harness:
         await begin(doing, harness)
         yield harness
+
+
+async def killed_after(awaits: int, harness: StepHarness) -> bool:
+    """Whether the process was killed after that many awaits, and restarted; False when it ended with fewer."""
+    try:
+        await interrupted(harness, Interruption(awaits, die)).go_on()
+    except Killed:
+        await harness.restart()
+        return True
+    return False

@@ -1,7 +1,7 @@
 """An engine with things: their service, a store, and runs of steps. All of it in virtual time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -115,6 +115,13 @@ class RunnerHarness:
         conditions: Any = (await self.resource(name)).status["conditions"]
         (ready,) = (one for one in conditions if one["type"] == "Ready")
         return ready["status"], ready["reason"], ready["message"]
+
+    async def is_settled(self, names: Sequence[str]) -> bool:
+        """Whether one more step of each writes to none of them."""
+        before = [await self.revision(name) for name in names]
+        for name in names:
+            await self.step(name)
+        return [await self.revision(name) for name in names] == before
 
     async def revision(self, name: str) -> str:
         return (await self.resource(name)).revision

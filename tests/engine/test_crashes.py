@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from setpoint.engine.context import Gone, Settled, StepOutcome
-from tests.engine.interruptions import Doing, Interruption, Killed, Pace, after_any_await, begun, die, interrupted
+from tests.engine.interruptions import (
+    Doing,
+    Pace,
+    after_any_await,
+    begun,
+    killed_after,
+)
 from tests.engine.kind_fixture import Part
 from tests.engine.settings import SETTINGS, Setting
 from tests.engine.step_harness import StepHarness
@@ -41,7 +47,7 @@ def test_killed_after_any_await_it_ends_with_one_object_or_none(
         async with begun(setting, doing, tmp_path / str(awaits)) as harness:
             if pace is Pace.SLOWLY:
                 harness.fixture.make_slow()
-            was_killed = await _killed_after(awaits, harness)
+            was_killed = await killed_after(awaits, harness)
 
             outcome = await _go_on(harness)
 
@@ -51,16 +57,6 @@ def test_killed_after_any_await_it_ends_with_one_object_or_none(
             return was_killed
 
     after_any_await(is_killed_after, least=4)
-
-
-async def _killed_after(awaits: int, harness: StepHarness) -> bool:
-    """Whether the process was killed after that many awaits; False when it needed fewer to come to an end."""
-    try:
-        await interrupted(harness, Interruption(awaits, die)).go_on()
-    except Killed:
-        await harness.restart()
-        return True
-    return False
 
 
 async def _go_on(harness: StepHarness) -> StepOutcome:

@@ -6,7 +6,12 @@ import pytest
 
 from setpoint.engine.oscillation import FIRST_BACKOFF
 from setpoint.engine.state import StoredState
-from tests.engine.interruptions import Doing, Interruption, Killed, after_any_await, begun, die, interrupted
+from tests.engine.interruptions import (
+    Doing,
+    after_any_await,
+    begun,
+    killed_after,
+)
 from tests.engine.settings import SETTINGS, Setting
 from tests.engine.step_harness import StepHarness
 from tests.kinds.lifecycle_database import DatabaseFixture
@@ -53,12 +58,7 @@ async def _drift_and_step(harness: StepHarness, times: int) -> None:
 
 async def _killed_in_a_revert(awaits: int, harness: StepHarness) -> bool:
     harness.fixture.drift()
-    try:
-        await interrupted(harness, Interruption(awaits, die)).go_on()
-    except Killed:
-        await harness.restart()
-        return True
-    return False
+    return await killed_after(awaits, harness)
 
 
 def _writes(in_all: int, harness: StepHarness) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from tests.cluster.access import ADMIN
 from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
-from tests.cluster.running.proxy import ProxiedRequest, Proxy
+from tests.cluster.running.proxy import ProxiedRequest, Proxy, running_proxy
 from tests.forking.processes import Start, run
 
 _TIMEOUT_SECONDS: Final = 240.0
@@ -34,13 +34,11 @@ class ControllerHarness:
     _running: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
-        self.proxy = Proxy(self.kubectl.access)
         self._running.enter_context(self.background)
         self.background.run(self.cloud.start())
         self._running.callback(lambda: self.background.run(self.cloud.stop()))
-        self.background.run(self.proxy.start())
-        self._running.callback(lambda: self.background.run(self.proxy.stop()))
-        self.proxy.write_kubeconfig(self.folder / "proxied.kubeconfig")
+        kubeconfig = self.folder / "proxied.kubeconfig"
+        self.proxy = self._running.enter_context(running_proxy(self.kubectl.access, self.background, kubeconfig))
         return self
 
     def __exit__(

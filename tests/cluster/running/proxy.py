@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -13,6 +14,7 @@ from aiohttp import web
 
 from setpoint.clients.http import SocketFactory
 from tests.cluster.access import Access
+from tests.cluster.running.background_loop import BackgroundLoop
 
 # Headers of one connection, and those that the proxy sets itself.
 _NOT_FORWARDED: Final = {"host", "authorization", "connection", "transfer-encoding", "content-length", "keep-alive"}
@@ -229,3 +231,15 @@ def lost_responses(part: float) -> Callable[[web.BaseRequest], bool]:
     """That share of all writes is forwarded, and their responses are lost."""
     draw = random.Random(1)
     return lambda incoming: incoming.method != "GET" and draw.random() < part
+
+
+@contextmanager
+def running_proxy(access: Access, background: BackgroundLoop, kubeconfig: Path) -> Iterator[Proxy]:
+    """A proxy that runs until the end of the block; `kubeconfig` is written for its clients."""
+    proxy = Proxy(access)
+    background.run(proxy.start())
+    try:
+        proxy.write_kubeconfig(kubeconfig)
+        yield proxy
+    finally:
+        background.run(proxy.stop())

@@ -17,7 +17,7 @@ from tests.cluster.leases import shorten_leases
 from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
-from tests.cluster.running.proxy import NetworkFault, ProxiedRequest, Proxy, no_fault
+from tests.cluster.running.proxy import NetworkFault, ProxiedRequest, Proxy, no_fault, running_proxy
 from tests.cluster.trustee.manifests import trustee_config
 from tests.cluster.trustee.trustee_namespace import TrusteeNamespace, Version
 
@@ -64,12 +64,10 @@ class TrusteeCluster:
     _running: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
-        self.proxy = Proxy(self.access)
+        kubeconfig = self.folder / "proxied.kubeconfig"
         self._running.enter_context(self._background)
-        self._background.run(self.proxy.start())
-        self._running.callback(lambda: self._background.run(self.proxy.stop()))
-        self.proxy.write_kubeconfig(self.folder / "proxied.kubeconfig")
-        found = surroundings(self.folder / "proxied.kubeconfig", _LEASES, _UNREACHABLE, self.folder)
+        self.proxy = self._running.enter_context(running_proxy(self.access, self._background, kubeconfig))
+        found = surroundings(kubeconfig, _LEASES, _UNREACHABLE, self.folder)
         environment = {**found, "SETPOINT_STORE": "kubernetes", "OPERATOR_IMAGE_NAME": "operator:1"}
         self.controller = RunProcess("controller", self.folder, environment, ("--kinds", ",".join(_KINDS)))
         self._running.callback(self._end)

@@ -13,7 +13,7 @@ from tests.cluster.access import Access
 from tests.cluster.children import Child
 from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
-from tests.cluster.running.proxy import NetworkFault, ProxiedRequest, Proxy
+from tests.cluster.running.proxy import NetworkFault, ProxiedRequest, Proxy, running_proxy
 from tests.cluster.waiting.fake_controllers import FakeControllers
 from tests.forking.processes import Start, run
 
@@ -44,11 +44,10 @@ class WaitHarness:
     _count: int = 0
 
     def __enter__(self) -> Self:
-        self.controllers, self.proxy = FakeControllers(self.access, self.namespace), Proxy(self.access)
+        self.controllers = FakeControllers(self.access, self.namespace)
+        kubeconfig = self.folder / "proxied.kubeconfig"
         self._running.enter_context(self._background)
-        self._background.run(self.proxy.start())
-        self._running.callback(lambda: self._background.run(self.proxy.stop()))
-        self.proxy.write_kubeconfig(self.folder / "proxied.kubeconfig")
+        self.proxy = self._running.enter_context(running_proxy(self.access, self._background, kubeconfig))
         return self
 
     def __exit__(
