@@ -20,6 +20,7 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
+from setpoint.engine.tenancy import Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
@@ -70,6 +71,14 @@ class EngineContext:
     # What lists showed of live objects; None in a single command.
     listed_objects: ListedObjects | None = None
     owners: Mapping[GroupKind, Owner] = field(default_factory=dict)
+    # The tenants of a shared store; None where the store belongs to one person.
+    tenancy: Tenancy | None = None
+
+    async def for_namespace(self, namespace: str) -> "EngineContext":
+        """The engine with its kinds bound to the tenant of `namespace`."""
+        if self.tenancy is None:
+            return self
+        return replace(self, kinds=await self.tenancy.kinds_for(namespace, self.kinds))
 
     @property
     def resource_types(self) -> Mapping[GroupKind, ResourceType]:

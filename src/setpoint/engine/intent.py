@@ -38,6 +38,7 @@ async def resolve_intent(resource: Resource, engine: EngineContext) -> Intent:
 
 async def resolve_ignoring_readiness(resource: Resource, engine: EngineContext) -> Intent:
     """The same without a step: dependencies have to exist, and count as ready."""
+    engine = await engine.for_namespace(resource.ref.namespace)
     dependencies = (
         dependency if isinstance(dependency, SecretKeyReference) else replace(dependency, must_be_ready=False)
         for dependency in dependencies_of(resource, engine.resource_types)

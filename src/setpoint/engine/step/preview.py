@@ -49,6 +49,7 @@ async def current_digests(resource: Resource, engine: EngineContext) -> CurrentD
         observation = await observe_children(resource, owner, engine.store)
         live = observation.live_digest
         return CurrentDigests(observation.intent, None if isinstance(live, Missing) else live)
+    engine = await engine.for_namespace(resource.ref.namespace)
     intent = await resolve_ignoring_readiness(resource, engine)
     observed = await observe_decoded(intent.location, engine.kind_of(resource))
     if isinstance(observed, Absent):

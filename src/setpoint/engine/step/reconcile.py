@@ -102,6 +102,7 @@ def _outcome_label(outcome: StepOutcome) -> str:
 async def _step(
     ref: ResourceRef, engine: EngineContext, trigger: str, *, requested: bool, restart_wait: bool
 ) -> StepOutcome:
+    engine = await engine.for_namespace(ref.namespace)
     idle = None if requested else await _idle_outcome(ref, engine)
     if idle is not None:
         return idle
@@ -170,6 +171,7 @@ async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool
 
     Without `trust_cookie`, everything is compared.
     """
+    engine = await engine.for_namespace(ref.namespace)
     resource = await engine.store.get(ref)
     if resource is None:
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")

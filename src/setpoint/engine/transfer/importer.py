@@ -67,6 +67,7 @@ async def prove_translation(
     if isinstance(engine.resource_type_of(imported), Owner):
         # An owner goes by its last generated state, which is carried over in the status.
         return ProvenTranslation(StateTranslation(), _remarks(item, "", {}))
+    engine = await engine.for_namespace(imported.ref.namespace)
     kind = engine.kind_of(imported)
     keys = secret_keys(imported, kind)
     versions = _carried_secrets(item, keys, await resolve_available(keys, engine.store), secrets)
