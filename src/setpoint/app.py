@@ -22,6 +22,7 @@ from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.store_decorators import OverlayStore
+from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, Tenancy, Tenant
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
@@ -37,6 +38,7 @@ from setpoint.stores.sqlite.store import OpenMode, open_sqlite
 if TYPE_CHECKING:
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+    from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
 
 DEFAULT_STORE = "sqlite:///.setpoint/state.db"
 
@@ -142,6 +144,7 @@ async def open_app(
         )
         stack.push_async_callback(clusters.close)
         kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
+        tenancy: Tenancy | None = None
         if wiring.recorded is not None:
             store, clusters.recorded, clusters.default_cluster = (
                 wiring.recorded,
@@ -151,18 +154,20 @@ async def open_app(
         elif is_shared_store(settings):
             client = _cluster_client(settings, google.budgets, wiring.interceptor(STORE))
             counts.append(client.http.counts)
-            store = _open_cluster(settings, client, {**kinds, **owners}, access)
             clusters.own = (
                 client
                 if wiring is DIRECT_WIRING
                 else _cluster_client(settings, google.budgets, wiring.interceptor(OWN))
             )
             stack.push_async_callback(clusters.own.close)
+            clusters.accounts, clusters.own_kinds = _accounts(settings, client, access), {*kinds, *owners}
+            store = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
+            tenancy = Tenancy(_tenant_by_name, _EveryReference())
         else:
             store = await _open_store(settings, access)
         clusters.secret = store.get
         stack.push_async_callback(store.close)
-        engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners)
+        engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners, tenancy=tenancy)
         yield OpenedEngine(
             engine, google.budgets, counts, lambda: clusters.default_cluster, shared=is_shared_store(settings)
         )
@@ -287,6 +292,7 @@ def _open_cluster(
     client: "KubernetesClient",
     resource_types: Mapping[GroupKind, ResourceType],
     access: StoreAccess,
+    accounts: "ServiceAccountClients | None",
 ) -> Store:
     from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes
 
@@ -295,8 +301,33 @@ def _open_cluster(
     # The kinds that owners make and read need RBAC only where an owner is reconciled.
     related = {one for owner in handled if isinstance(owner, Owner) for one in (*owner.makes, *owner.reads)}
     return open_kubernetes(
-        address, client, (*resource_types.values(), *related), settings.clock, long_running=access is StoreAccess.RUN
+        address,
+        client,
+        (*handled, *related),
+        settings.clock,
+        long_running=access is StoreAccess.RUN,
+        accounts=accounts,
     )
+
+
+def _accounts(settings: AppSettings, client: "KubernetesClient", access: StoreAccess) -> "ServiceAccountClients | None":
+    """How a controller acts for tenants; None for a command, which acts as its user."""
+    if access is not StoreAccess.RUN:
+        return None
+    from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
+    from setpoint.stores.kubernetes.factory import POD_NAMESPACE
+
+    own = settings.environment.get(POD_NAMESPACE)
+    return ServiceAccountClients(client, is_own=lambda account: account == (own, DEFAULT_SERVICE_ACCOUNT))
+
+
+async def _tenant_by_name(namespace: str) -> Tenant:
+    return Tenant(namespace)
+
+
+class _EveryReference:
+    async def require_granted(self, dependant: ResourceRef, target: ResourceRef, field: str) -> None:
+        """See ReferencePolicy."""
 
 
 def _path(url: str) -> Path | None:

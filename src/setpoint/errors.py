@@ -182,6 +182,10 @@ class RemoteRefused(RemoteError):
         self.unknown_fields = unknown_fields
 
 
+class ServiceAccountNotFound(RemoteRefused):
+    """The ServiceAccount that setpoint is to act as does not exist, or is not for tenants."""
+
+
 class ChildRefused(RemoteRefused):
     """The write of one child of an owner was refused: `index` is its position among the writes.
 

@@ -48,6 +48,7 @@ class ConditionReason(StrEnum):
     WAITING = "Waiting"
     WAIT_TIMED_OUT = "WaitTimedOut"
     WAIT_FAILED = "WaitFailed"
+    SERVICE_ACCOUNT_NOT_FOUND = "ServiceAccountNotFound"
     # The children of an owner are as generated, and not ready yet.
     NOT_READY = "NotReady"
     # --- Contested

@@ -33,6 +33,7 @@ from setpoint.errors import (
     DependencyNotReady,
     ImmutableFieldChanged,
     NotReady,
+    ServiceAccountNotFound,
     SetpointError,
     StillWaiting,
     WaitFailed,
@@ -48,6 +49,7 @@ REASONS: Final[Mapping[type[SetpointError], ConditionReason]] = {
     ImmutableFieldChanged: ConditionReason.IMMUTABLE_FIELD_CHANGED,
     WaitTimedOut: ConditionReason.WAIT_TIMED_OUT,
     WaitFailed: ConditionReason.WAIT_FAILED,
+    ServiceAccountNotFound: ConditionReason.SERVICE_ACCOUNT_NOT_FOUND,
 }
 # The operator has to act.
 _FAILURE_REASONS: Final = frozenset(
@@ -61,6 +63,7 @@ _FAILURE_REASONS: Final = frozenset(
         ConditionReason.CONTESTED,
         ConditionReason.WAIT_TIMED_OUT,
         ConditionReason.WAIT_FAILED,
+        ConditionReason.SERVICE_ACCOUNT_NOT_FOUND,
     }
 )
 # The next steps continue once a dependency exists and is ready.

@@ -18,7 +18,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, Lease, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
-from setpoint.errors import ChildRefused, SetpointError, StoreError, WriteConflict
+from setpoint.errors import ChildRefused, ServiceAccountNotFound, SetpointError, StoreError, WriteConflict
 from setpoint.stores.manifests import AuthoredManifest, being_deleted_error, read_manifest, require_same_ref, stored_ref
 from setpoint.stores.records import ResourceRecord, decode, to_resource
 
@@ -232,7 +232,7 @@ def child_refusals(index: int) -> Iterator[None]:
     """ChildRefused for whatever is wrong with the write of one child among several; failures of the store stay."""
     try:
         yield
-    except StoreError:
+    except (StoreError, ServiceAccountNotFound):
         raise
     except SetpointError as error:
         raise ChildRefused(str(error), index) from error

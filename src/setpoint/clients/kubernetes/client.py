@@ -108,9 +108,18 @@ class KubernetesClient:
         self.http = http or HttpClient(connection.proxy)
         self.budgets = budgets or QuotaBudgets()
         self._credentials = credentials or KubeconfigCredentials(connection)
+        self._impersonated = ""
         self._reads = self._budget("reads", READ_RATE)
         self._writes = self._budget("writes", WRITE_RATE)
         self._urgent: QuotaBudget | None = None
+
+    def acting_as(self, user: str) -> "KubernetesClient":
+        """The same client on behalf of another user, by impersonation; with budgets of its own."""
+        other = copy(self)
+        other._impersonated = user
+        other._reads = other._budget("reads", READ_RATE)
+        other._writes = other._budget("writes", WRITE_RATE)
+        return other
 
     def unthrottled(self) -> "KubernetesClient":
         """The same client without rate limiting: for renewals of leases, which expire if they wait for an API server
@@ -237,6 +246,11 @@ class KubernetesClient:
         self, method: str, target: str, identity: ClusterIdentity, headers: Mapping[str, str], body: bytes | None = None
     ) -> HttpRequest:
         merged = CIMultiDict(identity.headers)
+        if self._impersonated:
+            # Nothing that a kubeconfig says about impersonation is left: groups follow from the user.
+            for name in [name for name in merged if name.lower().startswith("impersonate-")]:
+                merged.popall(name, None)
+            merged["Impersonate-User"] = self._impersonated
         merged.update(headers)
         return HttpRequest(method, self.connection.server + target, merged, body, tls=identity.tls)
 
@@ -268,7 +282,7 @@ class KubernetesClient:
             return response
 
     def _budget(self, quota: str, settings: AimdSettings) -> QuotaBudget:
-        key = QuotaKey(f"kubernetes {urlsplit(self.connection.server).netloc}", "", quota)
+        key = QuotaKey(f"kubernetes {urlsplit(self.connection.server).netloc}", self._impersonated, quota)
         return self.budgets.find(key) or self.budgets.make(key, settings, self.connection.server)
 
 

@@ -1,21 +1,24 @@
 """Where an object is: its cluster, its name there, and the clients that reach clusters, created on first use.
 
-A cluster has an ID that is safe to store: `own`, `in-cluster`, `context:NAME`, or `secret:NAMESPACE/NAME/KEY`, with
-`/CONTEXT` appended where one is selected. A kubeconfig from a Secret stays in memory.
+A cluster has an ID that is safe to store: `own:NAMESPACE/ACCOUNT` (the cluster that stores the resource, as one of its
+ServiceAccounts), `in-cluster`, `context:NAME`, or `secret:NAMESPACE/NAME/KEY`, with `/CONTEXT` appended where one is
+selected. Versions before had `own` alone. A kubeconfig from a Secret stays in memory.
 """
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 from msgspec import UNSET
 
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import Location, ResolvedReferences, SecretKeyReference
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, Tenant
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
 from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, ClusterSpec, KubernetesObjectSpec
 from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.discovery import Discovery
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+    from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
     from setpoint.clients.ratelimit.limiter import QuotaBudgets
 
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
@@ -73,7 +77,9 @@ def parse_object_location(text: str) -> ObjectLocation:
 
 
 OWN, IN_CLUSTER = "own", "in-cluster"
-_CONTEXT, _SECRET = "context:", "secret:"
+_ACCOUNT, _CONTEXT, _SECRET = "own:", "context:", "secret:"
+SERVICE_ACCOUNT: Final = "spec.serviceAccountName"
+_ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 ReadSecret = Callable[[ResourceRef], Awaitable[Resource | None]]
 ClientRequestCounts = Counter[tuple[str, str, str]]
 
@@ -106,6 +112,10 @@ class Clusters:
     environment: Mapping[str, str] = field(default_factory=dict)
     # The client of the cluster that stores the resources, if one does: closed by its creator.
     own: "KubernetesClient | None" = None
+    # Clients of that cluster that act as ServiceAccounts of tenants; None for a command, which acts as its user.
+    accounts: "ServiceAccountClients | None" = None
+    # The kinds that are reconciled from that cluster: no KubernetesObject stands for one of them there.
+    own_kinds: Collection[GroupKind] = ()
     budgets: "QuotaBudgets | None" = None
     secret: ReadSecret = _no_secret
     # Receives the request counts of each new client.
@@ -123,14 +133,28 @@ class Clusters:
     _outdated: dict[str, ClusterAccess] = field(default_factory=dict)
     _unused: list["KubernetesClient"] = field(default_factory=list)
 
+    def for_tenant(self, tenant: Tenant) -> "TenantClusters":
+        """The clusters that a tenant reaches."""
+        return TenantClusters(self, tenant)
+
     def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
         """The ID of the spec's cluster; a resolved kubeconfig is used from now on."""
+        if spec.serviceAccountName:
+            advice = "leave it out: here every request is sent with your own credentials"
+            raise field_invalid(resource, SERVICE_ACCOUNT, f" is for resources that are kept in a cluster: {advice}")
         cluster = ClusterSpec() if spec.cluster is None or spec.cluster is UNSET else spec.cluster
         key, context = kubeconfig_key(cluster), cluster.context or ""
         if key is None:
             if cluster.inCluster:
                 return IN_CLUSTER
             return f"{_CONTEXT}{context}" if context else self._default_cluster()
+        return self.use_kubeconfig(key, context, resource, resolved)
+
+    def require_target(self, location: ObjectLocation, resource: Resource) -> None:
+        """Any object may be a target: there are no tenants."""
+
+    def use_kubeconfig(self, key: SecretKeyRef, context: str, resource: Resource, resolved: ResolvedReferences) -> str:
+        """The ID of a cluster with its kubeconfig in a Secret; a resolved kubeconfig is used from now on."""
         cluster_id = f"{_SECRET}{resource.ref.namespace}/{key.name}/{key.key}" + (f"/{context}" if context else "")
         text = resolved.secrets.get(KUBECONFIG)
         if text is not None and self._kubeconfigs.get(cluster_id) != text:
@@ -141,11 +165,26 @@ class Clusters:
         """The access to a cluster, created on first use; UserError for a cluster that is not configured."""
         if cluster_id.startswith(_SECRET) and cluster_id not in self._kubeconfigs:
             self._set_kubeconfig(cluster_id, await self._read_kubeconfig(cluster_id))
+        if cluster_id.startswith(_ACCOUNT) and self.recorded is None:
+            return await self._own_access(cluster_id)
         found = self._accesses.get(cluster_id)
         if found is None:
             found = self._accesses[cluster_id] = self._new_access(cluster_id, self._outdated.get(cluster_id))
             self._outdated.pop(cluster_id, None)
         return found
+
+    async def _own_access(self, cluster_id: str) -> ClusterAccess:
+        """The cluster that stores the resources, as a ServiceAccount; a command acts as its user."""
+        shared = self._accesses.get(OWN)
+        if shared is None:
+            shared = self._accesses[OWN] = self._new_access(OWN, None)
+        if self.accounts is None:
+            return shared
+        from setpoint.clients.kubernetes.service_accounts import ServiceAccountName
+
+        account = ServiceAccountName(*cluster_id.removeprefix(_ACCOUNT).split("/", 1))
+        # Which kinds are served is the same for every user.
+        return ClusterAccess(await self.accounts.acting_as(account), shared.discovery)
 
     async def close(self) -> None:
         """Closes the clients that were created here."""
@@ -195,7 +234,9 @@ class Clusters:
             return ClusterAccess(self.own, Discovery(self.own))
         connection = self._connection(cluster_id)
         http = before.client.http if before is not None and before.client.connection.proxy == connection.proxy else None
-        http = http or HttpClient(connection.proxy, self.interceptor(cluster_id))
+        # A recorded world knows the cluster that stores the resources by one name, whichever account is used.
+        name = OWN if cluster_id.startswith(_ACCOUNT) else cluster_id
+        http = http or HttpClient(connection.proxy, self.interceptor(name))
         client = KubernetesClient(connection, http=http, budgets=self.budgets)
         if before is None or http is not before.client.http:
             self.counted(client.http.counts)
@@ -230,6 +271,63 @@ class Clusters:
         if found is None:
             raise DependencyNotFound(f"Secret {namespace}/{name} was not found: the kubeconfig of the cluster is in it")
         return secret_value(SecretKeyReference(KUBECONFIG, ref, key), found)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantClusters:
+    """The clusters that a tenant reaches: the own one as a ServiceAccount of its namespace, and those that kubeconfigs
+    in Secrets of its namespace name."""
+
+    clusters: Clusters
+    tenant: Tenant
+
+    def for_tenant(self, tenant: Tenant) -> "TenantClusters":
+        """The clusters that another tenant reaches."""
+        return TenantClusters(self.clusters, tenant)
+
+    def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
+        """See Clusters."""
+        cluster = ClusterSpec() if spec.cluster is None or spec.cluster is UNSET else spec.cluster
+        key, account = kubeconfig_key(cluster), spec.serviceAccountName or ""
+        if key is not None:
+            if account:
+                advice = "leave it out: the kubeconfig has an identity of its own"
+                raise field_invalid(resource, SERVICE_ACCOUNT, f" does not go with spec.cluster.kubeconfig: {advice}")
+            return self.clusters.use_kubeconfig(key, cluster.context or "", resource, resolved)
+        for name, value in (("context", cluster.context), ("inCluster", cluster.inCluster)):
+            if value:
+                advice = "name the cluster with spec.cluster.kubeconfig, or leave spec.cluster out for this cluster"
+                problem = f" names a cluster by the credentials of setpoint itself, which are not yours: {advice}"
+                raise field_invalid(resource, f"spec.cluster.{name}", problem)
+        if account and not _ACCOUNT_NAME.fullmatch(account):
+            problem = f" is {account!r}, which cannot be a name: write lower-case letters, digits, '-' and '.'"
+            raise field_invalid(resource, SERVICE_ACCOUNT, problem)
+        return self._own_id(account or DEFAULT_SERVICE_ACCOUNT)
+
+    def require_target(self, location: ObjectLocation, resource: Resource) -> None:
+        """ManifestInvalid for an object of our own kinds in the cluster that stores the resources."""
+        group = location.api_version.rpartition("/")[0]
+        if location.cluster.startswith(_ACCOUNT) and (group, location.kind) in self.clusters.own_kinds:
+            advice = f"apply the {location.kind} itself"
+            problem = f" is of a kind that setpoint reconciles in this cluster: {advice}"
+            raise field_invalid(resource, "spec.manifest", problem)
+
+    async def connect(self, cluster_id: str) -> ClusterAccess:
+        """See Clusters; UserError for a cluster that is not the tenant's."""
+        if cluster_id == OWN:
+            # Of a version before.
+            cluster_id = self._own_id(DEFAULT_SERVICE_ACCOUNT)
+        namespace = f"{self.tenant.namespace}/"
+        if not cluster_id.startswith((_ACCOUNT + namespace, _SECRET + namespace)):
+            raise UserError(
+                f"the cluster {cluster_id} is not one of the namespace {self.tenant.namespace}: nothing is sent there. "
+                "To let go of the resource and leave its object alone, annotate it with "
+                "cnrm.cloud.google.com/deletion-policy: abandon"
+            )
+        return await self.clusters.connect(cluster_id)
+
+    def _own_id(self, account: str) -> str:
+        return f"{_ACCOUNT}{self.tenant.namespace}/{account}"
 
 
 def kubeconfig_key(cluster: ClusterSpec) -> SecretKeyRef | None:

@@ -29,7 +29,14 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, check_cluster, kubeconfig_key
+from setpoint.engine.tenancy import Tenant
+from setpoint.kinds.kubernetes_object.clusters import (
+    Clusters,
+    ObjectLocation,
+    TenantClusters,
+    check_cluster,
+    kubeconfig_key,
+)
 from setpoint.kinds.kubernetes_object.manifest import (
     check_manifest,
     desired_object,
@@ -66,7 +73,7 @@ _DEFINITION: Final = CrdDetails(
 class KubernetesObjectKind:
     """The kind KubernetesObject."""
 
-    clusters: Clusters
+    clusters: Clusters | TenantClusters
     clock: Clock
     group: str = GROUP
     version: str = VERSION
@@ -106,7 +113,9 @@ class KubernetesObjectKind:
         )
         namespace = text_at(tree, "metadata", "namespace") or resource.ref.namespace
         names = (text_at(tree, "apiVersion"), text_at(tree, "kind"), namespace, text_at(tree, "metadata", "name"))
-        return ObjectLocation(cluster, *names).location
+        location = ObjectLocation(cluster, *names)
+        self.clusters.require_target(location, resource)
+        return location.location
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, with the desired object as its manifest."""
@@ -131,6 +140,10 @@ class KubernetesObjectKind:
     def wait_for(self, resource: Resource) -> WaitFor | None:
         """See SupportsWait."""
         return wait_of(resource)
+
+    def for_tenant(self, tenant: Tenant) -> "KubernetesObjectKind":
+        """See SupportsTenants."""
+        return KubernetesObjectKind(self.clusters.for_tenant(tenant), self.clock)
 
     def may_replace(self, resource: Resource) -> bool:
         """See SupportsReplace."""

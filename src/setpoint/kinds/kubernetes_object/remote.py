@@ -40,7 +40,7 @@ from setpoint.kinds.kubernetes_object.apply_result import (
     is_manual_change,
     require_unclaimed,
 )
-from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
+from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, TenantClusters, parse_object_location
 from setpoint.kinds.kubernetes_object.deletion import is_deleting, pending_deletion, require_unprotected
 from setpoint.kinds.kubernetes_object.managed_fields import (
     NO_FIELDS,
@@ -90,7 +90,7 @@ class DryRunResult:
 class RemoteObjects:
     """Requests for objects in clusters."""
 
-    clusters: Clusters
+    clusters: Clusters | TenantClusters
     clock: Clock
 
     # --- Observing ----------------------------------------------------------------------------------------------------

@@ -85,6 +85,8 @@ class KubernetesObjectSpec(SpecStruct, frozen=True):
     """The object: as a map, or as the text of one YAML document. Values of other resources go in as `$ref`."""
     cluster: Maybe[ClusterSpec] = UNSET
     """The cluster of the object; when left out, the cluster that stores this resource, or the current context."""
+    serviceAccountName: Annotated[Maybe[str], Default("setpoint")] = UNSET
+    """The ServiceAccount of this namespace as which the object is read and written; for resources kept in a cluster."""
     waitFor: Maybe[WaitForSpec] = UNSET
     """What is waited for once the object is as declared."""
     ignoreFields: Maybe[list[str]] = UNSET

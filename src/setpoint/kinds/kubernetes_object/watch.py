@@ -17,7 +17,7 @@ from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location
 from setpoint.engine.requeue import error_backoff
 from setpoint.errors import KindNotServed, RemoteExpired, SetpointError
-from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
+from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, TenantClusters, parse_object_location
 
 _log: Final = logging.getLogger(__name__)
 _METADATA: Final = ObjectSelector(representation=Representation.METADATA)
@@ -42,7 +42,9 @@ def watch_topic(location: Location) -> WatchTopic:
     return WatchTopic(replace(parse_object_location(location), name="").location)
 
 
-async def watch_changes(topic: WatchTopic, clusters: Clusters) -> AsyncGenerator[Location | None, None]:
+async def watch_changes(
+    topic: WatchTopic, clusters: Clusters | TenantClusters
+) -> AsyncGenerator[Location | None, None]:
     """The locations of changed objects; None whenever events may have been missed."""
     location, delays = parse_object_location(topic), error_backoff(longest=_LONGEST_DELAY)
     while True:
@@ -61,7 +63,9 @@ async def watch_changes(topic: WatchTopic, clusters: Clusters) -> AsyncGenerator
         await asyncio.sleep(delays.next())
 
 
-async def _watch_from_now(location: ObjectLocation, clusters: Clusters) -> AsyncGenerator[Location | None, None]:
+async def _watch_from_now(
+    location: ObjectLocation, clusters: Clusters | TenantClusters
+) -> AsyncGenerator[Location | None, None]:
     access = await clusters.connect(location.cluster)
     served = await access.discovery.find(location.api_version, location.kind)
     endpoint = served.endpoint(location.namespace)
@@ -79,5 +83,5 @@ async def _changed_names(client: KubernetesClient, endpoint: Endpoint, since: st
                 yield decode_response(_names, event.object, f"watch {endpoint.path}").metadata.name
 
 
-async def _forget(location: ObjectLocation, clusters: Clusters) -> None:
+async def _forget(location: ObjectLocation, clusters: Clusters | TenantClusters) -> None:
     (await clusters.connect(location.cluster)).discovery.forget(location.api_version)

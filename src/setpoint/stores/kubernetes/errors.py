@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.engine.resource import ResourceRef
@@ -14,10 +15,13 @@ from setpoint.errors import (
     RemoteInvalid,
     RemoteRefused,
     RevisionExpired,
+    ServiceAccountNotFound,
     StoreError,
     UserError,
     WriteConflict,
 )
+
+_FORBIDDEN: Final = 403
 
 
 @contextmanager
@@ -36,6 +40,23 @@ def store_errors() -> Iterator[None]:
             raise
         # A wrong kubeconfig or login.
         raise StoreError(str(error)) from error
+
+
+@contextmanager
+def tenant_errors() -> Iterator[None]:
+    """The same for a request on behalf of a tenant: a refusal stays one, for the status of the tenant's resource."""
+    try:
+        yield
+    except ServiceAccountNotFound:
+        raise
+    except RemoteRefused as error:
+        if error.status == _FORBIDDEN:
+            raise
+        with store_errors():
+            raise
+    except (RemoteError, UserError):
+        with store_errors():
+            raise
 
 
 @contextmanager
@@ -63,7 +84,7 @@ def object_errors(ref: ResourceRef) -> Iterator[None]:
             yield
     except StoreError as error:
         cause = error.__cause__
-        if _has_status(cause, 403) or (_has_status(cause, 404) and not isinstance(cause, KindNotServed)):
+        if _has_status(cause, _FORBIDDEN) or (_has_status(cause, 404) and not isinstance(cause, KindNotServed)):
             raise ManifestInvalid(f"{ref}: the cluster does not take it: {cause}") from error
         raise
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Representation
+from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import ObjectKind
@@ -69,17 +70,18 @@ def open_kubernetes(
     clock: Clock,
     *,
     long_running: bool,
+    accounts: ServiceAccountClients | None = None,
 ) -> KubernetesStore:
     """The store. A `long_running` process caches what it watches, and watches the metadata of Secrets only.
 
     Any other reads leases to see whether a controller runs: those of its namespace, and those of the whole cluster.
-    Nothing is requested from the cluster yet.
+    With `accounts`, it acts for tenants. Nothing is requested from the cluster yet.
     """
     also = () if long_running or place.leases == SYSTEM_NAMESPACE else (SYSTEM_NAMESPACE,)
     cluster_scope = ClusterScope(
         served_kinds(kinds, place.namespace, long_running=long_running), place.leases, place.namespace, also
     )
-    return KubernetesStore(client, clock, cluster_scope, ObjectCache() if long_running else None)
+    return KubernetesStore(client, clock, cluster_scope, ObjectCache() if long_running else None, accounts)
 
 
 def served_kinds(

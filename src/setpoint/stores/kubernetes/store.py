@@ -3,6 +3,9 @@
 Authors own their fields by server-side apply. The engine writes the status through its subresource, and finalizers
 and its own annotations by patches with optimistic concurrency. The only specs it writes are those of objects that an
 owner generates: each is created, or replaced as a whole over the revision that was read.
+
+A controller acts for tenants: objects that are not of our kinds are read, and all objects of owners written, as a
+ServiceAccount of the namespace that they are in.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,6 +17,7 @@ import msgspec
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
+from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, ServiceAccountName
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
@@ -30,10 +34,11 @@ from setpoint.engine.ports import (
     ResourceUpdate,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.errors import KindNotServed, RemoteConflict, StoreError, WriteConflict
+from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT
+from setpoint.errors import KindNotServed, ManifestInvalid, RemoteConflict, StoreError, WriteConflict
 from setpoint.stores.kubernetes.bookmarks import from_revision
 from setpoint.stores.kubernetes.cache import ObjectCache
-from setpoint.stores.kubernetes.errors import author_errors, object_errors, other_conflict, store_errors
+from setpoint.stores.kubernetes.errors import author_errors, object_errors, other_conflict, store_errors, tenant_errors
 from setpoint.stores.kubernetes.events import EventRecorder
 from setpoint.stores.kubernetes.leases import LeaseClient
 from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch
@@ -58,9 +63,16 @@ class KubernetesStore(DerivedStoreOperations):
     """A Store in a cluster. With a cache, reads of watched kinds send no request."""
 
     def __init__(
-        self, client: KubernetesClient, clock: Clock, cluster_scope: ClusterScope, cache: ObjectCache | None = None
+        self,
+        client: KubernetesClient,
+        clock: Clock,
+        cluster_scope: ClusterScope,
+        cache: ObjectCache | None = None,
+        accounts: ServiceAccountClients | None = None,
     ) -> None:
         self._client = client
+        # None for a command, which acts as its user.
+        self._accounts = accounts
         self._scope = cluster_scope
         self._cache = cache
         self._discovery = Discovery(client)
@@ -157,9 +169,10 @@ class KubernetesStore(DerivedStoreOperations):
         ref = authored.ref if kind.namespaced else authored.ref._replace(namespace="")
         if kind.namespaced:
             self._scope.require(ref)
+        client = await self._client_of_tenant(ref)
         with object_errors(ref):
             try:
-                raw = await self._client.create(kind.one(ref), apply_body(authored, kind.one(ref)), ENGINE_WRITE)
+                raw = await client.create(kind.one(ref), apply_body(authored, kind.one(ref)), ENGINE_WRITE)
             except RemoteConflict as error:
                 raise await self._taken(ref, error) from error
         return self._seen(raw, kind)
@@ -171,9 +184,10 @@ class KubernetesStore(DerivedStoreOperations):
         if wanted is None:
             return seen
         kind = await self._kind_in(seen.ref, str(wanted["apiVersion"]).rpartition("/")[2])
+        client = await self._client_of_tenant(seen.ref)
         with object_errors(seen.ref):
             try:
-                return self._seen(await self._client.replace(kind.one(seen.ref), wanted, ENGINE_WRITE), kind)
+                return self._seen(await client.replace(kind.one(seen.ref), wanted, ENGINE_WRITE), kind)
             except RemoteConflict as error:
                 raise await self._lost(seen, error) from error
 
@@ -209,9 +223,10 @@ class KubernetesStore(DerivedStoreOperations):
     async def delete(self, ref: ResourceRef) -> Resource | None:
         """See Store."""
         self._require_open()
-        with store_errors():
+        client = await self._client_of_tenant(ref)
+        with tenant_errors():
             kind = await self._any_kind(ref)
-            answer = None if kind is None else await self._client.delete(kind.one(ref))
+            answer = None if kind is None else await client.delete(kind.one(ref))
         if answer is None or kind is None:
             return None
         if _kinds.decode(answer).kind == "Status":
@@ -266,11 +281,25 @@ class KubernetesStore(DerivedStoreOperations):
 
     # --- Internals ----------------------------------------------------------------------------------------------------
 
+    async def _client_of_tenant(self, ref: ResourceRef) -> KubernetesClient:
+        """The client that acts for the tenant of `ref`; ServiceAccountNotFound where an administrator set up none."""
+        if self._accounts is None:
+            return self._client
+        if not ref.namespace:
+            raise ManifestInvalid(f"{ref}: objects outside of namespaces belong to no tenant, and are not written")
+        with tenant_errors():
+            return await self._accounts.acting_as(ServiceAccountName(ref.namespace, DEFAULT_SERVICE_ACCOUNT))
+
     async def _read(self, ref: ResourceRef) -> ObjectState | None:
         with store_errors():
             kind = await self._any_kind(ref)
-            raw = None if kind is None else await self._client.get(kind.one(ref))
-        return None if raw is None or kind is None else decode_object(raw, kind.api_version, kind.kind)
+        if kind is None:
+            return None
+        is_ours = kind.name in self._scope.cached or not kind.namespaced
+        client = self._client if is_ours else await self._client_of_tenant(ref)
+        with tenant_errors():
+            raw = await client.get(kind.one(ref))
+        return None if raw is None else decode_object(raw, kind.api_version, kind.kind)
 
     async def _any_kind(self, ref: ResourceRef) -> ServedKind | None:
         """The served kind, or any other that the cluster has: references may be to any kind."""
