@@ -22,7 +22,7 @@ from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.store_decorators import OverlayStore
-from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, Tenancy, Tenant
+from setpoint.engine.tenancy import Tenancy, Tenant
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
@@ -160,7 +160,7 @@ async def open_app(
                 else _cluster_client(settings, google.budgets, wiring.interceptor(OWN))
             )
             stack.push_async_callback(clusters.own.close)
-            clusters.accounts, clusters.own_kinds = _accounts(settings, client, access), {*kinds, *owners}
+            clusters.accounts, clusters.own_kinds = _accounts(client, access), {*kinds, *owners}
             store = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
             tenancy = Tenancy(_tenant_by_name, _EveryReference())
         else:
@@ -310,15 +310,13 @@ def _open_cluster(
     )
 
 
-def _accounts(settings: AppSettings, client: "KubernetesClient", access: StoreAccess) -> "ServiceAccountClients | None":
+def _accounts(client: "KubernetesClient", access: StoreAccess) -> "ServiceAccountClients | None":
     """How a controller acts for tenants; None for a command, which acts as its user."""
     if access is not StoreAccess.RUN:
         return None
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
-    from setpoint.stores.kubernetes.factory import POD_NAMESPACE
 
-    own = settings.environment.get(POD_NAMESPACE)
-    return ServiceAccountClients(client, is_own=lambda account: account == (own, DEFAULT_SERVICE_ACCOUNT))
+    return ServiceAccountClients(client)
 
 
 async def _tenant_by_name(namespace: str) -> Tenant:

@@ -114,12 +114,27 @@ class Access:
         is_json = response.headers.get_content_type() == "application/json"
         return Answer(response.status, json.loads(text) if is_json else text)
 
-    def new_namespace(self) -> str:
-        """The name of a new namespace."""
+    def new_namespace(self, *, is_tenant: bool = True) -> str:
+        """The name of a new namespace; with the ServiceAccount that a controller acts as there, which may do anything."""
         name = f"test-{secrets.token_hex(6)}"
         made = self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         assert made.status == http.client.CREATED, made
+        if is_tenant:
+            self.make_tenant(name)
         return name
+
+    def make_tenant(self, namespace: str, role: str = "cluster-admin") -> None:
+        """Makes the ServiceAccount that a controller acts as for this namespace, and binds it to a ClusterRole."""
+        account: dict[str, object] = {"name": "setpoint", "namespace": namespace}
+        made = self.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": account})
+        assert made.status == http.client.CREATED, made
+        binding = {
+            "metadata": {"name": f"tenant-{namespace}"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", **account}],
+        }
+        made = self.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
+        assert made.status == http.client.CREATED, made
 
     def delete_namespace(self, name: str) -> None:
         """Deletes a namespace, without waiting until it is gone."""

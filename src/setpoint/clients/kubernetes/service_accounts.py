@@ -1,9 +1,11 @@
 """Clients that act as ServiceAccounts of a cluster, by impersonation: the API server decides what each may do."""
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
+import msgspec
+
 from setpoint.clients.clock import EventLoopClock, MonotonicClock
+from setpoint.clients.http import decode_response
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, Representation
 from setpoint.errors import ServiceAccountNotFound
@@ -12,6 +14,25 @@ from setpoint.errors import ServiceAccountNotFound
 RECHECK_SECONDS: Final = 30.0
 # So many clients are kept; they share connections, and are made anew at no cost.
 _MAX_CLIENTS: Final = 2000
+
+
+_REVIEW: Final = "SelfSubjectReview"
+_SELF_REVIEW: Final = Endpoint("authentication.k8s.io", "v1", "selfsubjectreviews")
+
+
+class _UserInfo(msgspec.Struct):
+    username: str = ""
+
+
+class _ReviewStatus(msgspec.Struct):
+    userInfo: _UserInfo
+
+
+class _Review(msgspec.Struct):
+    status: _ReviewStatus
+
+
+_reviews: Final = msgspec.json.Decoder(_Review)
 
 
 class ServiceAccountName(NamedTuple):
@@ -32,15 +53,10 @@ class ServiceAccountName(NamedTuple):
 class ServiceAccountClients:
     """Clients of one cluster, each acting as a ServiceAccount. They share the connections of `client`."""
 
-    def __init__(
-        self,
-        client: KubernetesClient,
-        clock: MonotonicClock | None = None,
-        is_own: Callable[[ServiceAccountName], bool] = lambda _account: False,
-    ) -> None:
+    def __init__(self, client: KubernetesClient, clock: MonotonicClock | None = None) -> None:
         self._client = client
         self._clock = clock or EventLoopClock()
-        self._is_own = is_own
+        self._own_username: str | None = None
         # Each with the time until which its account counts as existing.
         self._clients: dict[ServiceAccountName, tuple[KubernetesClient, float]] = {}
 
@@ -58,7 +74,7 @@ class ServiceAccountClients:
 
     async def _require_exists(self, account: ServiceAccountName) -> None:
         """A deleted account has lost its rights, though role bindings may still name it."""
-        if self._is_own(account):
+        if account.username == await self._username():
             raise ServiceAccountNotFound(
                 f"ServiceAccount {account} is that of setpoint itself, which acts for no tenant: keep the resource in "
                 "another namespace"
@@ -71,3 +87,12 @@ class ServiceAccountClients:
                 f"ServiceAccount {account} does not exist: setpoint acts as it for the resources of this namespace. An "
                 f"administrator makes it, and gives it its rights, with `setpoint tenant {account.namespace}`"
             )
+
+    async def _username(self) -> str:
+        """The user that `client` itself is."""
+        if self._own_username is None:
+            answer = await self._client.create(
+                _SELF_REVIEW, {"apiVersion": "authentication.k8s.io/v1", "kind": _REVIEW}
+            )
+            self._own_username = decode_response(_reviews, answer, _REVIEW).status.userInfo.username
+        return self._own_username
