@@ -24,8 +24,8 @@ class _UserInfo(msgspec.Struct):
     username: str = ""
 
 
-class _ReviewStatus(msgspec.Struct):
-    userInfo: _UserInfo
+class _ReviewStatus(msgspec.Struct, rename="camel"):
+    user_info: _UserInfo
 
 
 class _Review(msgspec.Struct):
@@ -94,5 +94,5 @@ class ServiceAccountClients:
             answer = await self._client.create(
                 _SELF_REVIEW, {"apiVersion": "authentication.k8s.io/v1", "kind": _REVIEW}
             )
-            self._own_username = decode_response(_reviews, answer, _REVIEW).status.userInfo.username
+            self._own_username = decode_response(_reviews, answer, _REVIEW).status.user_info.username
         return self._own_username
