@@ -91,6 +91,7 @@ def resource_rules(kinds: Sequence[GroupResource]) -> list[JsonObject]:
         *(_rule(group, [f"{one}/status" for one in plurals], ("patch",)) for group, plurals in _by_group(kinds)),
         _rule("", ["secrets"], _READ),
         _rule("", ["events"], ("get", "create", "patch")),
+        {**_rule("", ["serviceaccounts"], ("get", "impersonate")), "resourceNames": ["setpoint"]},
     ]
 
 

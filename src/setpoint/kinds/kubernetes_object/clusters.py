@@ -167,6 +167,8 @@ class Clusters:
             self._set_kubeconfig(cluster_id, await self._read_kubeconfig(cluster_id))
         if cluster_id.startswith(_ACCOUNT) and self.recorded is None:
             return await self._own_access(cluster_id)
+        if self.accounts is not None and not cluster_id.startswith(_SECRET):
+            raise UserError(f"the cluster {cluster_id} is reached by the credentials of setpoint itself: none is yours")
         found = self._accesses.get(cluster_id)
         if found is None:
             found = self._accesses[cluster_id] = self._new_access(cluster_id, self._outdated.get(cluster_id))

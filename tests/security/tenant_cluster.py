@@ -1,0 +1,139 @@
+"""A cluster with the installed controller, which has only the rights of an installation, and two tenants."""
+
+import json
+import os
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import yaml
+
+from setpoint.app import definitions, owners
+from setpoint.deployment.installation import Installation
+from setpoint.deployment.manifests import controller_manifests, type_manifests
+from setpoint.deployment.rbac import access_of_owners, resources_of
+from soak.fleet.cloud import MultiEndpointCloud
+from soak.fleet.process import RunProcess, surroundings
+from tests.cluster.access import USERS, Access
+from tests.cluster.polling import until
+from tests.cluster.running.background_loop import BackgroundLoop
+from tests.cluster.running.kubectl import Kubectl, install_kinds
+
+_HOME: Final = "setpoint-system"
+# What is not started here: pods do not run on this API server.
+_WORKLOADS: Final = ("Deployment", "PodDisruptionBudget", "NetworkPolicy", "Service")
+
+
+@dataclass(frozen=True, slots=True)
+class TenantUser:
+    """A user with the role `edit` in one namespace, and with its own token."""
+
+    name: str
+    namespace: str
+    program: Path
+    access: Access
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
+        """kubectl as this user, in the user's namespace."""
+        place = (f"--kubeconfig={self.access.kubeconfig_of(self.name)}", f"--namespace={self.namespace}")
+        command = [str(self.program), *place, *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, env={**os.environ})
+
+    def apply(self, *manifests: Any) -> None:
+        """`kubectl apply` as this user; it has to succeed."""
+        stdin = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
+        done = self.kubectl("apply", "-f", "-", stdin=stdin)
+        assert done.returncode == 0, done.stderr
+
+    def get(self, target: str) -> Any:
+        """The object `KIND/NAME`, as this user; None when there is none."""
+        done = self.kubectl("get", target, "--ignore-not-found", "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if done.stdout else None
+
+    def ready(self, target: str) -> dict[str, str]:
+        """The Ready condition, once it is about the current generation; empty before that."""
+        found = self.get(target)
+        status = {} if found is None else found.get("status", {})
+        if status.get("observedGeneration") != found["metadata"]["generation"]:
+            return {}
+        return next((one for one in status.get("conditions", ()) if one["type"] == "Ready"), {})
+
+    def until_reason(self, target: str, *reasons: str) -> str:
+        """The message of the Ready condition, once it has one of these reasons."""
+        until(lambda: self.ready(target).get("reason") in reasons)
+        return self.ready(target)["message"]
+
+
+@dataclass(slots=True)
+class TenantCluster:
+    """Enter it to install the controller, to start it as its ServiceAccount, and to set up both tenants."""
+
+    access: Access
+    program: Path
+    folder: Path
+    cloud: MultiEndpointCloud = field(default_factory=MultiEndpointCloud)
+    controller: RunProcess = field(init=False)
+    alice: TenantUser = field(init=False)
+    bob: TenantUser = field(init=False)
+    _background: BackgroundLoop = field(default_factory=BackgroundLoop)
+    _running: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        self._running.enter_context(self._background)
+        self._background.run(self.cloud.start())
+        self._running.callback(lambda: self._background.run(self.cloud.stop()))
+        install_kinds(self.access, self.program)
+        self.admin.apply(*self._installed_objects())
+        self.alice, self.bob = (self._new_user(name) for name in USERS)
+        endpoint = self._background.run(self.cloud.open_endpoint("controller"))
+        found = surroundings(self._controller_kubeconfig(), _HOME, endpoint, self.folder)
+        environment = {**found, "SETPOINT_STORE": "kubernetes"}
+        self.controller = RunProcess("controller", self.folder, environment)
+        self._running.callback(self._end)
+        self.controller.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._running.close()
+
+    @property
+    def admin(self) -> Kubectl:
+        """kubectl as the administrator."""
+        return Kubectl(self.program, self.access, "default")
+
+    def _installed_objects(self) -> list[Any]:
+        types = list(definitions().values())
+        process = controller_manifests(Installation(), resources_of(types), access_of_owners(owners(), types))
+        return [one for one in (*type_manifests(types), *process) if one["kind"] not in _WORKLOADS]
+
+    def _controller_kubeconfig(self) -> Path:
+        """A kubeconfig with the token of the controller's ServiceAccount, as its pod has it."""
+        path = f"/api/v1/namespaces/{_HOME}/serviceaccounts/setpoint/token"
+        answer = self.access.call("POST", path, {"spec": {"expirationSeconds": 86400}})
+        content = yaml.safe_load(self.access.kubeconfig_of(USERS[0]).read_text(encoding="utf-8"))
+        content["users"][0]["user"] = {"token": answer.body["status"]["token"]}
+        file = self.folder / "controller.kubeconfig"
+        file.write_text(yaml.safe_dump(content), encoding="utf-8")
+        return file
+
+    def _new_user(self, name: str) -> TenantUser:
+        """A user with the role `edit`, in a namespace that an administrator set up."""
+        namespace = self.access.new_namespace(is_tenant=False)
+        self.access.make_tenant(namespace, "edit")
+        admin = Kubectl(self.program, self.access, namespace)
+        admin("create", "rolebinding", "editor", "--clusterrole=edit", f"--user={name}")
+        admin("create", "role", "objects", "--verb=*", "--resource=kubernetesobjects.setpoint.dev")
+        admin("create", "rolebinding", "objects", "--role=objects", f"--user={name}")
+        for resource in ("kubernetesobjects.setpoint.dev", "sqlusers.sql.cnrm.cloud.google.com", "secrets"):
+            self.access.until_permitted(name, "create", resource, namespace)
+        return TenantUser(name, namespace, self.program, self.access)
+
+    def _end(self) -> None:
+        bugs, code = self.controller.bugs(), self.controller.stop()
+        assert (bugs, code) == ([], 0), self.controller.child.tail()
