@@ -123,7 +123,7 @@ class Access:
             self.make_tenant(name)
         return name
 
-    def make_tenant(self, namespace: str, role: str = "cluster-admin") -> None:
+    def make_tenant(self, namespace: str, role: str = "cluster-admin", *, everywhere: bool = True) -> None:
         """Makes the ServiceAccount that a controller acts as for this namespace, and binds it to a ClusterRole."""
         account: dict[str, object] = {"name": "setpoint", "namespace": namespace}
         made = self.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": account})
@@ -133,7 +133,8 @@ class Access:
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
             "subjects": [{"kind": "ServiceAccount", **account}],
         }
-        made = self.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
+        where = "clusterrolebindings" if everywhere else f"namespaces/{namespace}/rolebindings"
+        made = self.call("POST", f"/apis/rbac.authorization.k8s.io/v1/{where}", binding)
         assert made.status == http.client.CREATED, made
 
     def delete_namespace(self, name: str) -> None:

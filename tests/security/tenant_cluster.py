@@ -83,11 +83,19 @@ class TenantCluster:
     _running: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._running.close()
+            raise
+        return self
+
+    def _start(self) -> None:
         self._running.enter_context(self._background)
         self._background.run(self.cloud.start())
         self._running.callback(lambda: self._background.run(self.cloud.stop()))
         install_kinds(self.access, self.program)
-        self.admin.apply(*self._installed_objects())
+        Kubectl(self.program, self.access, _HOME).apply(*self._installed_objects())
         self.alice, self.bob = (self._new_user(name) for name in USERS)
         endpoint = self._background.run(self.cloud.open_endpoint("controller"))
         found = surroundings(self._controller_kubeconfig(), _HOME, endpoint, self.folder)
@@ -95,7 +103,6 @@ class TenantCluster:
         self.controller = RunProcess("controller", self.folder, environment)
         self._running.callback(self._end)
         self.controller.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -109,8 +116,9 @@ class TenantCluster:
 
     def _installed_objects(self) -> list[Any]:
         types = list(definitions().values())
+        roles = [one for one in type_manifests(types) if one not in types]
         process = controller_manifests(Installation(), resources_of(types), access_of_owners(owners(), types))
-        return [one for one in (*type_manifests(types), *process) if one["kind"] not in _WORKLOADS]
+        return [one for one in (*roles, *process) if one["kind"] not in _WORKLOADS]
 
     def _controller_kubeconfig(self) -> Path:
         """A kubeconfig with the token of the controller's ServiceAccount, as its pod has it."""
@@ -125,7 +133,7 @@ class TenantCluster:
     def _new_user(self, name: str) -> TenantUser:
         """A user with the role `edit`, in a namespace that an administrator set up."""
         namespace = self.access.new_namespace(is_tenant=False)
-        self.access.make_tenant(namespace, "edit")
+        self.access.make_tenant(namespace, "edit", everywhere=False)
         admin = Kubectl(self.program, self.access, namespace)
         admin("create", "rolebinding", "editor", "--clusterrole=edit", f"--user={name}")
         admin("create", "role", "objects", "--verb=*", "--resource=kubernetesobjects.setpoint.dev")

@@ -96,7 +96,7 @@ def test_an_account_that_the_controller_may_not_impersonate_is_refused(tenants: 
 
 
 @pytest.mark.parametrize(
-    ("number", "name"), enumerate(["../bob/setpoint", "bob:setpoint", "a\r\nImpersonate-User: x", "*"])
+    ("number", "name"), [*enumerate(["../bob/setpoint", "bob:setpoint", "a\r\nImpersonate-User: x", "*"])]
 )
 def test_a_name_that_is_none_reaches_no_other_account(tenants: TenantCluster, number: int, name: str) -> None:
     alice = tenants.alice
