@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final, TypeAlias
@@ -10,8 +11,19 @@ import pytest
 
 from tests.cluster.fixtures import NEEDS_CLUSTER, has_programs
 
-# Folders whose tests share a fixture that takes long to start. All other tests are handed out file by file.
-_TOGETHER: Final = ("tests/cluster/outages/", "tests/cluster/trustee/", "tests/stores/kubernetes/")
+# Tests that share a fixture that takes long to start, by the beginning of their path. All other tests are handed out
+# file by file. The tests of tests/cluster/trustee are two units: as one they would be the last to end.
+_TOGETHER: Final = tuple(
+    map(
+        re.compile,
+        (
+            "tests/cluster/outages/",
+            "tests/cluster/trustee/test_[a-e]",
+            "tests/cluster/trustee/",
+            "tests/stores/kubernetes/",
+        ),
+    )
+)
 Unit: TypeAlias = Sequence[pytest.Item]
 # Tests of clusters and of commands mostly wait for other processes, so two workers share a core.
 _PROCESSES_PER_CORE: Final = 2
@@ -37,9 +49,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def unit_of(nodeid: str) -> str:
-    """The folder or file whose tests run in one worker, one after the other."""
+    """The tests that run in one worker, one after the other: those of a file, or those that share a fixture."""
     file = nodeid.partition("::")[0]
-    return next((folder for folder in _TOGETHER if file.startswith(folder)), file)
+    return next((pattern.pattern for pattern in _TOGETHER if pattern.match(file)), file)
 
 
 @pytest.hookimpl(trylast=True)
@@ -49,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         units = [list(unit) for _, unit in groupby(items, lambda item: unit_of(item.nodeid))]
         waiting = [unit for unit in units if _needs_cluster(unit)]
         # The longest units start first, so that none of them is the last to end.
-        waiting.sort(key=lambda unit: unit_of(unit[0].nodeid) not in _TOGETHER)
+        waiting.sort(key=lambda unit: not any(pattern.match(unit[0].nodeid) for pattern in _TOGETHER))
         other_units = [unit for unit in units if not _needs_cluster(unit)]
         items[:] = [item for unit in mixed(waiting, other_units) for item in unit]
 
