@@ -151,6 +151,7 @@ async def open_app(
                 _unreachable_connection(),
                 wiring.cluster,
             )
+            tenancy = Tenancy(_tenant_by_name, _EveryReference()) if wiring.cluster == OWN else None
         elif is_shared_store(settings):
             client = _cluster_client(settings, google.budgets, wiring.interceptor(STORE))
             counts.append(client.http.counts)
@@ -160,7 +161,8 @@ async def open_app(
                 else _cluster_client(settings, google.budgets, wiring.interceptor(OWN))
             )
             stack.push_async_callback(clusters.own.close)
-            clusters.accounts, clusters.own_kinds = _accounts(client, access), {*kinds, *owners}
+            clusters.accounts, clusters.own_kinds = _accounts(settings, client, access), {*kinds, *owners}
+            clusters.default_cluster = OWN
             store = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
             tenancy = Tenancy(_tenant_by_name, _EveryReference())
         else:
@@ -310,13 +312,14 @@ def _open_cluster(
     )
 
 
-def _accounts(client: "KubernetesClient", access: StoreAccess) -> "ServiceAccountClients | None":
+def _accounts(settings: AppSettings, client: "KubernetesClient", access: StoreAccess) -> "ServiceAccountClients | None":
     """How a controller acts for tenants; None for a command, which acts as its user."""
     if access is not StoreAccess.RUN:
         return None
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
+    from setpoint.stores.kubernetes.factory import parse_cluster_address
 
-    return ServiceAccountClients(client)
+    return ServiceAccountClients(client, may_be_own=parse_cluster_address(settings.store).namespace is not None)
 
 
 async def _tenant_by_name(namespace: str) -> Tenant:

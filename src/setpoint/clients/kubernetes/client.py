@@ -200,6 +200,10 @@ class KubernetesClient:
         request, response = await self._send("DELETE", endpoint.object_path(), headers, body)
         return None if is_not_found(response, endpoint.name) else _require_success(request, response)
 
+    async def headers(self) -> Mapping[str, str]:
+        """The headers that authenticate this client."""
+        return (await self._credentials.identity()).headers
+
     # --- Anything else ------------------------------------------------------------------------------------------------
 
     async def read(self, path: str, headers: Mapping[str, str]) -> HttpResponse:

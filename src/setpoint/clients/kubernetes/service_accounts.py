@@ -1,11 +1,12 @@
 """Clients that act as ServiceAccounts of a cluster, by impersonation: the API server decides what each may do."""
 
+import base64
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
 from setpoint.clients.clock import EventLoopClock, MonotonicClock
-from setpoint.clients.http import decode_response
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, Representation
 from setpoint.errors import ServiceAccountNotFound
@@ -14,25 +15,14 @@ from setpoint.errors import ServiceAccountNotFound
 RECHECK_SECONDS: Final = 30.0
 # So many clients are kept; they share connections, and are made anew at no cost.
 _MAX_CLIENTS: Final = 2000
+_JWT_PARTS: Final = 3
 
 
-_REVIEW: Final = "SelfSubjectReview"
-_SELF_REVIEW: Final = Endpoint("authentication.k8s.io", "v1", "selfsubjectreviews")
+class _Claims(msgspec.Struct):
+    sub: str = ""
 
 
-class _UserInfo(msgspec.Struct):
-    username: str = ""
-
-
-class _ReviewStatus(msgspec.Struct, rename="camel"):
-    user_info: _UserInfo
-
-
-class _Review(msgspec.Struct):
-    status: _ReviewStatus
-
-
-_reviews: Final = msgspec.json.Decoder(_Review)
+_claims: Final = msgspec.json.Decoder(_Claims)
 
 
 class ServiceAccountName(NamedTuple):
@@ -51,12 +41,17 @@ class ServiceAccountName(NamedTuple):
 
 
 class ServiceAccountClients:
-    """Clients of one cluster, each acting as a ServiceAccount. They share the connections of `client`."""
+    """Clients of one cluster, each acting as a ServiceAccount. They share the connections of `client`.
 
-    def __init__(self, client: KubernetesClient, clock: MonotonicClock | None = None) -> None:
+    Of a process for all namespaces, `client` has more rights than any tenant: then no tenant acts as its account.
+    """
+
+    def __init__(
+        self, client: KubernetesClient, clock: MonotonicClock | None = None, *, may_be_own: bool = False
+    ) -> None:
         self._client = client
+        self._may_be_own = may_be_own
         self._clock = clock or EventLoopClock()
-        self._own_username: str | None = None
         # Each with the time until which its account counts as existing.
         self._clients: dict[ServiceAccountName, tuple[KubernetesClient, float]] = {}
 
@@ -74,7 +69,7 @@ class ServiceAccountClients:
 
     async def _require_exists(self, account: ServiceAccountName) -> None:
         """A deleted account has lost its rights, though role bindings may still name it."""
-        if account.username == await self._username():
+        if not self._may_be_own and account.username == _subject(await self._client.headers()):
             raise ServiceAccountNotFound(
                 f"ServiceAccount {account} is that of setpoint itself, which acts for no tenant: keep the resource in "
                 "another namespace"
@@ -88,11 +83,13 @@ class ServiceAccountClients:
                 f"administrator makes it, and gives it its rights, with `setpoint tenant {account.namespace}`"
             )
 
-    async def _username(self) -> str:
-        """The user that `client` itself is."""
-        if self._own_username is None:
-            answer = await self._client.create(
-                _SELF_REVIEW, {"apiVersion": "authentication.k8s.io/v1", "kind": _REVIEW}
-            )
-            self._own_username = decode_response(_reviews, answer, _REVIEW).status.user_info.username
-        return self._own_username
+
+def _subject(headers: Mapping[str, str]) -> str:
+    """The user that a bearer token is for; empty for any other authentication, which is that of no ServiceAccount."""
+    parts = headers.get("Authorization", "").removeprefix("Bearer ").split(".")
+    if len(parts) != _JWT_PARTS:
+        return ""
+    try:
+        return _claims.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))).sub
+    except (ValueError, msgspec.MsgspecError):
+        return ""
