@@ -115,7 +115,7 @@ class Access:
         return Answer(response.status, json.loads(text) if is_json else text)
 
     def new_namespace(self, *, is_tenant: bool = True) -> str:
-        """The name of a new namespace; with the ServiceAccount that a controller acts as there, which may do anything."""
+        """The name of a new namespace; with the ServiceAccount that controllers act as there, which may do anything."""
         name = f"test-{secrets.token_hex(6)}"
         made = self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         assert made.status == http.client.CREATED, made

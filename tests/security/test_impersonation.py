@@ -130,6 +130,18 @@ def test_our_own_kinds_are_no_targets(tenants: TenantCluster) -> None:
 
 def test_a_namespace_that_was_not_set_up_has_a_clear_condition(tenants: TenantCluster) -> None:
     namespace = tenants.access.new_namespace(is_tenant=False)
+
+    message = _refused_message(tenants, namespace)
+
+    assert f"`setpoint tenant {namespace}`" in message
+
+
+def test_the_account_of_the_controller_acts_for_no_resource(tenants: TenantCluster) -> None:
+    assert "is that of setpoint itself" in _refused_message(tenants, "setpoint-system")
+
+
+def _refused_message(tenants: TenantCluster, namespace: str) -> str:
+    """The message of a KubernetesObject that an administrator makes in a namespace without a tenant's account."""
     admin = Kubectl(tenants.program, tenants.access, namespace)
     admin.apply(kubernetes_object("early", config_map("early")))
 
@@ -138,7 +150,8 @@ def test_a_namespace_that_was_not_set_up_has_a_clear_condition(tenants: TenantCl
         return next((one for one in found if one["type"] == "Ready"), {})
 
     until(lambda: condition().get("reason") == "ServiceAccountNotFound")
-    assert f"`setpoint tenant {namespace}`" in condition()["message"]
+    assert admin.get("configmap/early") is None
+    return str(condition()["message"])
 
 
 def test_a_tenant_cannot_write_a_status(tenants: TenantCluster) -> None:
