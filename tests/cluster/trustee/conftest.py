@@ -9,7 +9,7 @@ from tests.cluster.assets import Assets
 from tests.cluster.running.kubectl import install_kinds
 from tests.cluster.server import CONTROLLERS, Cluster, Settings
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
-from tests.cluster.trustee.trustee_namespace import TrusteeNamespace
+from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, TrusteeNamespace
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +30,9 @@ def trustee_cluster(
 
 
 @pytest.fixture
-def trustee(trustee_cluster: TrusteeCluster) -> TrusteeNamespace:
-    """A namespace of the test's own."""
-    return trustee_cluster.new_namespace()
+def trustee(trustee_cluster: TrusteeCluster) -> Iterator[TrusteeNamespace]:
+    """A namespace of the test's own. In the end its pods are ready: otherwise it is reconciled every ten seconds."""
+    trustee = trustee_cluster.new_namespace()
+    yield trustee
+    if trustee.get(DEPLOYMENT) is not None:
+        trustee.report_replicas()

@@ -12,17 +12,10 @@ FLIPS: Final = 50
 PASSES: Final = 100
 
 
-def _ready(trustee: TrusteeNamespace) -> None:
-    trustee.settle(trustee_config())
-    trustee.report_replicas()
-    trustee.until(TRUSTEE, lambda found: found["status"].get("isReady") is True)
-    trustee.until_event(TRUSTEE, "UpToDate")
-
-
 def test_irrelevant_conditions_of_the_deployment_cause_no_write(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
-    _ready(trustee)
+    trustee.settle_ready(trustee_config())
     requests, steps = len(trustee_cluster.requests()), trustee_cluster.reconciles("KbsConfig")
 
     for number in range(FLIPS):
@@ -42,7 +35,7 @@ def test_irrelevant_conditions_of_the_deployment_cause_no_write(
 def test_a_hundred_reconciles_without_a_change_write_nothing(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
-    _ready(trustee)
+    trustee.settle_ready(trustee_config())
     children = (KBS, DEPLOYMENT, SERVICE, "secret/tc-auth-secret", "configmap/tc-kbs-config")
     before = [trustee.version(target) for target in (TRUSTEE, *children)]
     requests = len(trustee_cluster.requests())
@@ -70,7 +63,7 @@ def _reads(trustee_cluster: TrusteeCluster, requests: int, trustee: TrusteeNames
 def test_a_requested_reconcile_is_acknowledged_and_nothing_else_is_written(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
-    _ready(trustee)
+    trustee.settle_ready(trustee_config())
     requests = len(trustee_cluster.requests())
 
     for number in range(10):
@@ -82,8 +75,9 @@ def test_a_requested_reconcile_is_acknowledged_and_nothing_else_is_written(
 
 
 def test_a_restarted_controller_writes_nothing(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
-    """It reconciles all that the tests before left: edited, failed, ready and not ready."""
-    _ready(trustee)
+    """It reconciles all that the tests before left, edited, failed and ready; and one that is not ready."""
+    trustee_cluster.new_namespace().settle(trustee_config())
+    trustee.settle_ready(trustee_config())
     before = [trustee.version(target) for target in (TRUSTEE, KBS, DEPLOYMENT, SERVICE)]
     trustee_cluster.drain()
     requests = len(trustee_cluster.requests())

@@ -150,7 +150,7 @@ class TrusteeCluster:
     def drain(self) -> None:
         """Returns when the controller has received all events so far, and has taken the steps that they trigger."""
         # Events of a kind arrive in order: those of another TrusteeConfig come after all others.
-        self.new_namespace().settle(trustee_config())
+        self.new_namespace().settle_ready(trustee_config())
         self._until_triggered_steps_ended()
 
     def _until_triggered_steps_ended(self) -> None:

@@ -149,6 +149,13 @@ class TrusteeNamespace:
         self.apply(*manifests)
         self.until_rolling_out()
 
+    def settle_ready(self, *manifests: Any) -> None:
+        """Applies the manifests, with the TrusteeConfig `tc`, reports its pods as ready, and waits until it is."""
+        self.settle(*manifests)
+        self.report_replicas()
+        self.until(TRUSTEE, lambda found: found["status"].get("isReady") is True)
+        self.until_event(TRUSTEE, "UpToDate")
+
     def until_rolling_out(self) -> None:
         """Returns when both statuses are current and report the same progress of the rollout."""
         kbs = self.until(KBS, lambda found: condition_of(found, "Ready").reason == "RollingOut" and is_current(found))
