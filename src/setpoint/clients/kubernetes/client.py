@@ -89,7 +89,7 @@ _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def route_of(connection: ClusterConnection) -> tuple[str | None, AddressPolicy | None]:
-    """The proxy, and the addresses that connections are opened to, None for any. Clients with the same can share them."""
+    """The proxy, and where connections may lead, None for anywhere: what clients share that share connections."""
     addresses = connection.addresses
     return connection.proxy, addresses and addresses.for_host(urlsplit(connection.server).hostname or "")
 

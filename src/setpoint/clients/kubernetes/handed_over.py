@@ -11,6 +11,7 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection, MergedKube
 from setpoint.clients.sockets import AddressPolicy
 from setpoint.errors import UserError
 
+_HOST_AND_PORT: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 # A path in front of that of the API, where one host has several API servers.
 _PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")
 
@@ -60,7 +61,7 @@ def _require_tenant_server(connection: ClusterConnection, addresses: AddressPoli
     host = parts.hostname or ""
     if parts.scheme != "https":
         _refuse(connection, "its server is not reached by https: write https:// in front of its address")
-    if "@" in parts.netloc or not _PATH.fullmatch(parts.path):
+    if not _HOST_AND_PORT.fullmatch(parts.netloc) or not _PATH.fullmatch(parts.path):
         _refuse(connection, "its server has more than a host, a port and a plain path: write these alone")
     if connection.proxy is not None:
         _refuse(connection, "it has a proxy-url, which a kubeconfig in a Secret may not have: leave it out")
