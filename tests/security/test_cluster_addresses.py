@@ -6,9 +6,11 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setpoint.cli.main import main as setpoint
 from setpoint.clients.http import HttpRequest
 from setpoint.clients.kubernetes.client import KubernetesClient, http_client_for
 from setpoint.clients.kubernetes.handed_over import connection_from_untrusted_text
@@ -139,6 +141,19 @@ def test_an_allowed_address_is_not_refused(address: IPv4Address | IPv6Address) -
     policy = AddressPolicy((ip_network("0.0.0.0/0"), ip_network("::/0")), denied=(ip_network(f"{address}"),))
 
     assert not policy.refuses_address(str(address))
+
+
+def test_the_options_of_run_are_those_of_the_policy(tmp_path: Path) -> None:
+    """A mistake in one ends the command: what was meant to be denied is not left open."""
+    file = tmp_path / "kubeconfig"
+    file.write_text(kubeconfig_of({"server": "https://api.example.com"}), encoding="utf-8")
+    for option in ("--allow-cluster-address", "--deny-cluster-address"):
+        words = ["--store", "kubernetes", "run", option, "10.0.0.0/8", option, "10.0.0.0/33"]
+
+        done = CliRunner().invoke(setpoint, words, env={"KUBECONFIG": str(file), "SETPOINT_GCP_AUTH": "anonymous"})
+
+        assert done.exit_code == 1
+        assert f"error: {option}: '10.0.0.0/33' is neither an address nor a name" in done.output
 
 
 # --- Kubeconfigs ------------------------------------------------------------------------------------------------------

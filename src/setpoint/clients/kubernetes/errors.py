@@ -27,6 +27,8 @@ _LONGEST_MESSAGE: Final = 1000
 _LONGEST_TEXT: Final = 4000
 _LONGEST_WORD: Final = 300
 _HIGHEST_CODE: Final = 999
+# So many fields are listed in a message.
+_MOST_FIELDS: Final = 20
 # The longest Retry-After that is honoured. API servers ask for seconds.
 MAX_RETRY_AFTER: Final = 300.0
 # The API server has just begun to serve one kind: no reason to slow down calls of other kinds.
@@ -211,13 +213,13 @@ def _conflict(request: object, summary: str, status: ApiStatus) -> RemoteError:
     if not causes:
         return RemoteConflict(summary)
     held = tuple((one.field.removeprefix("."), _field_manager(one.message)) for one in causes)
-    fields = ", ".join(f"{field} is held by {holder}" for field, holder in held)[:_LONGEST_TEXT]
+    fields = ", ".join(f"{field} is held by {holder}" for field, holder in held[:_MOST_FIELDS])
     return HeldByOthers(f"{request}: {fields}: leave it out, or take it over with force", held)
 
 
 def _field_manager(message: str) -> str:
     found = _FIELD_MANAGER.search(message)
-    return found[1] if found else "another field manager"
+    return found[1][:_LONGEST_WORD] if found else "another field manager"
 
 
 def _invalid(request: object, summary: str, status: ApiStatus) -> RemoteError:
