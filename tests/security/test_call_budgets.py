@@ -43,7 +43,8 @@ class BlockedHttp(HttpClient):
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         self.requests.append(request)
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.Event().wait()
+        raise AssertionError
 
 
 def client(http: HttpClient, budgets: QuotaBudgets, scope: str = "") -> KubernetesClient:

@@ -158,7 +158,7 @@ def test_the_options_of_run_are_those_of_the_policy(tmp_path: Path) -> None:
 
 # --- Kubeconfigs ------------------------------------------------------------------------------------------------------
 
-SERVER = {"server": "https://api.example.com:6443/k8s/clusters/c-1"}
+SERVER: dict[str, object] = {"server": "https://api.example.com:6443/k8s/clusters/c-1"}
 
 
 @pytest.mark.parametrize(
