@@ -115,8 +115,10 @@ def test_the_same_client_has_budgets_of_another_scope() -> None:
 # --- The clients of resources -----------------------------------------------------------------------------------------
 
 
-def cluster_service(clusters: Clusters, namespace: str, name: str, context: str = "", server: str = SERVER) -> str:
-    """The service that calls to the cluster of a resource count against."""
+def client_of(
+    clusters: Clusters, namespace: str, name: str, context: str = "", server: str = SERVER
+) -> KubernetesClient:
+    """The client of the cluster that a resource names by a kubeconfig in a Secret."""
     spec = msgspec.convert(
         {
             "manifest": {},
@@ -131,8 +133,13 @@ def cluster_service(clusters: Clusters, namespace: str, name: str, context: str 
     text = kubeconfig_of({"server": server}).replace("name: c\n", f"name: {context or 'c'}\n")
     resolved = ResolvedReferences(secrets={KUBECONFIG: text})
     cluster_id = clusters.cluster_id_of(spec, resource, resolved)
-    access = asyncio.run(clusters.connect(cluster_id))
-    return next(key.service for key, budget in access.client.budgets._budgets.items() if budget is access.client._reads)
+    return asyncio.run(clusters.connect(cluster_id)).client
+
+
+def cluster_service(clusters: Clusters, namespace: str, name: str, context: str = "", server: str = SERVER) -> str:
+    """The service that calls to that cluster count against."""
+    found = client_of(clusters, namespace, name, context, server)
+    return next(key.service for key, budget in found.budgets._budgets.items() if budget is found._reads)
 
 
 def test_budgets_of_tenants_are_apart_by_namespace_secret_context_and_server() -> None:
@@ -159,6 +166,19 @@ def test_a_store_of_one_person_has_one_budget_for_each_server() -> None:
     assert {cluster_service(clusters, "shop", name) for name in ("access", "other")} == {
         "kubernetes api.example.com:6443"
     }
+
+
+def test_a_changed_kubeconfig_does_not_keep_what_the_one_before_was_allowed() -> None:
+    """A name that is allowed is reached wherever it leads: the connections to it are checked no further."""
+    clusters = Clusters(budgets=QuotaBudgets(), addresses=address_policy({}, ["api.example.com"]))
+
+    allowed = client_of(clusters, "shop", "access").http
+    other = client_of(clusters, "shop", "access", server="https://other.example.com").http
+    again = client_of(clusters, "shop", "access", server="https://third.example.com").http
+
+    assert allowed._sockets._addresses is None
+    assert other._sockets._addresses is clusters.addresses
+    assert again is other
 
 
 # --- How many there are -----------------------------------------------------------------------------------------------

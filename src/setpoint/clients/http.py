@@ -201,6 +201,7 @@ class HttpClient:
         self,
         proxy: str | None = None,
         interceptor: HttpInterceptor | None = None,
+        *,
         addresses: AddressPolicy | None = None,
     ) -> None:
         # How many requests there were, by method, host and status, or "<error>" without a response.

@@ -97,7 +97,7 @@ def route_of(connection: ClusterConnection) -> tuple[str | None, AddressPolicy |
 def http_client_for(connection: ClusterConnection, interceptor: HttpInterceptor | None = None) -> HttpClient:
     """The HTTP client for a connection."""
     proxy, addresses = route_of(connection)
-    return HttpClient(proxy, interceptor, addresses)
+    return HttpClient(proxy, interceptor, addresses=addresses)
 
 
 class KubernetesCredentials(Protocol):
