@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings, settings_from
 from setpoint.clients.http import HttpClient, HttpInterceptor, intercepted_by
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
+from setpoint.clients.sockets import AddressPolicy, address_policy
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
@@ -28,7 +30,7 @@ from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
-from setpoint.kinds.kubernetes_object.clusters import OWN, Clusters
+from setpoint.kinds.kubernetes_object.clusters import OBJECTS, OWN, Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
@@ -62,6 +64,9 @@ class AppSettings:
     clock: Clock = field(default_factory=SystemClock)
     # The only kinds that are reconciled; empty for all of them.
     kinds: Sequence[str] = ()
+    # For a store in a cluster: where servers of kubeconfigs in Secrets may be, and where not; see `address_policy`.
+    allowed_addresses: Sequence[str] = ()
+    denied_addresses: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +160,13 @@ async def open_app(
         elif is_shared_store(settings):
             client = _cluster_client(settings, google.budgets, wiring.interceptor(STORE))
             counts.append(client.http.counts)
+            # Calls for objects have budgets of their own: what a tenant makes fail does not slow down the store.
             clusters.own = (
                 client
                 if wiring is DIRECT_WIRING
                 else _cluster_client(settings, google.budgets, wiring.interceptor(OWN))
-            )
+            ).in_scope(OBJECTS)
+            clusters.addresses = _tenant_addresses(settings, client)
             stack.push_async_callback(clusters.own.close)
             clusters.accounts, clusters.own_kinds = _accounts(settings, client, access), {*kinds, *owners}
             clusters.default_cluster = OWN
@@ -287,6 +294,14 @@ def _cluster_client(
 
     connection = connection_from_environment(settings.environment, parse_cluster_address(settings.store).context)
     return KubernetesClient(connection, http=HttpClient(connection.proxy, interceptor), budgets=budgets)
+
+
+def _tenant_addresses(settings: AppSettings, client: "KubernetesClient") -> AddressPolicy:
+    """Where the servers may be that tenants name."""
+    own_host = urlsplit(client.connection.server).hostname or ""
+    return address_policy(
+        settings.environment, settings.allowed_addresses, settings.denied_addresses, own_host=own_host
+    )
 
 
 def _open_cluster(

@@ -22,6 +22,8 @@ OPTIONS = {
     "live": False,
     "shards": 8,
     "identity": "pod-1",
+    "allowed_addresses": (),
+    "denied_addresses": (),
 }
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from setpoint.clients.http import HttpResponse
 from setpoint.clients.kubernetes.client import _yaml_safe
-from setpoint.clients.kubernetes.contexts import connection_from_untrusted_text, current_context
+from setpoint.clients.kubernetes.contexts import current_context
 from setpoint.clients.kubernetes.errors import error_for_response, outcome_of
+from setpoint.clients.kubernetes.handed_over import connection_from_untrusted_text
 from setpoint.clients.kubernetes.kubeconfig import BearerToken, InlineText
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.errors import RemoteInvalid, UserError

@@ -127,6 +127,17 @@ def test_values_become_arguments_and_environment_variables() -> None:
     assert {"name": "A", "value": "b"} in spec["containers"][0]["env"]
 
 
+def test_addresses_of_clusters_are_allowed_and_denied() -> None:
+    pod = rendered("clusterAddresses.allow={10.100.0.0/16,api.example.com}", "clusterAddresses.deny={10.244.0.0/16}")
+    arguments = pod[DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]["args"]
+
+    assert [one for one in arguments if "cluster-address" in one] == [
+        "--allow-cluster-address=10.100.0.0/16",
+        "--allow-cluster-address=api.example.com",
+        "--deny-cluster-address=10.244.0.0/16",
+    ]
+
+
 def test_access_to_metrics_can_be_restricted() -> None:
     policy = rendered("networkPolicy.from[0].podSelector.matchLabels.app=prometheus")
     ingress = policy["NetworkPolicy", "setpoint-system", "setpoint"]["spec"]["ingress"]

@@ -51,4 +51,4 @@ def test_every_command_of_the_page_succeeds(terminal: Terminal) -> None:
         terminal.run(commands)
 
     assert terminal.run("kubectl get setpoint --all-namespaces") == ""
-    assert len(sections) == 8
+    assert len(sections) == 9

@@ -259,6 +259,20 @@ def events(context: click.Context, /, **options: object) -> None:
     "--grace", default="25s", metavar="TIME", show_default=True, help="How long steps may take to finish at the end."
 )
 @click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
+@click.option(
+    "--allow-cluster-address",
+    "allowed_addresses",
+    multiple=True,
+    metavar="CIDR|HOST",
+    help="Kubeconfigs in Secrets of a cluster may name it, though it is denied; again for another.",
+)
+@click.option(
+    "--deny-cluster-address",
+    "denied_addresses",
+    multiple=True,
+    metavar="CIDR|HOST",
+    help="They may not, besides this machine, its network and the services around it; again for another.",
+)
 @click.pass_context
 def run(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.run import run_until_stopped

@@ -4,28 +4,27 @@ A transport failure raises RemoteUnavailable; a status of whatever class does no
 """
 
 import asyncio
+import os
 import re
 import socket
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
-from weakref import WeakSet
 
 import aiohttp
 import msgspec
-from aiohttp import AddrInfoType
 from yarl import URL
 
 from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
 from setpoint.clients.scoped_value import ScopedValue
+from setpoint.clients.sockets import AddressPolicy, AddressRefused, SocketFactory
 from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable
 
 T = TypeVar("T")
@@ -37,9 +36,8 @@ USER_AGENT = f"setpoint/{__version__}"
 READ_METHODS: Final = ("GET", "HEAD")
 # TCP keep-alive: after so many seconds without data the peer is probed, at this interval, so often.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-# How often `close` checks whether all sockets are closed, and the seconds in between; mostly the first check suffices.
-_CLOSE_CHECKS: Final = 200
-_CLOSE_INTERVAL: Final = 0.005
+# The most that is shown of a reason that another end or a library gives.
+_LONGEST_REASON: Final = 200
 _NEEDS_NO_QUOTES: Final = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
 
 
@@ -93,12 +91,19 @@ def decode_response(decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Ra
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {error}") from error
+        why = foreign_text(str(error), longest=_LONGEST_REASON)
+        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {why}") from error
+
+
+def foreign_text(text: str, *, longest: int) -> str:
+    """Text of another end as one line for messages: without control and format characters, and cut."""
+    shown = " ".join(text[: 4 * longest].split())[:longest]
+    return shown if shown.isprintable() else "".join(one if one.isprintable() else "\ufffd" for one in shown)
 
 
 def error_summary(status: int, reason: str, message: str, *, longest: int) -> str:
     """An error response on one line: status, reason and message, without what is empty; the message is cut."""
-    parts = (str(status), reason, " ".join(message.split())[:longest])
+    parts = (str(status), foreign_text(reason, longest=_LONGEST_REASON), foreign_text(message, longest=longest))
     return ": ".join(part for part in parts if part)
 
 
@@ -188,15 +193,23 @@ class ResponseStream:
 class HttpClient:
     """Keeps connections and reuses them. Opened by the first request; `close` closes all of them.
 
-    `proxy` is for every server; without it the environment names one, if any. `interceptor` sees every request.
+    `proxy` is for every server; without it the environment names one, if any. `interceptor` sees every request. With
+    `addresses`, connections are opened to these alone, and none by way of a proxy, which would choose the address.
     """
 
-    def __init__(self, proxy: str | None = None, interceptor: HttpInterceptor | None = None) -> None:
+    def __init__(
+        self,
+        proxy: str | None = None,
+        interceptor: HttpInterceptor | None = None,
+        *,
+        addresses: AddressPolicy | None = None,
+    ) -> None:
         # How many requests there were, by method, host and status, or "<error>" without a response.
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._session: aiohttp.ClientSession | None = None
-        self._sockets = SocketFactory()
+        self._sockets = SocketFactory(addresses)
         self._proxy = proxy
+        self._is_direct = addresses is not None
         self._interceptor = interceptor
         # Host and proxy by origin: to find the proxy takes a walk through the environment.
         self._routes: dict[str, tuple[str, str | None]] = {}
@@ -292,7 +305,7 @@ class HttpClient:
         if found is None:
             parts = urlsplit(url)
             from_environment = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
-            proxy = self._proxy or from_environment
+            proxy = None if self._is_direct else self._proxy or from_environment
             found = self._routes[origin] = (parts.netloc, proxy)
         return found
 
@@ -306,42 +319,6 @@ def fenced_request(request: HttpRequest) -> HttpRequest:
 
 
 # --- Connections ------------------------------------------------------------------------------------------------------
-
-
-class ClientSocket(socket.socket):
-    """A socket of an HttpClient: its requests have passed the interceptors."""
-
-    __slots__ = ()
-
-
-class SocketFactory:
-    """Makes the sockets of a client, so that `close` can wait until all are closed.
-
-    A connection dropped in the middle of a request shuts TLS down in its own time. aiohttp does not wait for that, and
-    an event loop that ends before leaves the socket open.
-    """
-
-    def __init__(self) -> None:
-        self._made: WeakSet[socket.socket] = WeakSet()
-
-    def __call__(self, address: AddrInfoType) -> socket.socket:
-        """A new socket."""
-        family, kind, protocol, *_ = address
-        made = ClientSocket(family, kind, protocol)
-        self._made.add(made)
-        return made
-
-    async def close_all(self) -> None:
-        """Shuts down all sockets, and returns once the event loop has closed them."""
-        for check in range(_CLOSE_CHECKS):
-            left = [one for one in self._made if one.fileno() != -1]
-            if not left:
-                return
-            for one in left:
-                # A socket that is not connected yet is closed by the task that connects it.
-                with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-            await asyncio.sleep(_CLOSE_INTERVAL if check else 0)
 
 
 def _new_session(sockets: SocketFactory) -> aiohttp.ClientSession:
@@ -377,18 +354,37 @@ def _error_for(request: HttpRequest, error: Exception, seconds: float) -> Remote
             f"{request}: {error.host}:{error.port} shows a certificate that is not to be trusted: {why}. "
             "Check the address, and which certificate authority is named for it"
         )
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):
+        return RemoteRefused(
+            f"{request}: {error.host} leads to an address that no kubeconfig in a Secret may name: name the API server "
+            "of another cluster, or have an administrator allow it with --allow-cluster-address"
+        )
     return RemoteUnavailable(f"{request}: {_reason(error)}")
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the URL: its query may hold a secret."""
+    """What went wrong, without the URL, whose query may hold a secret, and without what the other end sent."""
     match error:
         case aiohttp.InvalidURL():
             return "that is not an address"
         case aiohttp.ClientResponseError():
-            return f"that is not HTTP: {error.message}"
+            return "that is not HTTP"
         case aiohttp.ClientConnectorError():
-            why = f"{error.strerror or error.os_error}: see whether it runs, and whether the address is right"
+            why = f"{_system_reason(error.os_error)}: see whether it runs, and whether the address is right"
             return f"cannot connect to {error.host}:{error.port}: {why}"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientConnectionResetError() | aiohttp.ClientPayloadError():
+            return "the connection ended before the answer did"
+        case OSError():
+            return _system_reason(error)
         case _:
-            return str(error) or type(error).__name__
+            return foreign_text(str(error), longest=_LONGEST_REASON) or type(error).__name__
+
+
+def _system_reason(error: OSError) -> str:
+    """What the system says; without the address, which would tell what a name resolves to."""
+    said = error.strerror or ""
+    # OpenSSL and the resolver have numbers of their own.
+    if isinstance(error, socket.gaierror) or said.startswith("["):
+        return foreign_text(said, longest=_LONGEST_REASON)
+    # Without a number it is a list of several errors, with the address of each.
+    return "none of its addresses can be reached" if error.errno is None else os.strerror(error.errno)

@@ -16,9 +16,10 @@ from weakref import WeakSet
 
 import msgspec
 
-from setpoint.clients.http import READ_METHODS, ClientSocket, HttpInterceptor, HttpRequest, HttpResponse
+from setpoint.clients.http import READ_METHODS, HttpInterceptor, HttpRequest, HttpResponse
 from setpoint.clients.ratelimit.fair_queue import current_caller
 from setpoint.clients.scoped_value import ScopedValue
+from setpoint.clients.sockets import ClientSocket
 from setpoint.core.redaction import redact_untyped
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path

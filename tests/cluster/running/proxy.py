@@ -12,7 +12,7 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from setpoint.clients.http import SocketFactory
+from setpoint.clients.sockets import SocketFactory
 from tests.cluster.access import Access
 from tests.cluster.running.background_loop import BackgroundLoop
 

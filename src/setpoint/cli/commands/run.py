@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from setpoint.app import OpenedEngine, StoreAccess, dry_run_apply, open_app, select_kinds, store_file
+from setpoint.app import AppSettings, OpenedEngine, StoreAccess, dry_run_apply, open_app, select_kinds, store_file
 from setpoint.cli.request import CommandRequest, run_command
 from setpoint.cli.views.live_screen import LogBuffer, live_screen
 from setpoint.cli.views.outcome import ExitCode
@@ -45,6 +45,8 @@ class RunOptions:
     live: bool
     shards: int
     identity: str
+    allowed_addresses: tuple[str, ...]
+    denied_addresses: tuple[str, ...]
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> "RunOptions":
@@ -62,6 +64,17 @@ class RunOptions:
             live,
             options["shards"],
             new_identity(options["identity"] or socket.gethostname()),
+            options["allowed_addresses"],
+            options["denied_addresses"],
+        )
+
+    def applied_to(self, settings: AppSettings) -> AppSettings:
+        """The settings of the process with these options."""
+        return replace(
+            settings,
+            kinds=self.kinds,
+            allowed_addresses=self.allowed_addresses,
+            denied_addresses=self.denied_addresses,
         )
 
 
@@ -77,7 +90,7 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
     )
     logs.configure(form, run_options.level, log_buffer or sys.stderr)
     try:
-        async with open_app(replace(request.settings, kinds=run_options.kinds), StoreAccess.RUN) as opened:
+        async with open_app(run_options.applied_to(request.settings), StoreAccess.RUN) as opened:
             return await _run_until_signal(ControllerProcess.of(opened, request, run_options), run_options)
     finally:
         if log_buffer is not None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from setpoint.clients.http import HttpResponse, error_summary
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
+from setpoint.clients.ratelimit.token_bucket import MAX_RETRY_AFTER
 from setpoint.errors import (
     OperationRunning,
     RemoteConflict,
@@ -85,15 +86,15 @@ def is_not_found(response: HttpResponse) -> bool:
 
 
 def retry_after(response: HttpResponse, now: datetime) -> float | None:
-    """Retry-After in seconds, whether it is written so or as a date; None without one, or when it cannot be parsed."""
+    """Retry-After in seconds, whether it is written so or as a date, an hour at most; None when it has none."""
     text = response.headers.get("Retry-After", "").strip()
     if text.isdecimal():
-        return float(text)
+        return min(float(text), MAX_RETRY_AFTER)
     try:
         date = parsedate_to_datetime(text)
     except ValueError:
         return None
-    return max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0)
+    return min(max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0), MAX_RETRY_AFTER)
 
 
 def error_message(body: bytes) -> str:

@@ -13,6 +13,7 @@ from multidict import CIMultiDict
 
 from setpoint.clients.http import (
     HttpClient,
+    HttpInterceptor,
     HttpRequest,
     HttpResponse,
     ResponseStream,
@@ -20,7 +21,7 @@ from setpoint.clients.http import (
     send_authenticated,
 )
 from setpoint.clients.kubernetes.credentials import ClusterIdentity, KubeconfigCredentials
-from setpoint.clients.kubernetes.errors import error_for_response, is_not_found, outcome_of
+from setpoint.clients.kubernetes.errors import error_for_response, is_not_found, outcome_of, status_alone
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import (
     ALL_OBJECTS,
@@ -39,6 +40,7 @@ from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
+from setpoint.clients.sockets import AddressPolicy
 from setpoint.core.values.json_types import Json
 from setpoint.errors import RemoteExpired, RemoteUnavailable
 
@@ -86,6 +88,18 @@ _JSON: Final = "application/json"
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
+def route_of(connection: ClusterConnection) -> tuple[str | None, AddressPolicy | None]:
+    """The proxy, and where connections may lead, None for anywhere: what clients share that share connections."""
+    addresses = connection.addresses
+    return connection.proxy, addresses and addresses.for_host(urlsplit(connection.server).hostname or "")
+
+
+def http_client_for(connection: ClusterConnection, interceptor: HttpInterceptor | None = None) -> HttpClient:
+    """The HTTP client for a connection."""
+    proxy, addresses = route_of(connection)
+    return HttpClient(proxy, interceptor, addresses=addresses)
+
+
 class KubernetesCredentials(Protocol):
     """Authenticates requests."""
 
@@ -95,7 +109,11 @@ class KubernetesCredentials(Protocol):
 
 
 class KubernetesClient:
-    """Calls that succeed, or raise one of our errors. Each is rate-limited. `close` closes the connections."""
+    """Calls that succeed, or raise one of our errors. Each is rate-limited. `close` closes the connections.
+
+    `budget_scope` is whose calls these are, by connection and credentials: clients of one API server share their call
+    budgets and their breaker within a scope only. The scope of the process itself is empty.
+    """
 
     def __init__(
         self,
@@ -103,10 +121,13 @@ class KubernetesClient:
         credentials: KubernetesCredentials | None = None,
         http: HttpClient | None = None,
         budgets: QuotaBudgets | None = None,
+        *,
+        budget_scope: str = "",
     ) -> None:
         self.connection = connection
-        self.http = http or HttpClient(connection.proxy)
+        self.http = http or http_client_for(connection)
         self.budgets = budgets or QuotaBudgets()
+        self._budget_scope = budget_scope
         self._credentials = credentials or KubeconfigCredentials(connection)
         self._impersonated = ""
         self._reads = self._budget("reads", READ_RATE)
@@ -114,11 +135,16 @@ class KubernetesClient:
         self._urgent: QuotaBudget | None = None
 
     def acting_as(self, user: str) -> "KubernetesClient":
-        """The same client on behalf of another user, by impersonation; with budgets of its own."""
-        other = copy(self)
+        """The same client on behalf of another user, by impersonation; with call budgets of its own."""
+        other = self.in_scope(user)
         other._impersonated = user
-        other._reads = other._budget("reads", READ_RATE)
-        other._writes = other._budget("writes", WRITE_RATE)
+        return other
+
+    def in_scope(self, budget_scope: str) -> "KubernetesClient":
+        """The same client and connections, with the call budgets of another scope."""
+        other = copy(self)
+        other._budget_scope = budget_scope
+        other._reads, other._writes = other._budget("reads", READ_RATE), other._budget("writes", WRITE_RATE)
         return other
 
     def unthrottled(self) -> "KubernetesClient":
@@ -260,9 +286,14 @@ class KubernetesClient:
 
     async def _send_limited(self, request: HttpRequest) -> HttpResponse:
         with await self._slot(request) as slot:
-            response = await self.http.send(request)
+            response = self._permitted(await self.http.send(request))
             slot.outcome = outcome_of(response)
         return response
+
+    def _permitted(self, response: HttpResponse) -> HttpResponse:
+        """What may be used of a response: of an error of a server that a tenant named, not its body."""
+        is_foreign = self.connection.addresses is not None and not 200 <= response.status < 300
+        return status_alone(response) if is_foreign else response
 
     async def _slot(self, request: HttpRequest) -> CallSlot:
         if self._urgent is not None:
@@ -279,14 +310,15 @@ class KubernetesClient:
                 slot.outcome = RESPONDED
                 return stream
             try:
-                response = await stream.whole()
+                response = self._permitted(await stream.whole())
             finally:
                 stream.close()
             slot.outcome = outcome_of(response)
             return response
 
     def _budget(self, quota: str, settings: AimdSettings) -> QuotaBudget:
-        key = QuotaKey(f"kubernetes {urlsplit(self.connection.server).netloc}", self._impersonated, quota)
+        service = f"kubernetes {urlsplit(self.connection.server).netloc} {self._budget_scope}".rstrip()
+        key = QuotaKey(service, "", quota)
         return self.budgets.find(key) or self.budgets.make(key, settings, self.connection.server)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from setpoint.clients.kubernetes.kubeconfig import (
     BasicAuth,
@@ -35,11 +35,12 @@ from setpoint.clients.kubernetes.kubeconfig import (
     load_files,
     load_text,
 )
+from setpoint.clients.sockets import SERVICE_HOST
 from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
 
 KUBECONFIG: Final = "KUBECONFIG"
-HOST, PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
+HOST, PORT = SERVICE_HOST, "KUBERNETES_SERVICE_PORT"
 # Mounted into every pod.
 SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 V1, V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
@@ -68,7 +69,7 @@ def current_context(environment: Mapping[str, str], account: Path = SERVICE_ACCO
     """The context that `connection_from_environment` uses by default; None for the cluster of this pod."""
     if _is_in_cluster(environment, account):
         return None
-    return _context_name(_load(_kubeconfig_files(environment)), None)
+    return context_name(_load(_kubeconfig_files(environment)), None)
 
 
 def _is_in_cluster(environment: Mapping[str, str], account: Path) -> bool:
@@ -102,24 +103,13 @@ def in_cluster_connection(environment: Mapping[str, str], account: Path = SERVIC
 def connection_from_files(files: Iterable[Path], context: str | None = None) -> ClusterConnection:
     """The connection of `context` in these files, or of the current context."""
     config = _load(tuple(files))
-    return _ContextResolver(config, _context_name(config, context)).connection()
-
-
-def connection_from_untrusted_text(text: str, source: str, context: str | None = None) -> ClusterConnection:
-    """The same for a kubeconfig of an author; `source` names it in messages.
-
-    It may not read files or run commands of this machine: UserError.
-    """
-    config = load_text(text, source)
-    name = _context_name(config, context)
-    _require_self_contained(config, name)
-    return _ContextResolver(config, name).connection()
+    return ContextResolver(config, context_name(config, context)).connection()
 
 
 def connection_from_trusted_text(text: str, source: str, context: str | None = None) -> ClusterConnection:
-    """The same for a kubeconfig of the operator: it may name files, and exec plugins."""
+    """The same for the text of a kubeconfig, which may name files and exec plugins; `source` names it in messages."""
     config = load_text(text, source)
-    return _ContextResolver(config, _context_name(config, context)).connection()
+    return ContextResolver(config, context_name(config, context)).connection()
 
 
 def _load(files: tuple[Path, ...]) -> MergedKubeconfig:
@@ -130,24 +120,8 @@ def _load(files: tuple[Path, ...]) -> MergedKubeconfig:
     return config
 
 
-def _require_self_contained(config: MergedKubeconfig, name: str) -> None:
-    context = config.contexts[name].value
-    cluster, user = config.clusters.get(context.cluster), config.users.get(context.user)
-    references = {
-        "certificate-authority": cluster is not None and cluster.value.certificate_authority,
-        "client-certificate": user is not None and user.value.client_certificate,
-        "client-key": user is not None and user.value.client_key,
-        "tokenFile": user is not None and user.value.token_file,
-        "exec": user is not None and user.value.exec is not None,
-    }
-    if found := [field for field, is_set in references.items() if is_set]:
-        raise UserError(
-            f"{config}: context {name}: {', '.join(found)}: a kubeconfig that is handed over reads no files and runs "
-            "no commands here: write the certificates, the key and the token themselves"
-        )
-
-
-def _context_name(config: MergedKubeconfig, context: str | None) -> str:
+def context_name(config: MergedKubeconfig, context: str | None) -> str:
+    """The name of the context to use: `context`, else the current one; UserError when there is none of that name."""
     name, known = context or config.current_context, ", ".join(config.contexts) or "none"
     if not name:
         raise UserError(
@@ -159,13 +133,14 @@ def _context_name(config: MergedKubeconfig, context: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _ContextResolver:
+class ContextResolver:
     """Resolves one context of a kubeconfig."""
 
     config: MergedKubeconfig
     name: str
 
     def connection(self) -> ClusterConnection:
+        """Its connection; UserError says what is missing or wrong."""
         context = self.config.contexts[self.name].value
         cluster = self._cluster(context)
         entry = cluster.value
@@ -203,8 +178,8 @@ class _ContextResolver:
         if not entry.server:
             self._refuse("its cluster has no server: write the address of the API server, such as https://host:6443")
         server = entry.server if "://" in entry.server else f"{_default_scheme(entry)}://{entry.server}"
-        parts = urlsplit(server)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = _url_parts(server)
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             self._refuse(f"its server is {entry.server!r}: write an address such as https://host:6443")
         return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
@@ -233,11 +208,10 @@ class _ContextResolver:
     def _proxy(self, entry: ClusterEntry) -> str | None:
         if not entry.proxy_url:
             return None
-        parts = urlsplit(entry.proxy_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            self._refuse(
-                f"its proxy-url is a {parts.scheme or '?'} address: only http and https proxies are known here"
-            )
+        parts = _url_parts(entry.proxy_url)
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            scheme = "?" if parts is None else parts.scheme or "?"
+            self._refuse(f"its proxy-url is a {scheme} address: only http and https proxies are known here")
         return entry.proxy_url
 
     def _label(self, field: str) -> str:
@@ -245,6 +219,17 @@ class _ContextResolver:
 
     def _refuse(self, why: str, error: Exception | None = None) -> NoReturn:
         raise UserError(f"{self.config}: context {self.name}: {why}") from error
+
+
+def _url_parts(url: str) -> SplitResult | None:
+    """The parts of a URL; None when it is none: its host or port cannot be read."""
+    try:
+        parts = urlsplit(url)
+        # Read only when it is asked for.
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
 
 
 def _default_scheme(entry: ClusterEntry) -> str:
@@ -294,6 +279,9 @@ class KubeconfigUser:
         user = self.entry.value
         if user.as_user:
             extra = tuple(sorted(user.as_user_extra.items()))
+            texts = (user.as_user, user.as_uid, *user.as_groups, *(one for _, values in extra for one in values))
+            if not all(text.isprintable() for text in texts):
+                self._refuse("has an as, as-uid, as-groups or as-user-extra that no header can hold: write plain text")
             return Impersonation(user.as_user, user.as_uid, user.as_groups, extra)
         if user.as_uid or user.as_groups or user.as_user_extra:
             self._refuse("has as-uid, as-groups or as-user-extra and no as: write whom to act as")

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import HttpResponse, error_summary
+from setpoint.clients.http import HttpResponse, decode_response, error_summary
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.errors import (
     AlreadyExists,
@@ -21,7 +21,16 @@ from setpoint.errors import (
     RemoteUnavailable,
 )
 
+STATUS: Final = "Status"
 _LONGEST_MESSAGE: Final = 1000
+# Of a Status no more is looked at. Patterns search these texts, and messages quote them.
+_LONGEST_TEXT: Final = 4000
+_LONGEST_WORD: Final = 300
+_HIGHEST_CODE: Final = 999
+# So many fields are listed in a message.
+_MOST_FIELDS: Final = 20
+# The longest Retry-After that is honoured. API servers ask for seconds.
+MAX_RETRY_AFTER: Final = 300.0
 # The API server has just begun to serve one kind: no reason to slow down calls of other kinds.
 _STARTING_KIND: Final = "storage is (re)initializing"
 # The API server reports an apply with unknown fields or values of a wrong type as an internal error.
@@ -60,18 +69,62 @@ class ApiStatus(Struct, frozen=True):
     reason: str = ""
     message: str = ""
     details: _Details = _Details()
+    kind: str = ""
 
 
-status_decoder: Final = msgspec.json.Decoder(ApiStatus)
+_status_decoder: Final = msgspec.json.Decoder(ApiStatus)
 
 
 def decode_status(response: HttpResponse) -> ApiStatus:
     """The Status in the response; plain text is its message, and a page of another server is an empty one."""
     try:
-        return status_decoder.decode(response.body)
+        return _bounded(_status_decoder.decode(response.body))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         is_text = response.headers.get("Content-Type", "").startswith("text/plain")
-        return ApiStatus(message=response.body.decode(errors="replace") if is_text else "")
+        start = response.body[: 4 * _LONGEST_TEXT] if is_text else b""
+        return _bounded(ApiStatus(message=start.decode(errors="replace")))
+
+
+def status_of_event(body: bytes | msgspec.Raw, what: object) -> ApiStatus:
+    """The Status that an error event of the watch `what` has; an empty one for any other object."""
+    status = decode_response(_status_decoder, body, what)
+    return _bounded(status) if status.kind == STATUS else ApiStatus()
+
+
+def status_alone(response: HttpResponse) -> HttpResponse:
+    """An error response with its Status and Retry-After alone: for a server that a tenant named.
+
+    It may be any server that this process can reach and the tenant cannot: what it answers is not for the tenant,
+    unless it is an API server.
+    """
+    status = decode_status(response)
+    headers = {"Content-Type": "application/json"}
+    if "Retry-After" in response.headers:
+        headers["Retry-After"] = response.headers["Retry-After"]
+    body = msgspec.json.encode(status if status.kind == STATUS else ApiStatus())
+    return HttpResponse(response.status, headers, body)
+
+
+def _bounded(status: ApiStatus) -> ApiStatus:
+    """The Status without control characters, and with texts of a limited length."""
+    details = status.details
+    causes = tuple(
+        _Cause(one.reason, _plain(one.message, _LONGEST_MESSAGE), _plain(one.field, _LONGEST_WORD))
+        for one in details.causes
+    )
+    names = _plain(details.name, _LONGEST_WORD), _plain(details.kind, _LONGEST_WORD)
+    seconds = int(min(max(details.retry_after_seconds, 0), MAX_RETRY_AFTER))
+    reason, message = _plain(status.reason, _LONGEST_WORD), _plain(status.message, _LONGEST_TEXT)
+    code = min(max(status.code, 0), _HIGHEST_CODE)
+    return ApiStatus(code, reason, message, _Details(*names, causes, seconds), status.kind)
+
+
+def _plain(text: str, longest: int) -> str:
+    shown = text[:longest]
+    if shown.isprintable():
+        return shown
+    # Lines matter: the API server lists fields so.
+    return "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in shown)
 
 
 def is_not_found(response: HttpResponse, name: str | None) -> bool:
@@ -129,7 +182,7 @@ def outcome_of(response: HttpResponse) -> CallOutcome:
 def _retry_after(status: ApiStatus, headers: Mapping[str, str]) -> float | None:
     text = headers.get("Retry-After", "").strip()
     if text.isdecimal():
-        return float(text)
+        return min(float(text), MAX_RETRY_AFTER)
     return float(status.details.retry_after_seconds) or None
 
 
@@ -160,13 +213,13 @@ def _conflict(request: object, summary: str, status: ApiStatus) -> RemoteError:
     if not causes:
         return RemoteConflict(summary)
     held = tuple((one.field.removeprefix("."), _field_manager(one.message)) for one in causes)
-    fields = ", ".join(f"{field} is held by {holder}" for field, holder in held)
+    fields = ", ".join(f"{field} is held by {holder}" for field, holder in held[:_MOST_FIELDS])
     return HeldByOthers(f"{request}: {fields}: leave it out, or take it over with force", held)
 
 
 def _field_manager(message: str) -> str:
     found = _FIELD_MANAGER.search(message)
-    return found[1] if found else "another field manager"
+    return found[1][:_LONGEST_WORD] if found else "another field manager"
 
 
 def _invalid(request: object, summary: str, status: ApiStatus) -> RemoteError:

@@ -14,6 +14,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
+from setpoint.clients.sockets import AddressPolicy
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path as FieldPath
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents
@@ -144,7 +145,7 @@ class Impersonation:
 class ClusterConnection:
     """An API server and how to authenticate there. `name` is for messages; `server` has no slash at its end.
 
-    `compressed`: responses may be.
+    `compressed`: responses may be. A server that a tenant named has `addresses`: those where it may be.
     """
 
     name: str
@@ -158,6 +159,7 @@ class ClusterConnection:
     certificate: ClientCertificate | None = None
     login: Login = NoLogin()
     impersonation: Impersonation | None = None
+    addresses: AddressPolicy | None = None
 
 
 # --- The files --------------------------------------------------------------------------------------------------------

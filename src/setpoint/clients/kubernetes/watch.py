@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from setpoint.clients.http import ResponseStream, decode_response
 from setpoint.clients.kubernetes.client import KubernetesClient
-from setpoint.clients.kubernetes.errors import ApiStatus, error_for_status, status_decoder
+from setpoint.clients.kubernetes.errors import STATUS, ApiStatus, error_for_status, status_of_event
 from setpoint.clients.kubernetes.requests import ALL_OBJECTS, Endpoint, ObjectSelector, with_query
 from setpoint.core.backoff import Backoff
 from setpoint.errors import RemoteError, RemoteUnavailable
@@ -92,8 +92,9 @@ def _until_broken(lines: bytes) -> list[WatchEvent]:
     try:
         for line in lines.splitlines():
             events += _event_decoder.decode_lines(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        broken = ApiStatus(500, message=f"this is no event of a watch: {error}")
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        # What is wrong with it is not said: it would quote what another server sent.
+        broken = ApiStatus(500, message="this is no event of a watch", kind=STATUS)
         events.append(WatchEvent(WatchEventType.ERROR, Raw(msgspec.json.encode(broken))))
     return events
 
@@ -169,7 +170,7 @@ class _WatchPosition:
         return await self._client.open(target, self._selector.representation, timeouts.idle_timeout)
 
     def error(self, event: WatchEvent) -> RemoteError:
-        status = decode_response(status_decoder, event.object, f"watch {self.path}")
+        status = status_of_event(event.object, f"watch {self.path}")
         return error_for_status(f"watch {self.path}", status.code or 500, status)
 
 

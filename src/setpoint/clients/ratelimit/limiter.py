@@ -2,12 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from math import inf
 from types import TracebackType
 from typing import Final, NamedTuple, Self, assert_never
+from weakref import WeakValueDictionary
 
 from setpoint.clients.clock import EventLoopClock, MonotonicClock, TimerHandle
 from setpoint.clients.ratelimit.circuit_breaker import (
@@ -28,20 +29,30 @@ from setpoint.errors import RemoteUnavailable
 MAX_IN_FLIGHT: Final = 64
 # A caller does not wait here for a longer pause: the error says when to retry, and its worker is free until then.
 MAX_WAIT_SECONDS: Final = 10.0
+# So many budgets are kept: tenants decide how many projects and clusters there are. Each takes a few kilobytes.
+MAX_BUDGETS: Final = 1000
 
 
 class QuotaBudget:
     """The calls of one project that count against one quota of a service: their rate, their queue, their figures."""
 
-    __slots__ = ("calls", "limiter", "queue", "rate", "seconds_waited", "throttles")
+    __slots__ = ("_uses", "calls", "last_use", "limiter", "queue", "rate", "seconds_waited", "throttles")
 
-    def __init__(self, limiter: "ServiceLimiter", settings: AimdSettings) -> None:
+    def __init__(self, limiter: "ServiceLimiter", settings: AimdSettings, uses: Iterator[int]) -> None:
         self.limiter = limiter
         self.rate = AimdTokenBucket(settings)
         self.queue: FairQueue[CallSlot] = FairQueue()
         self.calls = 0
         self.throttles = 0
         self.seconds_waited = 0.0
+        # Calls of all budgets are numbered: the lowest last use is the one longest ago.
+        self._uses, self.last_use = uses, next(uses)
+
+    def begin(self, seconds_waited: float) -> None:
+        """Counts a call that begins after so long a wait."""
+        self.calls += 1
+        self.seconds_waited += seconds_waited
+        self.last_use = next(self._uses)
 
 
 class CallSlot:
@@ -217,8 +228,7 @@ class ServiceLimiter:
 
     def _begin(self, slot: CallSlot, now: float) -> None:
         slot.started = now
-        slot.budget.calls += 1
-        slot.budget.seconds_waited += now - slot.requested_at
+        slot.budget.begin(now - slot.requested_at)
         self._in_flight.begin(failed=slot.caller.failed)
 
     def _begin_probe(self, slot: CallSlot, now: float) -> None:
@@ -294,7 +304,11 @@ class ServiceLimiter:
 
 
 class QuotaKey(NamedTuple):
-    """What a call counts against. `project` is empty when the call does not name one."""
+    """What a call counts against. `project` is empty when the call does not name one.
+
+    Budgets of one `service` share a limiter: concurrency, turns, breaker. What is called for a tenant, or at an address
+    that a tenant named, is a service of its own: its answers stop that tenant alone.
+    """
 
     service: str
     project: str
@@ -333,7 +347,10 @@ class LimiterSnapshot:
 
 
 class QuotaBudgets:
-    """The limiters of all services and the budgets of all quotas, made on first use. For one event loop at a time."""
+    """The limiters of all services and the budgets of all quotas, made on first use. For one event loop at a time.
+
+    Beyond `MAX_BUDGETS` the one that is idle for longest is forgotten. A client that holds it goes on with it.
+    """
 
     def __init__(
         self,
@@ -344,8 +361,10 @@ class QuotaBudgets:
         self._clock = clock or EventLoopClock()
         self._max_in_flight = max_in_flight
         self._jitter = jitter
-        self._limiters: dict[str, ServiceLimiter] = {}
+        # Kept by their budgets.
+        self._limiters: WeakValueDictionary[str, ServiceLimiter] = WeakValueDictionary()
         self._budgets: dict[QuotaKey, QuotaBudget] = {}
+        self._uses = count()
 
     def find(self, key: QuotaKey) -> QuotaBudget | None:
         """The budget of a quota; None when it has not been made yet."""
@@ -355,10 +374,11 @@ class QuotaBudgets:
         """A new budget. `where` names its service in messages."""
         limiter = self._limiters.get(key.service)
         if limiter is None:
-            breaker = CircuitBreaker(self._jitter)
-            limiter = ServiceLimiter(where, self._max_in_flight, self._clock, breaker)
+            limiter = ServiceLimiter(where, self._max_in_flight, self._clock, CircuitBreaker(self._jitter))
             self._limiters[key.service] = limiter
-        budget = self._budgets[key] = QuotaBudget(limiter, settings)
+        if len(self._budgets) >= MAX_BUDGETS:
+            del self._budgets[min(self._budgets, key=lambda one: self._budgets[one].last_use)]
+        budget = self._budgets[key] = QuotaBudget(limiter, settings, self._uses)
         return budget
 
     def snapshot(self) -> LimiterSnapshot:

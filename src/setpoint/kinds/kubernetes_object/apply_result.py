@@ -41,6 +41,8 @@ _IMMUTABLE: Final = re.compile(
     r"|cannot change roleRef",
     re.IGNORECASE,
 )
+# So many fields are listed in a message.
+_MOST_FIELDS: Final = 20
 _FORCE: Final = SettingTerm("spec.forceConflicts", "true")
 
 
@@ -65,7 +67,7 @@ def conflict_error(error: HeldByOthers, location: ObjectLocation, ignored_fields
     fields = [parse_field_path(field) for field, _ in error.held]
     if fields and all(any(path.covers(field) for path in ignored_fields) for field in fields):
         return RemoteConflict(f"{location.title} was changed meanwhile: {error}")
-    held = "; ".join(f"{field} is held by {manager}" for field, manager in error.held) or str(error)
+    held = "; ".join(f"{field} is held by {manager}" for field, manager in error.held[:_MOST_FIELDS]) or str(error)
     message = Message(
         f"{location.title}: {held}. Set ",
         _FORCE,
@@ -97,7 +99,7 @@ def immutable_fields_of(error: RemoteInvalid) -> tuple[str, ...]:
 
 def immutable_error(error: RemoteInvalid, fields: Sequence[str], location: ObjectLocation) -> ImmutableFieldChanged:
     """The error for a change of immutable fields."""
-    why = "; ".join(f"{field}: {message}" for field, message in error.causes)
+    why = "; ".join(f"{field}: {message}" for field, message in error.causes[:_MOST_FIELDS])
     replace = ManifestAdvice(", or set spec.replace: true to have it deleted and made anew")
     return ImmutableFieldChanged(Message(f"{location.title}: {why}. Put the old value back", replace), tuple(fields))
 

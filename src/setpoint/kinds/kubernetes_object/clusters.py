@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
     from setpoint.clients.ratelimit.limiter import QuotaBudgets
+    from setpoint.clients.sockets import AddressPolicy
 
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
 # Characters of names that stay readable in a location.
@@ -80,6 +81,9 @@ OWN, IN_CLUSTER = "own", "in-cluster"
 _ACCOUNT, _CONTEXT, _SECRET = "own:", "context:", "secret:"
 SERVICE_ACCOUNT: Final = "spec.serviceAccountName"
 _ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+# The scope of the call budgets for objects in the cluster that stores the resources, apart from those of the store.
+OBJECTS: Final = "objects"
+_LONGEST_NAME: Final = 100
 ReadSecret = Callable[[ResourceRef], Awaitable[Resource | None]]
 ClientRequestCounts = Counter[tuple[str, str, str]]
 
@@ -118,6 +122,8 @@ class Clusters:
     own_kinds: Collection[GroupKind] = ()
     budgets: "QuotaBudgets | None" = None
     secret: ReadSecret = _no_secret
+    # Where the servers of kubeconfigs in Secrets may be: for tenants of a cluster; None for a store of one person.
+    addresses: "AddressPolicy | None" = None
     # Receives the request counts of each new client.
     counted: Callable[[ClientRequestCounts], None] = _uncounted
     # The interceptor of requests to a cluster, by the cluster's ID.
@@ -223,8 +229,7 @@ class Clusters:
 
     def _new_access(self, cluster_id: str, before: ClusterAccess | None) -> ClusterAccess:
         """New access; after a change of the kubeconfig it keeps the open connections."""
-        from setpoint.clients.http import HttpClient
-        from setpoint.clients.kubernetes.client import KubernetesClient
+        from setpoint.clients.kubernetes.client import KubernetesClient, http_client_for, route_of
         from setpoint.clients.kubernetes.discovery import Discovery
 
         if cluster_id == OWN and self.recorded is None:
@@ -235,23 +240,30 @@ class Clusters:
                 )
             return ClusterAccess(self.own, Discovery(self.own))
         connection = self._connection(cluster_id)
-        http = before.client.http if before is not None and before.client.connection.proxy == connection.proxy else None
+        is_same_route = before is not None and route_of(before.client.connection) == route_of(connection)
+        http = before.client.http if before is not None and is_same_route else None
         # A recorded world knows the cluster that stores the resources by one name, whichever account is used.
         name = OWN if cluster_id.startswith(_ACCOUNT) else cluster_id
-        http = http or HttpClient(connection.proxy, self.interceptor(name))
-        client = KubernetesClient(connection, http=http, budgets=self.budgets)
+        http = http or http_client_for(connection, self.interceptor(name))
+        scope = self._budget_scope(cluster_id)
+        client = KubernetesClient(connection, http=http, budgets=self.budgets, budget_scope=scope)
         if before is None or http is not before.client.http:
             self.counted(client.http.counts)
             self._unused += [] if before is None else [before.client]
         return ClusterAccess(client, Discovery(client))
 
+    def _budget_scope(self, cluster_id: str) -> str:
+        """Whose calls those to a cluster are: of tenants, for each Secret apart; all are one person's otherwise."""
+        if self.addresses is None:
+            return ""
+        if not cluster_id.startswith(_SECRET):
+            return OBJECTS
+        namespace, name, key, context = _secret_parts(cluster_id)
+        return f"{_SECRET}{namespace}/{name}/{key}" + (f"/{quote(context, safe='')[:_LONGEST_NAME]}" if context else "")
+
     def _connection(self, cluster_id: str) -> "ClusterConnection":
-        from setpoint.clients.kubernetes.contexts import (
-            HOST,
-            connection_from_environment,
-            connection_from_untrusted_text,
-            in_cluster_connection,
-        )
+        from setpoint.clients.kubernetes.contexts import HOST, connection_from_environment, in_cluster_connection
+        from setpoint.clients.kubernetes.handed_over import connection_from_untrusted_text
 
         if self.recorded is not None:
             return self.recorded
@@ -262,8 +274,9 @@ class Clusters:
         if cluster_id.startswith(_CONTEXT):
             return connection_from_environment(self.environment, cluster_id.removeprefix(_CONTEXT))
         namespace, name, key, context = _secret_parts(cluster_id)
+        source = f"{key} of Secret {namespace}/{name}"
         return connection_from_untrusted_text(
-            self._kubeconfigs[cluster_id], f"{key} of Secret {namespace}/{name}", context or None
+            self._kubeconfigs[cluster_id], source, context or None, addresses=self.addresses
         )
 
     async def _read_kubeconfig(self, cluster_id: str) -> str:
