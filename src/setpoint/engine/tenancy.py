@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.resource import ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef
 
 # The ServiceAccount of a namespace that its tenant's requests are sent as, unless the spec names another one.
 DEFAULT_SERVICE_ACCOUNT: Final = "setpoint"
@@ -42,8 +42,11 @@ class SupportsTenants(Protocol):
 class ReferencePolicy(Protocol):
     """Which references across namespaces are granted."""
 
-    async def require_granted(self, dependant: ResourceRef, target: ResourceRef, field: str) -> None:
-        """ReferenceNotGranted unless the namespace of `target` lets `dependant` refer to it."""
+    async def require_granted(self, dependant: ResourceRef, target: ResourceRef, field: str) -> Resource | None:
+        """ReferenceNotGranted unless the namespace of `target` lets `dependant` refer to it.
+
+        The grant that does; None within one namespace, where none is needed.
+        """
         ...
 
 

@@ -18,6 +18,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, ServiceAccountName
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
@@ -98,6 +99,16 @@ class KubernetesStore(DerivedStoreOperations):
         else:
             kept = await self._read(ref)
         return None if kept is None else ClusterResource(kept)
+
+    async def all_in(self, namespace: str, kind: GroupKind) -> tuple[Resource, ...]:
+        """Every object of a kind in a namespace; of a kind that is watched and enumerated, without a request."""
+        self._require_open()
+        if self._scope.namespace not in (None, namespace):
+            return ()
+        if self._cache is not None and self._cache.knows(kind):
+            return tuple(ClusterResource(kept) for kept in self._cache.all_in(kind, namespace))
+        group, name = kind
+        return (await self.list(ResourceQuery(group, name, namespace))).resources
 
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """See Store."""
