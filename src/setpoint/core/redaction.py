@@ -146,7 +146,7 @@ def secret_within(object_: Json, path: Path, shape: ObjectShape | None = None) -
     The type decides: of the object itself, its `shape` if that is known, and of every object inside it. Of the object
     itself, it does not matter whether there is a value.
     """
-    for secret in (*_secret_fields(object_), _MANAGED_FIELDS):
+    for secret in (*_secret_fields(object_), LAST_APPLIED, _MANAGED_FIELDS):
         if secret.covers(path) or path.covers(secret):
             return secret
     typed = None if shape is None else write_only_within(shape, path)

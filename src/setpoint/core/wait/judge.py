@@ -122,7 +122,8 @@ def secrecy_of(wait: WaitCriterion, object_: Json) -> str | None:
         secret = secret_within(object_, path)
         if secret is not None:
             what = "is" if secret.covers(path) else f"contains {secret}, which is"
-            return f"{path} {what} a secret value: these do not become outputs, which are not confidential"
+            why = "these do not become outputs, nor are they compared: a status is not confidential"
+            return f"{path} {what} a secret value: {why}"
     return None
 
 
