@@ -163,7 +163,7 @@ async def open_app(
                 else _cluster_client(settings, google.budgets, wiring.interceptor(OWN))
             )
             stack.push_async_callback(clusters.own.close)
-            clusters.accounts, clusters.own_kinds = _accounts(client, access), {*kinds, *owners}
+            clusters.accounts, clusters.own_kinds = _accounts(client, access), {*kinds, *owners, REFERENCE_GRANT}
             store = cluster = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
             tenancy = Tenancy(_tenant_by_name, GrantedReferences(partial(cluster.all_in, kind=REFERENCE_GRANT)))
         else:

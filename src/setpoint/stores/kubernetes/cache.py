@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from setpoint.core.unstructured import GroupKind
+from setpoint.engine.ports import ResourceChangeType
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.stores.kubernetes.objects import ObjectState
 
@@ -125,6 +126,13 @@ class ObjectCache:
         if before is not None and before.uid == uid:
             self._remove(ref)
             self._gone[ref] = uid
+
+    def observe(self, change: ResourceChangeType, kept: ObjectState) -> None:
+        """The watch reports a change."""
+        if change is ResourceChangeType.DELETED:
+            self.observe_deletion(kept)
+        else:
+            self.put(kept)
 
     def observe_deletion(self, last: ObjectState) -> None:
         """The watch reports a deletion; a successor of the same name stays."""

@@ -29,7 +29,6 @@ from setpoint.engine.ports import (
     EventRecord,
     Lease,
     ResourceChange,
-    ResourceChangeType,
     ResourceList,
     ResourceQuery,
     ResourceUpdate,
@@ -107,8 +106,7 @@ class KubernetesStore(DerivedStoreOperations):
             return ()
         if self._cache is not None and self._cache.knows(kind):
             return tuple(ClusterResource(kept) for kept in self._cache.all_in(kind, namespace))
-        group, name = kind
-        return (await self.list(ResourceQuery(group, name, namespace))).resources
+        return (await self.list(ResourceQuery(*kind, namespace))).resources
 
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """See Store."""
@@ -139,7 +137,7 @@ class KubernetesStore(DerivedStoreOperations):
             async with aclosing(watch.events(positions)) as events:
                 async for event, kept in events:
                     if cache is not None:
-                        _remember(event.change, kept, cache)
+                        cache.observe(event.change, kept)
                     yield event
         finally:
             self._watches.discard(watch)
@@ -393,10 +391,3 @@ class _Ending(msgspec.Struct):
 
 
 _kinds, _endings = msgspec.json.Decoder(_Kind), msgspec.json.Decoder(_Ending)
-
-
-def _remember(change: ResourceChangeType, kept: ObjectState, cache: ObjectCache) -> None:
-    if change is ResourceChangeType.DELETED:
-        cache.observe_deletion(kept)
-    else:
-        cache.put(kept)
