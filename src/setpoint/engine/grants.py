@@ -126,7 +126,7 @@ def not_granted(dependant: ResourceRef, target: ResourceRef, field: str) -> Refe
         f"{dependant.namespace}: refer to the own namespace, or let an administrator of {target.namespace} create a "
         f"ReferenceGrant there, with from: [{source}] and to: [{wanted}]",
     )
-    return ReferenceNotGranted(why, (BlockingLink(target, why),))
+    return ReferenceNotGranted(why, (BlockingLink(target, str(why)),))
 
 
 def _quoted(group: str) -> str:
