@@ -224,7 +224,7 @@ def test_no_path_of_a_user_yields_its_password(tenants: TenantCluster, number: i
 
     message = alice.until_reason(f"kubernetesobject/{name}", "UpdateFailed")
 
-    assert "a secret value, which no other resource gets" in message
+    assert "no resource gets a secret value of another" in message
     assert "4711" not in shown(alice, f"kubernetesobject/{name}")
     assert alice.get(f"configmap/{name}") is None
 

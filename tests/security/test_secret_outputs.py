@@ -294,5 +294,5 @@ def test_a_secret_output_of_an_earlier_version_is_not_handed_on(kind: str, path:
     with pytest.raises(SetpointError) as refused:
         output_value(reference, source)
 
-    assert "a secret value" in str(refused.value)
+    assert "no resource gets a secret value of another" in str(refused.value)
     assert PLANTED not in str(refused.value)

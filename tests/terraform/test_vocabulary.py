@@ -121,8 +121,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "value of a Secret": (
         lambda: _check(manifest=SECRET, waitFor={"field": "data.a"}),
-        "wait_for.field: data.a is a secret value: these do not become outputs, nor are they compared: a status is not "
-        "confidential; wait for something else",
+        "wait_for.field: data.a is, or contains, data: secret values do not become outputs, nor are they compared: "
+        "a status is not confidential; wait for something else",
     ),
 }
 

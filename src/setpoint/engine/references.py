@@ -238,14 +238,11 @@ def _refuse_secret(dependency: ValueReference, source: Resource, type_: Resource
         shape = None if type_ is None else shape_of(type_.tree_type)
         secret = secret_within(source.document, dependency.path, shape)
     if secret is not None:
-        what = "is" if secret.covers(dependency.path) else f"contains {secret}, which is"
-        raise ManifestInvalid(
-            Message(
-                dependency.field,
-                f": {dependency.path} of {source.ref} {what} a secret value, which no other resource gets: "
-                "refer to another path, or to a Secret by secretKeyRef",
-            )
+        problem = (
+            f": {dependency.path} of {source.ref} is, or contains, {secret}: "
+            "no resource gets a secret value of another; refer to another path, or to a Secret by secretKeyRef"
         )
+        raise ManifestInvalid(Message(dependency.field, problem))
 
 
 def awaited_object(source: Resource) -> Json:

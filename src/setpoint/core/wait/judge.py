@@ -121,9 +121,8 @@ def secrecy_of(wait: WaitCriterion, object_: Json) -> str | None:
     for path in _paths(wait):
         secret = secret_within(object_, path)
         if secret is not None:
-            what = "is" if secret.covers(path) else f"contains {secret}, which is"
-            why = "these do not become outputs, nor are they compared: a status is not confidential"
-            return f"{path} {what} a secret value: {why}"
+            why = "secret values do not become outputs, nor are they compared: a status is not confidential"
+            return f"{path} is, or contains, {secret}: {why}"
     return None
 
 
