@@ -17,14 +17,13 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import CookieLocation, EngineContext
-from setpoint.engine.grants import REFERENCE_GRANT, GrantedReferences, ReferenceGrantType
 from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.store_decorators import OverlayStore
-from setpoint.engine.tenancy import Tenancy, Tenant
+from setpoint.engine.tenancy import REFERENCE_GRANT, GrantedReferences, ReferenceGrantType, Tenancy, Tenant
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind

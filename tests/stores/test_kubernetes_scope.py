@@ -9,9 +9,9 @@ from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Representation
-from setpoint.engine.grants import REFERENCE_GRANT, ReferenceGrantType
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import EVERYTHING, ResourceQuery, Store
+from setpoint.engine.tenancy import REFERENCE_GRANT, ReferenceGrantType
 from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes, served_kinds
 from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from tests.engine.clock import FakeClock

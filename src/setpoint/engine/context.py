@@ -12,7 +12,6 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
-from setpoint.engine.grants import REFERENCE_GRANT
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType, unknown_kind
 from setpoint.engine.metrics import NoMetrics, StepMetrics
@@ -21,7 +20,7 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
-from setpoint.engine.tenancy import Tenancy
+from setpoint.engine.tenancy import REFERENCE_GRANT, Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"

@@ -10,7 +10,6 @@ from setpoint.core.conditions import ConditionType
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
 from setpoint.engine.conditions import condition_of
-from setpoint.engine.grants import REFERENCE_GRANT
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
 from setpoint.engine.references import ResourceTypes, dependencies_of, is_ready, may_have_dependencies
@@ -18,6 +17,7 @@ from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import SetpointError
 
 

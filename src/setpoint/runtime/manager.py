@@ -8,9 +8,9 @@ from enum import Enum
 from typing import Final
 
 from setpoint.engine.context import EngineContext
-from setpoint.engine.grants import REFERENCE_GRANT
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import SetpointError
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex

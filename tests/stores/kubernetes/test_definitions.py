@@ -10,8 +10,8 @@ from msgspec import Struct
 from setpoint.app import definitions
 from setpoint.core.values.canonical import same
 from setpoint.engine import state
-from setpoint.engine.grants import REFERENCE_GRANT
 from setpoint.engine.kind import CrdDetails
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.kinds.field_docs import field_docs
 from setpoint.stores.kubernetes.crds import crd_for
 from tests.engine.gadgets import GadgetKind, Service

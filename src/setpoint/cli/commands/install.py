@@ -20,8 +20,8 @@ from setpoint.core.values.yaml_documents import write_document
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import controller_manifests, type_manifests
 from setpoint.deployment.rbac import access_of_owners, resources_of
-from setpoint.engine.grants import REFERENCE_GRANT
 from setpoint.engine.ports import Clock
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import WaitTimedOut
 
 # Not the field manager of the controllers: an installation is applied by an operator.

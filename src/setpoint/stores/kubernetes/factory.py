@@ -8,10 +8,10 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Representation
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
 from setpoint.core.unstructured import GroupKind
-from setpoint.engine.grants import REFERENCE_GRANT
 from setpoint.engine.kind import DescribedType
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import Clock
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.crds import plural_of
