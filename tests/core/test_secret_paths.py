@@ -63,6 +63,7 @@ SHAPE = shape_of(Tree)
         ("spec.login.password.below", "spec.login.password"),
         ('spec["login"]["password"]', "spec.login.password"),
         ("spec.logins", "spec.logins.password"),
+        ("spec.anyLogins", "spec.anyLogins.password"),
         ("spec.logins[0]", "spec.logins[0].password"),
         ("spec.logins[0].password", "spec.logins[0].password"),
         ("spec.logins[name=a].password", "spec.logins[name=a].password"),

@@ -115,7 +115,7 @@ MANIFESTS: tuple[Json, ...] = (
     json.dumps(SECRET),
     f"kind: [{PLANTED}",
 )
-READY = {"conditions": [{"type": "Ready", "status": "True"}], "observedGeneration": 1}
+READY: dict[str, Any] = {"conditions": [{"type": "Ready", "status": "True"}], "observedGeneration": 1}
 
 
 def _document(name: GroupKind, type_: ResourceType, manifest: Json) -> dict[str, Any]:
@@ -244,9 +244,7 @@ LIVE: tuple[dict[str, Any], ...] = (
 def _waits(draw: st.DrawFn) -> tuple[dict[str, Any], Path, OutputState]:
     live = draw(st.sampled_from(LIVE))
     path = draw(_paths(live).filter(bool))
-    before = draw(
-        st.sampled_from((Null(), Unknown("x", "t", {"data": {"key": PLANTED}}), Known({"data": {"key": PLANTED}})))
-    )
+    before: OutputState = draw(st.sampled_from(BEFORE))
     return live, path, before
 
 

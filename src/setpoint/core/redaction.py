@@ -71,10 +71,10 @@ def write_only_within(shape: ObjectShape, path: Path) -> Path | None:
         for name, _ in step.pairs if isinstance(step, Selector) else ():
             # Whether there is such an element tells the value.
             member = _any_field_below(below, name)
-            if member is not None and next(_write_only(member, Path(), ()), None) is not None:
+            if member is not None and _first_write_only(member, Path()) is not None:
                 return parent / step / name
         here = below
-    return next(_write_only(here, path, ()), None)
+    return _first_write_only(here, path)
 
 
 def _any_field_below(parent: Field, step: PathStep) -> Field | None:
@@ -88,22 +88,28 @@ def _any_field_below(parent: Field, step: PathStep) -> Field | None:
             return field_below(parent, step)
 
 
-def _write_only(here: Field, at: Path, inside: tuple[Shape, ...]) -> Iterator[Path]:
-    """The paths of the write-only fields in a field; those in elements have the path of their list or map."""
+def _first_write_only(here: Field, at: Path, inside: tuple[Shape, ...] = ()) -> Path | None:
+    """The first write-only field in a field; one in an element has the path of its list or map."""
     if here.write_only:
-        yield at
-        return
+        return at
     if here.shape in inside:
-        return
-    within = (*inside, here.shape)
-    match here.shape:
+        return None
+    below = (
+        _first_write_only(field, at / name if name else at, (*inside, here.shape))
+        for name, field in _fields_in(here.shape)
+    )
+    return next((path for path in below if path is not None), None)
+
+
+def _fields_in(shape: Shape) -> Iterator[tuple[str, Field]]:
+    """The fields one step below; those of elements have no name."""
+    match shape:
         case ObjectShape(fields=fields):
-            for name, below in fields.items():
-                yield from _write_only(below, at / name, within)
-        case MapShape(value=below) | KeyedList(item=below):
-            yield from _write_only(below, at, within)
+            yield from fields.items()
+        case MapShape(value=value) | KeyedList(item=value):
+            yield "", value
         case AtomicList(item=item):
-            yield from _write_only(Field(item), at, within)
+            yield "", Field(item)
         case _:
             return
 
@@ -158,7 +164,7 @@ def holds_secret(object_: Json) -> bool:
     return _secret_in_value(object_, Path()) is not None
 
 
-def _secret_fields(object_: Json) -> Iterator[Path]:
+def _secret_fields(object_: Json | Missing) -> Iterator[Path]:
     """The secret fields of this one object, without those of objects inside it."""
     if isinstance(object_, Mapping):
         if _may_be_secret(object_):
@@ -200,8 +206,6 @@ def _secret_inside(object_: Json, path: Path) -> Path | None:
     here: Json | Missing = object_
     for depth, step in enumerate(path.steps, start=1):
         here = value_below(here, step)
-        if isinstance(here, Missing):
-            return None
         rest = Path(path.steps[depth:])
         for secret in _secret_fields(here):
             if secret.covers(rest) or (rest.covers(secret) and get_at(here, secret) is not MISSING):
@@ -209,7 +213,7 @@ def _secret_inside(object_: Json, path: Path) -> Path | None:
     return _secret_in_value(here, path)
 
 
-def _secret_in_value(value: Json, at: Path) -> Path | None:
+def _secret_in_value(value: Json | Missing, at: Path) -> Path | None:
     """A secret value in a value that is shown as a whole; `at` is its path."""
     left = [(at, value)]
     while left:

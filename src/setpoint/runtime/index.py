@@ -200,7 +200,8 @@ class ResourceIndex:
                     self._references_into.setdefault(dependency.namespace, set()).add((ref, dependency))
 
 
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 def _discard(sets: dict[K, set[V]], key: K, member: V) -> None:
