@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Final, TypeAlias
 
 from setpoint.app import definitions, owners
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from tests.cluster.objects import upgrade_harness
 from tests.cluster.trustee.test_upgrades import ON_A_CLUSTER
 from tests.engine import lifecycle_upgrading
@@ -13,7 +14,7 @@ from tests.engine.settings import SETTINGS
 
 Name: TypeAlias = tuple[str, str]
 OWNERS: Final = frozenset((one.group, one.name) for one in owners())
-KINDS: Final = frozenset(definitions()) - OWNERS
+KINDS: Final = frozenset(definitions()) - OWNERS - {REFERENCE_GRANT}
 # The resource types of each test harness.
 TESTED_KINDS: Final = frozenset((one.fixture.ref.group, one.fixture.ref.kind) for one in SETTINGS)
 TESTED_OWNERS: Final = frozenset((one.owner.group, one.owner.name) for one in FIXTURES)

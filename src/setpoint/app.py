@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -18,13 +19,13 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import CookieLocation, EngineContext
-from setpoint.engine.kind import AnyKind, ResourceType, find_kind
+from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.store_decorators import OverlayStore
-from setpoint.engine.tenancy import Tenancy, Tenant
+from setpoint.engine.tenancy import REFERENCE_GRANT, GrantedReferences, ReferenceGrantType, Tenancy, Tenant
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
+    from setpoint.stores.kubernetes.store import KubernetesStore
 
 DEFAULT_STORE = "sqlite:///.setpoint/state.db"
 
@@ -168,10 +170,10 @@ async def open_app(
             ).in_scope(OBJECTS)
             clusters.addresses = _tenant_addresses(settings, client)
             stack.push_async_callback(clusters.own.close)
-            clusters.accounts, clusters.own_kinds = _accounts(settings, client, access), {*kinds, *owners}
-            clusters.default_cluster = OWN
-            store = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
-            tenancy = Tenancy(_tenant_by_name, _EveryReference())
+            clusters.accounts = _accounts(settings, client, access)
+            clusters.own_kinds, clusters.default_cluster = {*kinds, *owners, REFERENCE_GRANT}, OWN
+            store = cluster = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
+            tenancy = Tenancy(_tenant_by_name, GrantedReferences(partial(cluster.all_in, kind=REFERENCE_GRANT)))
         else:
             store = await _open_store(settings, access)
         clusters.secret = store.get
@@ -199,15 +201,19 @@ def _google(settings: AppSettings, wiring: ClientWiring) -> GoogleSettings:
 
 
 def definitions() -> Mapping[GroupKind, JsonObject]:
-    """The CustomResourceDefinition of each kind, in the order of their names."""
+    """The CustomResourceDefinition of each kind, in the order of their names; and that of the grants."""
     # Imported here: only this command needs it.
     from setpoint.kinds.field_docs import field_docs
     from setpoint.stores.kubernetes.crds import crd_for
 
     # No service is asked: the kinds describe themselves.
     google = GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS))
-    resource_types = {**_kinds(google, Clusters(), SystemClock()), **_owners({})}
-    return {name: crd_for(resource_types[name], field_docs) for name in sorted(resource_types)}
+    described: Mapping[GroupKind, DescribedType] = {
+        **_kinds(google, Clusters(), SystemClock()),
+        **_owners({}),
+        REFERENCE_GRANT: ReferenceGrantType(),
+    }
+    return {name: crd_for(described[name], field_docs) for name in sorted(described)}
 
 
 def owners() -> Sequence[Owner]:
@@ -310,7 +316,7 @@ def _open_cluster(
     resource_types: Mapping[GroupKind, ResourceType],
     access: StoreAccess,
     accounts: "ServiceAccountClients | None",
-) -> Store:
+) -> "KubernetesStore":
     from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes
 
     address = cluster_address_in(settings.store, settings.environment)
@@ -320,7 +326,7 @@ def _open_cluster(
     return open_kubernetes(
         address,
         client,
-        (*handled, *related),
+        (*handled, *related, ReferenceGrantType()),
         settings.clock,
         long_running=access is StoreAccess.RUN,
         accounts=accounts,
@@ -342,6 +348,8 @@ async def _tenant_by_name(namespace: str) -> Tenant:
 
 
 class _EveryReference:
+    """For a recorded world: what it was recorded of had its references granted, or blocked."""
+
     async def require_granted(self, dependant: ResourceRef, target: ResourceRef, field: str) -> None:
         """See ReferencePolicy."""
 

@@ -156,6 +156,10 @@ class Blocked(NotReady):
         self.links = links
 
 
+class ReferenceNotGranted(Blocked):
+    """A reference to another namespace that its owner does not grant; whether there is such a resource is not told."""
+
+
 class RemoteError(SetpointError):
     """A service answered with an error, or not at all."""
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.values.json_types import MISSING, Json
-from setpoint.core.values.paths import Path, set_at
+from setpoint.core.redaction import LAST_APPLIED
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.core.wait.judge import (
     ObjectFound,
     ObjectNotFound,
@@ -178,12 +179,33 @@ def test_a_value_of_an_old_status_is_out_of_date() -> None:
     assert result == Unsatisfied(f"status.phase is out of date: {OLD}")
 
 
-def test_the_values_of_a_secret_are_hidden() -> None:
-    secret: Json = {"apiVersion": "v1", "kind": "Secret", "data": {"a": "aHVudGVyMg=="}}
-    wait = FieldValueWait(((Path(("data", "a")), "c2VjcmV0"), (Path(("data", "b")), "c2VjcmV0")))
+SECRET: Json = {"apiVersion": "v1", "kind": "Secret", "type": "a", "data": {"a": "aHVudGVyMg=="}}
+REFUSAL = "secret values do not become outputs, nor are they compared: a status is not confidential"
 
-    assert judge(wait, secret) == Unsatisfied(
-        "data.a is (hidden), wanted (hidden); data.b is not there, wanted (hidden)"
+
+@pytest.mark.parametrize(
+    ("path", "secret"),
+    [
+        ("data.a", "data"),
+        ("data", "data"),
+        ("stringData.b", "stringData"),
+        ("metadata", str(LAST_APPLIED)),
+    ],
+)
+def test_a_secret_value_satisfies_no_wait(path: str, secret: str) -> None:
+    refused = Unsatisfiable("SecretValue", f"{path} is, or contains, {secret}: {REFUSAL}")
+
+    assert judge(FieldWait(Path.parse(path)), SECRET) == refused
+    # The right value and a wrong one give the same answer.
+    for wanted in (get_at(SECRET, Path.parse(path)), "another"):
+        values = ((Path(("type",)), "a"), (Path.parse(path), None if isinstance(wanted, Missing) else wanted))
+        assert judge(FieldValueWait(values), SECRET) == refused
+
+
+def test_other_values_of_a_secret_are_compared_and_hidden() -> None:
+    assert judge(FieldWait(Path(("type",))), SECRET) == Satisfied()
+    assert judge(FieldValueWait(((Path(("type",)), "b"), (Path(("metadata", "name")), "c"))), SECRET) == Unsatisfied(
+        "type is (hidden), wanted (hidden); metadata.name is not there, wanted (hidden)"
     )
 
 

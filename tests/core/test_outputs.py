@@ -296,6 +296,16 @@ def test_a_missing_since_is_set_again() -> None:
     assert output_of(WAIT, ReadFailed("503"), from_data("?"), T1) == Unknown("the read failed: 503", T1)
 
 
+@pytest.mark.parametrize("observation", [ObjectFound({"metadata": {}}), ReadFailed("503")])
+def test_the_last_value_of_a_path_that_is_secret_by_now_is_dropped(observation: WaitObservation) -> None:
+    previous = Known({"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}})
+
+    output = output_of(FieldWait(Path(("metadata", "annotations"))), observation, previous, T1)
+
+    assert isinstance(output, Unknown)
+    assert output.last is MISSING
+
+
 # --- Dependants ------------------------------------------------------------------------------------------------------
 
 

@@ -58,7 +58,7 @@ def _for_kustomize(definitions: Sequence[JsonObject]) -> dict[Path, Json]:
 
 def _for_helm(definitions: Sequence[JsonObject]) -> dict[Path, Json]:
     kinds, objects = resources_of(definitions), access_of_owners(owners(), definitions)
-    view, edit = user_rbac(kinds)
+    view, edit, admin = user_rbac(kinds)
     rules: Mapping[str, Json] = {
         "resources": resource_rules(kinds),
         "objects": owned_object_rules(objects),
@@ -66,6 +66,7 @@ def _for_helm(definitions: Sequence[JsonObject]) -> dict[Path, Json]:
         "leases": lease_rules(),
         "view": view["rules"],
         "edit": edit["rules"],
+        "admin": admin["rules"],
     }
     return {
         **_one_by_one(CHART / "files/crds", map(_kept, definitions)),

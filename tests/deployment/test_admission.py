@@ -107,22 +107,27 @@ def test_a_restricted_namespace_rejects_other_pods(kubectl: Kubectl, strict: str
 # --- Users ------------------------------------------------------------------------------------------------------------
 
 
+READ = {"get", "list", "watch"}
+WRITE = {"create", "update", "patch", "delete", "deletecollection"}
+
+
 @pytest.mark.parametrize(
-    ("role", "verbs"),
-    [
-        ("view", {"get", "list", "watch"}),
-        ("edit", {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}),
-        ("admin", {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}),
-    ],
+    ("role", "verbs", "on_grants"),
+    [("view", READ, READ), ("edit", READ | WRITE, READ), ("admin", READ | WRITE, READ | WRITE)],
 )
 @pytest.mark.usefixtures("controllers")
 def test_the_default_user_roles_include_our_kinds(
-    kubectl: Kubectl, api_server: Access, role: str, verbs: set[str]
+    kubectl: Kubectl, api_server: Access, role: str, verbs: set[str], on_grants: set[str]
 ) -> None:
-    kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(types().values())[-2:]}))
+    roles = [one for one in types().values() if one["kind"] == "ClusterRole"]
+    kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": roles}))
 
-    def reached() -> set[str]:
+    def reached() -> tuple[set[str], set[str]]:
         rules = kubectl.get("clusterrole", role)["rules"]
-        return {verb for rule in rules if "sqlinstances" in rule["resources"] for verb in rule["verbs"]}
+        found = [
+            {verb for rule in rules if plural in rule["resources"] for verb in rule["verbs"]}
+            for plural in ("sqlinstances", "referencegrants")
+        ]
+        return found[0], found[1]
 
-    assert once(reached, verbs) == verbs
+    assert once(reached, (verbs, on_grants)) == (verbs, on_grants)

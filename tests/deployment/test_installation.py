@@ -12,7 +12,7 @@ from setpoint.cli.main import main
 from setpoint.core.values.durations import parse_duration
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import container_arguments, deployment, pod_spec, store_url
-from setpoint.deployment.rbac import GroupResource, OwnerAccess, controller_rbac, resources_of, user_rbac
+from setpoint.deployment.rbac import GRANTS, GroupResource, OwnerAccess, controller_rbac, resources_of, user_rbac
 from setpoint.errors import UserError
 from setpoint.runtime.manager import Phase
 from setpoint.runtime.server import HttpServer
@@ -66,6 +66,7 @@ def test_the_controller_has_least_privilege() -> None:
             ("yard.example.com", "taps", "get list watch patch"),
             ("house.example.com", "lamps/status plugs/status", "patch"),
             ("yard.example.com", "taps/status", "patch"),
+            ("setpoint.dev", "referencegrants", "get list watch"),
             ("", "secrets", "get list watch"),
             ("", "events", "get create patch"),
         ],
@@ -79,6 +80,7 @@ def test_the_controller_may_write_children_and_read_sources() -> None:
     assert _rules(role) == [
         ("house.example.com", "lamps", "get list watch patch"),
         ("house.example.com", "lamps/status", "patch"),
+        ("setpoint.dev", "referencegrants", "get list watch"),
         ("", "secrets", "get list watch"),
         ("", "events", "get create patch"),
         ("house.example.com", "lamps/finalizers", "update"),
@@ -110,20 +112,26 @@ def _metadata(tree: Any) -> Any:
     return tree["metadata"]
 
 
-def test_user_roles_aggregate_to_view_and_edit() -> None:
-    view, edit = user_rbac(LAMPS[:1])
+def test_user_roles_aggregate_to_view_and_edit_and_those_of_grants_to_admin() -> None:
+    roles = view, edit, admin = user_rbac(LAMPS[:1])
 
     assert _rules(view) == [
         ("house.example.com", "lamps", "get list watch"),
+        ("setpoint.dev", "referencegrants", "get list watch"),
         ("house.example.com", "lamps/status", "get"),
     ]
     assert _rules(edit) == [("house.example.com", "lamps", "create update patch delete deletecollection")]
-    assert _metadata(view)["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
-    assert _metadata(edit)["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
+    # A grant opens its namespace: an author of resources there cannot write one.
+    assert _rules(admin) == [("setpoint.dev", "referencegrants", "create update patch delete deletecollection")]
+    for one, name in zip(roles, ("view", "edit", "admin"), strict=True):
+        labels = [label for label in _metadata(one)["labels"] if label.startswith("rbac.")]
+        assert labels == [f"rbac.authorization.k8s.io/aggregate-to-{name}"]
 
 
 def test_plural_and_group_are_the_name_of_the_crd() -> None:
-    assert {f"{kind.plural}.{kind.group}" for kind in resources_of(TYPES)} == {_metadata(one)["name"] for one in TYPES}
+    names = {f"{kind.plural}.{kind.group}" for kind in (*resources_of(TYPES), GRANTS)}
+
+    assert names == {_metadata(one)["name"] for one in TYPES}
 
 
 # --- Pods -------------------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ BESIDES = {
     *((*kind, verb) for kind in MADE for verb in ["get", "list", "watch", "create", "update", "delete"]),
     *(("confidentialcontainers.org", f"{name}/finalizers", "update") for name in ("kbsconfigs", "trusteeconfigs")),
     *(("", "events", verb) for verb in ("get", "create", "patch")),
+    *(("setpoint.dev", "referencegrants", verb) for verb in ("get", "list", "watch")),
 }
 # Cluster-scoped: a Role of one namespace cannot grant it.
 VOLUMES = {("", "persistentvolumes", verb) for verb in ("get", "list", "watch")}
@@ -133,6 +134,10 @@ def test_with_one_namespace_it_has_permissions_there_only(
         ({"group": "confidentialcontainers.org", "resource": "trusteeconfigs", "verb": "update"}, False),
         ({"resource": "persistentvolumes", "verb": "get"}, True),
         ({"resource": "persistentvolumes", "verb": "patch"}, False),
+        # A grant opens a namespace: its administrator writes it.
+        ({"group": "setpoint.dev", "resource": "referencegrants", "verb": "get"}, True),
+        ({"group": "setpoint.dev", "resource": "referencegrants", "verb": "patch"}, False),
+        ({"group": "setpoint.dev", "resource": "referencegrants", "verb": "create"}, False),
         # Privilege escalation.
         ({"resource": "serviceaccounts", "verb": "impersonate"}, False),
         ({"resource": "serviceaccounts", "subresource": "token", "verb": "create"}, False),

@@ -324,7 +324,8 @@ def _values_in(wanted: Mapping[str, Any], resource: Resource) -> Iterator[ValueR
     for name, one in wanted.items():
         if isinstance(one, dict) and "$ref" in one:
             ref = one["$ref"]
-            target = ResourceRef(ref.get("group", ANY_GROUP), ref["kind"], resource.ref.namespace, ref["name"])
+            namespace = ref.get("namespace", resource.ref.namespace)
+            target = ResourceRef(ref.get("group", ANY_GROUP), ref["kind"], namespace, ref["name"])
             yield ValueReference(f"spec.{name}", target, Path.parse(ref["path"]))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from setpoint.core.overlay import overlay
 from setpoint.core.values.json_types import MISSING
+from setpoint.engine.context import EngineContext
 from setpoint.engine.intent import check_manifest, intent_of
 from setpoint.engine.kind import Reference, ResolvedReferences
 from setpoint.engine.references import resolve_dependencies
@@ -215,7 +216,7 @@ def test_references_by_name_resolve_to_names_in_the_service() -> None:
             await store.apply({"apiVersion": f"{group}/v1beta1", "kind": kind, "metadata": named, "spec": {}})
         dependencies = [dependency for dependency in KIND.dependencies(resource) if isinstance(dependency, Reference)]
         unready = [Reference(dependency.field, dependency.target, must_be_ready=False) for dependency in dependencies]
-        return await resolve_dependencies(unready, store)
+        return await resolve_dependencies(unready, resource.ref, EngineContext(store, FakeClock(), {}))
 
     intent = intent_of(resource, KIND, asyncio.run(resolved()))
 

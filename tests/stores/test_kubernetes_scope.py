@@ -11,6 +11,7 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Representation
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import EVERYTHING, ResourceQuery, Store
+from setpoint.engine.tenancy import REFERENCE_GRANT, ReferenceGrantType
 from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes, served_kinds
 from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from tests.engine.clock import FakeClock
@@ -63,6 +64,43 @@ def test_a_controller_has_its_leases_in_the_namespace_of_its_pod_or_of_its_scope
 def test_a_command_reads_the_leases_of_its_namespace_and_of_the_whole_cluster() -> None:
     assert _lease_namespaces("kubernetes", {}, long_running=False) == ["setpoint-system"]
     assert _lease_namespaces("kubernetes?namespace=team-a", {}, long_running=False) == ["team-a", "setpoint-system"]
+
+
+# --- Grants -----------------------------------------------------------------------------------------------------------
+
+
+def _grant_requests(url: str, *, long_running: bool) -> list[str]:
+    """The paths that are requested for the grants of the namespace team-b."""
+    http = EmptyCluster()
+    client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)
+    address = cluster_address_in(url, {})
+    store = open_kubernetes(address, client, (ReferenceGrantType(),), FakeClock(), long_running=long_running)
+
+    async def grants() -> None:
+        assert await store.all_in("team-b", REFERENCE_GRANT) == ()
+        await store.close()
+
+    asyncio.run(grants())
+    return http.paths
+
+
+def test_the_grants_of_a_namespace_are_listed_there_until_they_are_watched() -> None:
+    path = "/apis/setpoint.dev/v1alpha1/namespaces/team-b/referencegrants"
+
+    assert _grant_requests("kubernetes", long_running=False) == [path]
+    assert _grant_requests("kubernetes", long_running=True) == [path]
+
+
+def test_a_store_of_another_namespace_reads_no_grants() -> None:
+    assert _grant_requests("kubernetes?namespace=team-a", long_running=True) == []
+
+
+def test_a_controller_watches_grants_and_a_command_does_not_list_them() -> None:
+    kinds = served_kinds((ReferenceGrantType(),), long_running=True)
+    of_command = served_kinds((ReferenceGrantType(),), long_running=False)
+
+    assert (kinds[REFERENCE_GRANT].listed, kinds[REFERENCE_GRANT].form) == (True, Representation.WHOLE)
+    assert not of_command[REFERENCE_GRANT].listed
 
 
 SECRET = ObjectKind("", "v1", "Secret", "secrets")

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
+from msgspec.structs import replace
 
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import FieldTerm, field_named_by
-from setpoint.engine.ports import EventRecord
+from setpoint.engine.ports import EventRecord, ResourceChangeType
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import (
     KindNotServed,
@@ -287,6 +288,35 @@ class TestCache:
         cache.end([KIND])
 
         assert (during, cache.knows(KIND)) == (True, False)
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(("put", "drop", "deleted", "restart")),
+                st.sampled_from(("a", "b")),
+                st.sampled_from("xyz"),
+                st.sampled_from(("u", "v")),
+            )
+        )
+    )
+    def test_the_objects_of_a_namespace_are_those_that_are_cached(self, program: list[tuple[str, ...]]) -> None:
+        cache = ObjectCache([KIND])
+        for number, (verb, namespace, name, uid) in enumerate(program):
+            ref = ResourceRef(*KIND, namespace, name)
+            state = replace(_kept(str(number), uid), ref=ref)
+            match verb:
+                case "put":
+                    cache.put(state)
+                case "drop":
+                    cache.drop(ref, uid)
+                case "deleted":
+                    cache.observe(ResourceChangeType.DELETED, state)
+                case _:
+                    cache.restart([KIND])
+
+        for namespace in ("a", "b"):
+            cached = [cache.get(ResourceRef(*KIND, namespace, name)) for name in "xyz"]
+            assert list(cache.all_in(KIND, namespace)) == [one for one in cached if one is not None]
 
 
 class TestLeases:

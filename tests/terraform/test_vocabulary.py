@@ -16,9 +16,9 @@ from setpoint.kinds.kubernetes_object.deletion import require_unprotected
 from setpoint.kinds.kubernetes_object.manifest import check_manifest, spec_of
 from setpoint.kinds.kubernetes_object.options import (
     DeletionSettings,
+    check_wait,
     deletion_settings_of,
     ignored_fields_of,
-    wait_of,
 )
 from setpoint.terraform.resources.vocabulary import attribute_words, engine_diagnostic
 
@@ -43,7 +43,7 @@ def _check(**spec: Json) -> None:
     check_manifest(resource, decoded)
     ignored_fields_of(resource, decoded)
     deletion_settings_of(resource, decoded)
-    wait_of(resource)
+    check_wait(resource)
 
 
 def _raise(error: SetpointError) -> None:
@@ -121,8 +121,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "value of a Secret": (
         lambda: _check(manifest=SECRET, waitFor={"field": "data.a"}),
-        "wait_for.field is data.a: the values of a Secret do not become outputs, which are not confidential; wait for "
-        "something else",
+        "wait_for.field: data.a is, or contains, data: secret values do not become outputs, nor are they compared: "
+        "a status is not confidential; wait for something else",
     ),
 }
 

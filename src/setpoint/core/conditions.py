@@ -40,6 +40,7 @@ class ConditionReason(StrEnum):
     DEPENDENCY_NOT_READY = "DependencyNotReady"
     DEPENDENCY_INVALID = "DependencyInvalid"
     BLOCKED = "Blocked"
+    REFERENCE_NOT_GRANTED = "ReferenceNotGranted"
     IMMUTABLE_FIELD_CHANGED = "ImmutableFieldChanged"
     NOT_CONVERGED = "NotConverged"
     CONTESTED = "Contested"

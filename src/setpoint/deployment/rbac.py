@@ -21,13 +21,16 @@ class GroupResource(NamedTuple):
     plural: str
 
 
+# A grant opens its namespace to others. The controller reads it, and is the last that should write one.
+GRANTS: Final = GroupResource("setpoint.dev", "referencegrants")
+
+
 def resources_of(definitions: Iterable[JsonObject]) -> tuple[GroupResource, ...]:
-    """The kinds that these CustomResourceDefinitions define, sorted."""
-    return tuple(
-        sorted(
-            GroupResource(text_at(one, "spec", "group"), text_at(one, "spec", "names", "plural")) for one in definitions
-        )
+    """The kinds that these CustomResourceDefinitions define, sorted, without the grants."""
+    named = (
+        GroupResource(text_at(one, "spec", "group"), text_at(one, "spec", "names", "plural")) for one in definitions
     )
+    return tuple(sorted(one for one in named if one != GRANTS))
 
 
 class OwnerAccess(NamedTuple):
@@ -89,6 +92,7 @@ def resource_rules(kinds: Sequence[GroupResource]) -> list[JsonObject]:
     return [
         *(_rule(group, plurals, (*_READ, "patch")) for group, plurals in _by_group(kinds)),
         *(_rule(group, [f"{one}/status" for one in plurals], ("patch",)) for group, plurals in _by_group(kinds)),
+        _rule(GRANTS.group, [GRANTS.plural], _READ),
         _rule("", ["secrets"], _READ),
         _rule("", ["events"], ("get", "create", "patch")),
         {**_rule("", ["serviceaccounts"], ("get", "impersonate")), "resourceNames": ["setpoint"]},
@@ -121,11 +125,13 @@ def lease_rules() -> list[JsonObject]:
 
 
 def user_rbac(kinds: Sequence[GroupResource]) -> list[JsonObject]:
-    """Roles that aggregate our kinds to the cluster's own roles `view` and `edit`, and thereby `admin`."""
+    """Roles that aggregate our kinds to the cluster's own roles `view` and `edit`, and grants to `admin` alone."""
     statuses = [_rule(group, [f"{one}/status" for one in plurals], ("get",)) for group, plurals in _by_group(kinds)]
+    readable = [_rule(group, plurals, _READ) for group, plurals in _by_group((*kinds, GRANTS))]
     return [
-        _aggregated_role("view", [*(_rule(group, plurals, _READ) for group, plurals in _by_group(kinds)), *statuses]),
+        _aggregated_role("view", [*readable, *statuses]),
         _aggregated_role("edit", [_rule(group, plurals, _EDIT) for group, plurals in _by_group(kinds)]),
+        _aggregated_role("admin", [_rule(GRANTS.group, [GRANTS.plural], _EDIT)]),
     ]
 
 

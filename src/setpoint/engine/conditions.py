@@ -33,6 +33,7 @@ from setpoint.errors import (
     DependencyNotReady,
     ImmutableFieldChanged,
     NotReady,
+    ReferenceNotGranted,
     ServiceAccountNotFound,
     SetpointError,
     StillWaiting,
@@ -45,6 +46,7 @@ REASONS: Final[Mapping[type[SetpointError], ConditionReason]] = {
     DependencyNotFound: ConditionReason.DEPENDENCY_NOT_FOUND,
     DependencyInvalid: ConditionReason.DEPENDENCY_INVALID,
     DependencyNotReady: ConditionReason.DEPENDENCY_NOT_READY,
+    ReferenceNotGranted: ConditionReason.REFERENCE_NOT_GRANTED,
     Blocked: ConditionReason.BLOCKED,
     ImmutableFieldChanged: ConditionReason.IMMUTABLE_FIELD_CHANGED,
     WaitTimedOut: ConditionReason.WAIT_TIMED_OUT,
@@ -68,7 +70,12 @@ _FAILURE_REASONS: Final = frozenset(
 )
 # The next steps continue once a dependency exists and is ready.
 BLOCKED_REASONS: Final = frozenset(
-    {ConditionReason.BLOCKED, ConditionReason.DEPENDENCY_NOT_READY, ConditionReason.DEPENDENCY_NOT_FOUND}
+    {
+        ConditionReason.BLOCKED,
+        ConditionReason.REFERENCE_NOT_GRANTED,
+        ConditionReason.DEPENDENCY_NOT_READY,
+        ConditionReason.DEPENDENCY_NOT_FOUND,
+    }
 )
 # Nothing is left to do, though the resource is not ready.
 SETTLED_REASONS: Final = frozenset({ConditionReason.NOT_CONVERGED, ConditionReason.CONTESTED, ConditionReason.OBSERVED})

@@ -18,9 +18,9 @@ from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
-from setpoint.engine.tenancy import Tenancy
+from setpoint.engine.tenancy import REFERENCE_GRANT, Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
@@ -80,6 +80,22 @@ class EngineContext:
             return self
         return replace(self, kinds=await self.tenancy.kinds_for(namespace, self.kinds))
 
+    async def require_granted(
+        self, dependant: ResourceRef, targets: Iterable[tuple[str, ResourceRef]]
+    ) -> dict[ResourceRef, Revision]:
+        """The grants by which `dependant` refers to `targets`, each with its field; ReferenceNotGranted without one.
+
+        To be called before anything of `targets` is read. No grant is needed in a store that belongs to one person.
+        """
+        if self.tenancy is None:
+            return {}
+        grants = [await self.tenancy.references.require_granted(dependant, ref, field) for field, ref in targets]
+        return {grant.ref: grant.revision for grant in grants if grant is not None}
+
+    def is_foreign(self, ref: ResourceRef, dependant: ResourceRef) -> bool:
+        """Whether `ref` belongs to another tenant than `dependant`."""
+        return self.tenancy is not None and ref.namespace != dependant.namespace
+
     @property
     def resource_types(self) -> Mapping[GroupKind, ResourceType]:
         """Every kind and owner."""
@@ -88,6 +104,11 @@ class EngineContext:
     def resource_type_of(self, resource: Resource) -> ResourceType:
         """The kind or owner of `resource`; ManifestInvalid when there is none."""
         found = self.resource_types.get(resource.ref.group_kind)
+        if found is None and resource.ref.group_kind == REFERENCE_GRANT:
+            raise ManifestInvalid(
+                f"{resource.ref}: a grant is of use only in a cluster, where namespaces have different owners: "
+                "here every reference to another namespace is allowed; leave it out"
+            )
         if found is None:
             raise unknown_kind(resource.ref.kind, self.resource_types, str(resource.ref))
         return found

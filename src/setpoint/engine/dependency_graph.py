@@ -11,10 +11,9 @@ from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.engine.conditions import BLOCKED_REASONS, condition_of, is_failure_reason
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference, ValueReference, dependency_target
-from setpoint.engine.ports import Store
 from setpoint.engine.references import DEPENDS_ON, OWNER_REFERENCES, dependencies_of, owner_dependency
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import DependencyCycle, UserError
+from setpoint.errors import DependencyCycle, ReferenceNotGranted, UserError
 
 
 def reconcile_order(dependencies: Mapping[ResourceRef, Sequence[Dependency]]) -> tuple[ResourceRef, ...]:
@@ -78,6 +77,8 @@ class NodeState(StrEnum):
     MISSING = "missing"
     # It exists, and setpoint does not reconcile it.
     THERE = "there"
+    # It is of another namespace, which does not grant the reference: nothing is known of it.
+    NOT_GRANTED = "not granted"
 
 
 class EdgeType(StrEnum):
@@ -130,7 +131,7 @@ async def dependency_graph(resources: Iterable[Resource], engine: EngineContext)
     )
     external = sorted({edge.needed for edge in edges} - known.keys())
     order, cycle = _ordered(dependencies)
-    nodes = [await _external_node(ref, engine.store) for ref in external] + [_node(known[ref]) for ref in order]
+    nodes = [await _external_node(ref, edges, engine) for ref in external] + [_node(known[ref]) for ref in order]
     return DependencyGraph(tuple(nodes), edges, cycle)
 
 
@@ -170,12 +171,26 @@ def _edge_type(dependency: Dependency) -> tuple[EdgeType, str]:
             assert_never(dependency)
 
 
-async def _external_node(ref: ResourceRef, store: Store) -> GraphNode:
-    """The node of a dependency that is not among the requested resources."""
-    found = await store.get(ref)
+async def _external_node(ref: ResourceRef, edges: Sequence[GraphEdge], engine: EngineContext) -> GraphNode:
+    """The node of a dependency that is not among the requested resources; of another tenant's, only its state."""
+    dependants = [edge.dependant for edge in edges if edge.needed == ref]
+    if not any([await _is_granted(ref, dependant, engine) for dependant in dependants]):
+        return GraphNode(ref, NodeState.NOT_GRANTED)
+    found = await engine.store.get(ref)
     if found is None:
         return GraphNode(ref, NodeState.MISSING)
-    return GraphNode(ref, NodeState.THERE) if condition_of(found, ConditionType.READY) is None else _node(found)
+    if condition_of(found, ConditionType.READY) is None:
+        return GraphNode(ref, NodeState.THERE)
+    is_foreign = all(engine.is_foreign(ref, dependant) for dependant in dependants)
+    return GraphNode(ref, _node(found).state) if is_foreign else _node(found)
+
+
+async def _is_granted(ref: ResourceRef, dependant: ResourceRef, engine: EngineContext) -> bool:
+    try:
+        await engine.require_granted(dependant, [("", ref)])
+    except ReferenceNotGranted:
+        return False
+    return True
 
 
 def _node(resource: Resource) -> GraphNode:

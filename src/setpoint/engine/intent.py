@@ -32,7 +32,7 @@ def check_manifest(resource: Resource, kind: ResourceType) -> None:
 
 async def resolve_intent(resource: Resource, engine: EngineContext) -> Intent:
     """The intent of `resource`; its dependencies have to exist and be ready."""
-    resolved = await resolve_dependencies(dependencies_of(resource, engine.resource_types), engine.store, resource.ref)
+    resolved = await resolve_dependencies(dependencies_of(resource, engine.resource_types), resource.ref, engine)
     return intent_of(resource, engine.kind_of(resource), resolved)
 
 
@@ -43,7 +43,8 @@ async def resolve_ignoring_readiness(resource: Resource, engine: EngineContext) 
         dependency if isinstance(dependency, SecretKeyReference) else replace(dependency, must_be_ready=False)
         for dependency in dependencies_of(resource, engine.resource_types)
     )
-    return intent_of(resource, engine.kind_of(resource), await resolve_dependencies(tuple(dependencies), engine.store))
+    resolved = await resolve_dependencies(tuple(dependencies), resource.ref, engine)
+    return intent_of(resource, engine.kind_of(resource), resolved)
 
 
 def intent_of(resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -> Intent:

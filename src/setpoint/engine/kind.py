@@ -156,6 +156,37 @@ class CrdDetails:
     plural: str = ""
     # The members of the status that are always written, even before there is a value.
     required: Sequence[str] = ()
+    # Whether it has a status: a type without one is declared, and never reconciled.
+    has_status: bool = True
+
+
+class DescribedType(Protocol):
+    """What a CustomResourceDefinition is generated from."""
+
+    @property
+    def group(self) -> str:
+        """The API group."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The version of the API group."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the kind."""
+        ...
+
+    @property
+    def tree_type(self) -> type[msgspec.Struct]:
+        """The type with the member `spec`."""
+        ...
+
+    @property
+    def definition(self) -> CrdDetails:
+        """What its types do not say."""
+        ...
 
 
 def find_kind(word: str, known: Iterable[GroupKind], where: str = "") -> GroupKind:

@@ -8,13 +8,16 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from setpoint.core.conditions import ConditionType
-from setpoint.core.unstructured import GroupKind
+from setpoint.core.redaction import secret_within
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.core.values.paths import get_at
 from setpoint.core.wait import outputs
 from setpoint.engine.capabilities import SupportsWait
 from setpoint.engine.conditions import BLOCKED_REASONS, ReadyDetails, condition_of
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import (
     ANY_GROUP,
     Dependency,
@@ -23,10 +26,11 @@ from setpoint.engine.kind import (
     ResourceType,
     SecretKeyReference,
     ValueReference,
+    dependency_target,
     unknown_kind,
 )
 from setpoint.engine.ports import Store
-from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import (
     Blocked,
     BlockingLink,
@@ -113,39 +117,47 @@ def _group(kind: str, kinds: ResourceTypes, where: str | AnnotationTerm) -> str:
 
 
 async def resolve_dependencies(
-    dependencies: Sequence[Dependency], store: Store, dependant: ResourceRef | None = None
+    dependencies: Sequence[Dependency], dependant: ResourceRef, engine: EngineContext
 ) -> ResolvedReferences:
-    """What the dependencies of `dependant` resolve to; a NotReady names the first that is missing, unready or unfit."""
+    """What the dependencies of `dependant` resolve to; a NotReady names the first that is missing, unready or unfit.
+
+    In a shared store ReferenceNotGranted comes before anything is read.
+    """
     resources: dict[str, Resource] = {}
     secrets: dict[str, str] = {}
     versions: dict[str, str] = {}
     values: dict[str, Json] = {}
-    seen: dict[ResourceRef, Revision] = {}
+    targets = [(dependency.field, dependency_target(dependency)) for dependency in dependencies]
+    seen = await engine.require_granted(dependant, targets)
     for dependency in dependencies:
+        is_foreign = engine.is_foreign(dependency_target(dependency), dependant)
         match dependency:
             case Reference():
-                found = await _referenced(dependency, store, dependant)
+                found = await _referenced(dependency, engine.store, dependant, is_foreign=is_foreign)
                 seen[found.ref] = found.revision
                 if dependency.is_value_used:
                     resources[dependency.field] = found
             case SecretKeyReference():
-                secret = await _secret(dependency.secret, store)
+                secret = await _secret(dependency.secret, engine.store)
                 secrets[dependency.field] = secret_value(dependency, secret)
                 versions[dependency.field] = f"{secret.uid}/{secret.revision}/{dependency.key}"
                 seen[secret.ref] = secret.revision
             case ValueReference():
-                source = await _require_found(dependency.target, store)
-                values[dependency.field] = output_value(dependency, source, dependant)
-                seen[source.ref] = source.revision
+                source = await _require_found(dependency.target, engine.store)
+                type_ = engine.resource_types.get(source.ref.group_kind)
+                value = output_value(dependency, source, dependant, type_=type_, is_foreign=is_foreign)
+                values[dependency.field], seen[source.ref] = value, source.revision
     return ResolvedReferences(resources, secrets, versions, values, seen)
 
 
-async def resolve_available(dependencies: Sequence[Dependency], store: Store) -> ResolvedReferences:
-    """The same for those dependencies that are there, ready and fit; any other is left out."""
+async def resolve_available(
+    dependencies: Sequence[Dependency], dependant: ResourceRef, engine: EngineContext
+) -> ResolvedReferences:
+    """The same for those dependencies that are there, ready, fit and granted; any other is left out."""
     found = ResolvedReferences()
     for dependency in dependencies:
         try:
-            one = await resolve_dependencies([dependency], store)
+            one = await resolve_dependencies([dependency], dependant, engine)
         except (DependencyNotReady, Blocked):
             continue
         found = ResolvedReferences(
@@ -164,12 +176,21 @@ def is_ready(resource: Resource) -> bool:
     return ready is not None and ready.status == "True" and _is_current(resource) and not resource.is_deleting
 
 
-def output_value(dependency: ValueReference, source: Resource, dependant: ResourceRef | None = None) -> Json:
-    """The value that `dependency` names in `source`.
+def output_value(
+    dependency: ValueReference,
+    source: Resource,
+    dependant: ResourceRef | None = None,
+    *,
+    type_: ResourceType | None = None,
+    is_foreign: bool = False,
+) -> Json:
+    """The value that `dependency` names in `source`, a resource of `type_`.
 
     Blocked while there is none, with the reason and what `source` waits for in turn; ManifestInvalid when there never
-    will be one. Nothing is taken from a resource that is not ready: it may be about to change.
+    will be one, or it is secret. Nothing is taken from a resource that is not ready: it may be about to change. Of a
+    source that `is_foreign`, of another tenant, the status is not told.
     """
+    _refuse_secret(dependency, source, type_)
     waiting = f"waiting for {dependency.path} of {source.ref}"
     if source.is_deleting:
         raise _blocked(source, f"{waiting}: it is being deleted")
@@ -178,7 +199,10 @@ def output_value(dependency: ValueReference, source: Resource, dependant: Resour
     output = outputs.from_data(source.status.get(OUTPUT)) if dependency.is_awaited else None
     # The reason of an output is of before the source was blocked: then the block is why there is no value now.
     says_why = isinstance(output, outputs.Unknown) and not _is_blocked(source)
-    if dependency.must_be_ready and not is_ready(source) and not says_why:
+    is_ready_for_it = is_ready(source) or not dependency.must_be_ready
+    if is_foreign and not (is_ready_for_it and not isinstance(output, outputs.Unknown)):
+        raise _blocked(source, f"{waiting}: it is not ready")
+    if not is_ready_for_it and not says_why:
         chain = _chain(source, dependant)
         raise _blocked(source, f"{waiting}: it is not ready{'' if chain else _reason(source)}", chain)
     if output is not None:
@@ -206,11 +230,34 @@ def secret_value(dependency: SecretKeyReference, secret: Resource) -> str:
         raise DependencyInvalid(f"key '{dependency.key}' in {where} is not text in base64") from None
 
 
-async def _referenced(reference: Reference, store: Store, dependant: ResourceRef | None) -> Resource:
+def _refuse_secret(dependency: ValueReference, source: Resource, type_: ResourceType | None) -> None:
+    """ManifestInvalid for a secret value: what one resource takes from another is not confidential."""
+    if dependency.is_awaited:
+        secret = secret_within(awaited_object(source), dependency.path)
+    else:
+        shape = None if type_ is None else shape_of(type_.tree_type)
+        secret = secret_within(source.document, dependency.path, shape)
+    if secret is not None:
+        problem = (
+            f": {dependency.path} of {source.ref} is, or contains, {secret}: "
+            "no resource gets a secret value of another; refer to another path, or to a Secret by secretKeyRef"
+        )
+        raise ManifestInvalid(Message(dependency.field, problem))
+
+
+def awaited_object(source: Resource) -> Json:
+    """What the status has of the object that was waited for: its kind as it was observed, and the output."""
+    output = source.status.get(OUTPUT)
+    value = output.get("value") if isinstance(output, Mapping) else None
+    kind = {name: text_at(source.status, "object", name) for name in ("apiVersion", "kind")}
+    return {**(value if isinstance(value, Mapping) else {}), **kind}
+
+
+async def _referenced(reference: Reference, store: Store, dependant: ResourceRef, *, is_foreign: bool) -> Resource:
     found = await _require_found(reference.target, store)
     if reference.must_be_ready and not is_ready(found):
         why = f"reference {reference.target} is not ready"
-        links = (BlockingLink(reference.target, why), *_chain(found, dependant))
+        links = (BlockingLink(reference.target, why), *(() if is_foreign else _chain(found, dependant)))
         raise DependencyNotReady(_chain_message(links), links)
     return found
 

@@ -104,7 +104,7 @@ async def generate_all(refs: Iterable[ResourceRef], engine: EngineContext) -> Ge
         if owner is not None and resource is not None:
             # The preview reports the same error.
             with suppress(SetpointError):
-                children = await observe_children(resource, owner, engine.store)
+                children = await observe_children(resource, owner, engine)
                 found[ref] = {child_ref(child): child.object for child in children.generated.children}
     return found
 

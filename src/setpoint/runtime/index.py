@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import SetpointError
 
 
@@ -105,6 +106,8 @@ class ResourceIndex:
         self._owners = owners
         self._entries: dict[ResourceRef, IndexEntry] = {}
         self._dependants: dict[ResourceRef, set[ResourceRef]] = {}
+        # By namespace: the references into it from other namespaces, each by its dependant and its target.
+        self._references_into: dict[str, set[tuple[ResourceRef, ResourceRef]]] = {}
         self._owners_of: dict[ResourceRef, ResourceRef] = {}
         # How many resources of each kind with a controller are ready, and how many are not.
         self._counts = {(*key, ready): 0 for key in kinds for ready in (True, False)}
@@ -164,7 +167,7 @@ class ResourceIndex:
 
     def _is_kept(self, ref: ResourceRef) -> bool:
         """Whether it is reconciled, referenced or owned here: most objects of a cluster are not."""
-        is_ours = (ref.group, ref.kind) in self._kinds or (ref.group, ref.kind) == SECRET
+        is_ours = ref.group_kind in self._kinds or ref.group_kind in (SECRET, REFERENCE_GRANT)
         return is_ours or not self._owners or ref in self._owners_of or ref in self._dependants
 
     @property
@@ -176,6 +179,10 @@ class ResourceIndex:
         """The resources that reference `ref`, whether it is there or not."""
         return tuple(self._dependants.get(ref, ()))
 
+    def dependants_into(self, namespace: str) -> Iterable[ResourceRef]:
+        """The resources of other namespaces that reference something in `namespace`."""
+        return tuple(dict.fromkeys(ref for ref, _ in self._references_into.get(namespace, ())))
+
     def _count(self, ref: ResourceRef, entry: IndexEntry | None, by: int) -> None:
         key = (ref.group, ref.kind, entry is not None and entry.is_ready)
         if entry is not None and key in self._counts:
@@ -184,10 +191,22 @@ class ResourceIndex:
     def _link(self, ref: ResourceRef, old: tuple[ResourceRef, ...], new: tuple[ResourceRef, ...]) -> None:
         for dependency in old:
             if dependency not in new:
-                dependants = self._dependants[dependency]
-                dependants.discard(ref)
-                if not dependants:
-                    del self._dependants[dependency]
+                _discard(self._dependants, dependency, ref)
+                _discard(self._references_into, dependency.namespace, (ref, dependency))
         for dependency in new:
             if dependency not in old:
                 self._dependants.setdefault(dependency, set()).add(ref)
+                if dependency.namespace != ref.namespace:
+                    self._references_into.setdefault(dependency.namespace, set()).add((ref, dependency))
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _discard(sets: dict[K, set[V]], key: K, member: V) -> None:
+    """Removes a member, and its set with the last one."""
+    found = sets.get(key, set())
+    found.discard(member)
+    if not found:
+        sets.pop(key, None)

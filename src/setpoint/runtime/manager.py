@@ -10,12 +10,21 @@ from typing import Final
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import SetpointError
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.runtime.metrics.convergence import ControllerMetrics
-from setpoint.runtime.predicates import SHARD_ACQUIRED, affects_dependants, affects_owners, trigger_for_dependants
+from setpoint.runtime.predicates import (
+    FOREIGN_CHANGE,
+    GRANT_CHANGED,
+    SHARD_ACQUIRED,
+    ReconcileTrigger,
+    affects_dependants,
+    affects_owners,
+    trigger_for_dependants,
+)
 from setpoint.runtime.sharding.fencing import FencedStore
 from setpoint.runtime.sharding.replica import ControllerReplica
 
@@ -105,10 +114,17 @@ class Manager:
             controller.handle_event(event)
         if affects_dependants(event):
             for ref in self.index.dependants_of(event.ref):
-                self.controllers[ref.group, ref.kind].enqueue(ref, trigger_for_dependants(event))
+                is_foreign = self.engine.is_foreign(event.ref, ref)
+                self._enqueue(ref, FOREIGN_CHANGE if is_foreign else trigger_for_dependants(event))
+        if event.ref.group_kind == REFERENCE_GRANT and not event.is_initial:
+            for ref in self.index.dependants_into(event.ref.namespace):
+                self._enqueue(ref, GRANT_CHANGED)
         if event.owners and affects_owners(event):
             for ref in event.owners:
-                self.controllers[ref.group, ref.kind].enqueue(ref, trigger_for_dependants(event))
+                self._enqueue(ref, trigger_for_dependants(event))
+
+    def _enqueue(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
+        self.controllers[ref.group_kind].enqueue(ref, trigger)
 
     def shards_gained(self, shards: Collection[int]) -> None:
         """See ShardCallbacks."""

@@ -16,6 +16,9 @@ class ReconcileTrigger(NamedTuple):
 RESYNC: Final = ReconcileTrigger(Priority.RESYNC, "the regular resync")
 LISTED_CHANGE: Final = ReconcileTrigger(Priority.DRIFT, "a change that a list shows")
 SHARD_ACQUIRED: Final = ReconcileTrigger(Priority.START_UP, "the acquisition of its shard")
+# Of a resource of another tenant not even the name is told: the reference may not be granted.
+FOREIGN_CHANGE: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change in another namespace")
+GRANT_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the grants of another namespace")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 
 

@@ -138,10 +138,14 @@ def test_string_data_of_a_secret_is_sent_as_data() -> None:
     assert made == {**SECRET, "data": {"a": "w7w=", "b": "YQ=="}}
 
 
-@pytest.mark.parametrize("path", ["data", "data.password", "stringData"])
+@pytest.mark.parametrize(
+    "path", ["data", "data.password", '["data"]["password"]', "stringData", "metadata", "metadata.annotations"]
+)
 def test_values_of_a_secret_are_not_waited_for(path: str) -> None:
     assert "do not become outputs" in refused(SECRET, waitFor={"field": path})
+    assert "nor are they compared" in refused(SECRET, waitFor={"fieldValue": {"type": "Opaque", path: "a"}})
 
 
-def test_other_parts_of_a_secret_may_be_waited_for() -> None:
-    check(SECRET, waitFor={"field": "metadata.annotations"})
+@pytest.mark.parametrize("path", ["metadata.labels", "metadata.annotations.done", "type"])
+def test_other_parts_of_a_secret_may_be_waited_for(path: str) -> None:
+    check(SECRET, waitFor={"field": path})

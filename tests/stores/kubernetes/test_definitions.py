@@ -11,13 +11,16 @@ from setpoint.app import definitions
 from setpoint.core.values.canonical import same
 from setpoint.engine import state
 from setpoint.engine.kind import CrdDetails
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.kinds.field_docs import field_docs
 from setpoint.stores.kubernetes.crds import crd_for
 from tests.engine.gadgets import GadgetKind, Service
 from tests.kinds.full_responses import PAGES, kind_of, outputs_of
 
 GADGET: Any = crd_for(GadgetKind(Service()), field_docs)
-ALL: dict[str, Any] = {name: tree for (_, name), tree in definitions().items()}
+GRANT: Any = definitions()[REFERENCE_GRANT]
+# The kinds that are reconciled.
+ALL: dict[str, Any] = {name[1]: tree for name, tree in definitions().items() if name != REFERENCE_GRANT}
 
 
 def schema_in(definition: Any) -> Any:
@@ -84,6 +87,28 @@ def test_the_status_is_a_subresource() -> None:
 
     assert version["subresources"] == {"status": {}}
     assert (version["name"], version["served"], version["storage"]) == ("v1", True, True)
+
+
+def test_a_type_that_is_not_reconciled_has_no_status() -> None:
+    (version,) = GRANT["spec"]["versions"]
+
+    assert set(version) == {"name", "served", "storage", "schema"}
+    assert set(schema_in(GRANT)["properties"]) == {"apiVersion", "kind", "metadata", "spec"}
+
+
+def test_every_field_of_a_grant_is_described_required_and_closed() -> None:
+    spec = schema_in(GRANT)["properties"]["spec"]
+    places = list(schemas_in(spec, "spec"))
+
+    assert [path for path, schema in places if not path.endswith("]") and not schema.get("description")] == []
+    assert [path for path, schema in places if {"default", "x-kubernetes-preserve-unknown-fields"} & set(schema)] == []
+    assert (spec["required"], spec["properties"]["from"]["items"]["required"]) == (
+        ["from", "to"],
+        ["group", "kind", "namespace"],
+    )
+    assert spec["properties"]["to"]["items"]["required"] == ["group", "kind"]
+    # An empty name would be neither one resource nor all of them.
+    assert spec["properties"]["to"]["items"]["properties"]["name"]["minLength"] == 1
 
 
 def test_a_list_shows_ready_reason_and_age() -> None:

@@ -76,6 +76,7 @@ _COLOURS: Final[Mapping[NodeState, str]] = {
     NodeState.UNSEEN: "dim",
     NodeState.MISSING: "red",
     NodeState.THERE: "green",
+    NodeState.NOT_GRANTED: "magenta",
 }
 # The relation of a resource to the one above it, where no field names it.
 _LINK_WORDS: Final[Mapping[EdgeType, str]] = {EdgeType.ORDER: "after it", EdgeType.MAKES: "made by it"}
@@ -90,6 +91,7 @@ _FILLS: Final[Mapping[NodeState, str]] = {
     NodeState.UNSEEN: "#ffffff",
     NodeState.MISSING: "#ffe3e3",
     NodeState.THERE: "#d3f9d8",
+    NodeState.NOT_GRANTED: "#e5dbff",
 }
 
 

@@ -21,6 +21,7 @@ from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import controller_manifests, type_manifests
 from setpoint.deployment.rbac import access_of_owners, resources_of
 from setpoint.engine.ports import Clock
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import WaitTimedOut
 
 # Not the field manager of the controllers: an installation is applied by an operator.
@@ -52,7 +53,8 @@ async def _install(request: CommandRequest, options: dict[str, Any]) -> ExitCode
 def _objects(options: dict[str, Any]) -> list[JsonObject]:
     known = definitions()
     words = [word for word in options["kinds"].split(",") if word]
-    kinds = tuple(name for _, name in select_kinds(words, known)) if words else ()
+    reconciled = [name for name in known if name != REFERENCE_GRANT]
+    kinds = tuple(name for _, name in select_kinds(words, reconciled)) if words else ()
     types = list(known.values())
     installation = Installation(
         options["namespace"],

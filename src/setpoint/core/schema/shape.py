@@ -272,11 +272,18 @@ def _object(type_: type[msgspec.Struct], known: dict[type, ObjectShape]) -> Obje
 
 def _field(hint: object, known: dict[type, ObjectShape]) -> Field:
     plain, annotations = _unwrap(hint)
-    marks = frozenset(annotation for annotation in annotations if isinstance(annotation, Mark))
+    marks = frozenset(annotation for annotation in annotations if isinstance(annotation, Mark)) | _marks_of_items(plain)
     default = next((annotation.value for annotation in annotations if isinstance(annotation, Default)), MISSING)
     keyed = next((annotation for annotation in annotations if isinstance(annotation, Keyed)), None)
     shape = _shape(plain, known)
     return Field(shape if keyed is None else _keyed(shape, keyed), marks, default)
+
+
+def _marks_of_items(plain: object) -> frozenset[Mark]:
+    """A list of write-only values is write-only as a whole."""
+    items = [_unwrap(item) for item in get_args(plain)] if get_origin(plain) is list else []
+    own = {Mark.WRITE_ONLY for _, annotations in items if Mark.WRITE_ONLY in annotations}
+    return frozenset(own).union(*(_marks_of_items(item) for item, _ in items))
 
 
 def _unwrap(hint: object) -> tuple[object, tuple[object, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from setpoint.core.conditions import ConditionStatus, find_condition
-from setpoint.core.redaction import is_secret
+from setpoint.core.redaction import is_secret, secret_within
 from setpoint.core.unstructured import (
     condition_lag,
     conditions_of,
@@ -81,7 +81,13 @@ WaitObservation: TypeAlias = ObjectFound | ObjectNotFound | ReadFailed | TimedOu
 
 
 def judge(wait: WaitCriterion, live: Json) -> JudgeResult:
-    """Whether `live` satisfies `wait`, may yet, or never will. ManifestInvalid for a rollout of a kind without one."""
+    """Whether `live` satisfies `wait`, may yet, or never will. ManifestInvalid for a rollout of a kind without one.
+
+    A secret value satisfies none, whatever it is: the result would tell it.
+    """
+    refusal = secrecy_of(wait, live)
+    if refusal is not None:
+        return Unsatisfiable("SecretValue", refusal)
     missing = _missing(wait, live)
     if missing is None:
         return Satisfied()
@@ -108,6 +114,26 @@ def judge_observation(
             return result
         case _:
             assert_never(observation)
+
+
+def secrecy_of(wait: WaitCriterion, object_: Json) -> str | None:
+    """Why a wait for the object, or for one with this manifest, is refused: it is about a secret value. None if not."""
+    for path in _paths(wait):
+        secret = secret_within(object_, path)
+        if secret is not None:
+            why = "secret values do not become outputs, nor are they compared: a status is not confidential"
+            return f"{path} is, or contains, {secret}: {why}"
+    return None
+
+
+def _paths(wait: WaitCriterion) -> tuple[Path, ...]:
+    match wait:
+        case FieldWait(path):
+            return (path,)
+        case FieldValueWait(values):
+            return tuple(path for path, _ in values)
+        case _:
+            return ()
 
 
 def _missing(wait: WaitCriterion, live: Json) -> str | None:

@@ -23,6 +23,7 @@ from setpoint.core.wait.judge import (
     WaitObservation,
     is_present_at,
     judge,
+    secrecy_of,
 )
 from setpoint.core.wait.wait_for import FieldWait, WaitCriterion
 from setpoint.errors import Blocked, ManifestInvalid, NotJson
@@ -168,6 +169,9 @@ def output_of(wait: WaitCriterion | None, observation: WaitObservation, previous
     if not isinstance(wait, FieldWait):
         return Null()
     last = _last_value(previous, wait.path)
+    if secrecy_of(wait, observation.live if isinstance(observation, ObjectFound) else None) is not None:
+        # From before the value was known to be secret.
+        last = MISSING
     found: Known | _Why
     match observation:
         case ObjectFound(live):

@@ -18,9 +18,9 @@ from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.context import EngineContext, StepContext
 from setpoint.engine.owner import GeneratedChildren, Owner
-from setpoint.engine.ports import Store
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.engine.step.hold import HeldField, held_fields, withhold
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
 
 # On an owner: `two-way` asks for a merge without the last generated state, as trustee-operator merges.
@@ -50,9 +50,11 @@ class OwnerObservation:
         return digest(parts) if self.live else MISSING
 
 
-async def observe_children(resource: Resource, owner: Owner, store: Store) -> OwnerObservation:
-    """Reads the sources, generates the children, and reads the live ones."""
-    sources = owner.sources(resource)
+async def observe_children(resource: Resource, owner: Owner, engine: EngineContext) -> OwnerObservation:
+    """Reads the sources, generates the children, and reads the live ones; ReferenceNotGranted before any is read."""
+    sources, store = owner.sources(resource), engine.store
+    namespaced = [("spec", ref) for ref in sources if _is_in_namespace(ref, owner)]
+    await engine.require_granted(resource.ref, namespaced)
     read = await store.get_many(sources)
     found = {ref: one for ref, one in zip(sources, read, strict=True) if one is not None}
     generated = owner.generate(resource, found)
@@ -188,9 +190,10 @@ def _withholding(held: Sequence[HeldField], planned: OwnerPlan) -> OwnerPlan:
 
 
 def unreconciled_kinds(engine: EngineContext) -> frozenset[GroupKind]:
-    """The kinds of objects that can be stored and are not reconciled: Secrets, and what owners make or read."""
+    """The kinds of objects that can be stored and are not reconciled: Secrets, grants, what owners make or read."""
     named = {(one.group, one.kind) for owner in engine.owners.values() for one in (*owner.makes, *owner.reads)}
-    return frozenset({SECRET, *named} - engine.resource_types.keys())
+    grants = () if engine.tenancy is None else (REFERENCE_GRANT,)
+    return frozenset({SECRET, *named, *grants} - engine.resource_types.keys())
 
 
 def is_unreconciled(ref: ResourceRef, engine: EngineContext) -> bool:
@@ -217,7 +220,7 @@ async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Re
     if owner is None:
         return ()
     try:
-        observation = await observe_children(resource, owner, engine.store)
+        observation = await observe_children(resource, owner, engine)
         sources = await engine.store.get_many([ref for ref in owner.sources(resource) if _is_in_namespace(ref, owner)])
     except (NotReady, UserError):
         # The status of the resource has the error.
@@ -237,4 +240,4 @@ def _children_with_contents(observation: OwnerObservation) -> Iterator[Resource]
 
 def _is_in_namespace(ref: ResourceRef, owner: Owner) -> bool:
     kinds = {(one.group, one.kind): one for one in (*owner.makes, *owner.reads)}
-    return kinds[ref.group_kind].is_namespaced
+    return ref.group_kind not in kinds or kinds[ref.group_kind].is_namespaced

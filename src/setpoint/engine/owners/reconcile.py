@@ -58,7 +58,7 @@ async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
     """The step of an owner that is not being deleted, stopped before it writes: the list of verbs."""
     if context.management is Management.PAUSED:
         return plan_paused(context)
-    observation = await observe_children(context.resource, owner, context.engine.store)
+    observation = await observe_children(context.resource, owner, context.engine)
     context = context.with_current_oscillations(observation.intent, _mark(observation))
     planned = owner_plan(context, observation)
     if context.management is Management.OBSERVE:

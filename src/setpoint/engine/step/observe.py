@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from setpoint.core.redaction import holds_secret
 from setpoint.core.values.canonical import same
 from setpoint.engine.context import KindStepContext, Management
 from setpoint.engine.idle_cache import IdleEntry, ListedObject, state_digest
 from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation, Unchanged
-from setpoint.engine.references import OUTPUT, is_ready
+from setpoint.engine.references import OUTPUT, awaited_object, is_ready
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState, outputs_in
 
@@ -47,8 +48,11 @@ def _is_settled(intent: Intent, context: KindStepContext) -> bool:
 def _is_output_settled(resource: Resource) -> bool:
     """Whether the output is settled: a read that failed leaves it unknown, though nothing has changed."""
     match resource.status.get(OUTPUT, {"state": "null"}):
-        case {"state": "null" | "known"}:
+        case {"state": "null"}:
             return True
+        case {"state": "known"}:
+            # A version before this one may have made a secret value an output: a full step takes it back.
+            return not holds_secret(awaited_object(resource))
         case _:
             return False
 

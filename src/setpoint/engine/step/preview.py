@@ -46,7 +46,7 @@ async def current_digests(resource: Resource, engine: EngineContext) -> CurrentD
     """The current digests of `resource`. Its dependencies have to exist, and count as ready."""
     owner = engine.owners.get(resource.ref.group_kind)
     if owner is not None:
-        observation = await observe_children(resource, owner, engine.store)
+        observation = await observe_children(resource, owner, engine)
         live = observation.live_digest
         return CurrentDigests(observation.intent, None if isinstance(live, Missing) else live)
     engine = await engine.for_namespace(resource.ref.namespace)

@@ -88,7 +88,7 @@ async def _facts(resource: Resource, engine: EngineContext) -> ResourceFacts:
         intent = await resolve_ignoring_readiness(resource, engine)
     except (NotReady, UserError):
         keys = secret_keys(resource, engine.kind_of(resource))
-        secrets = await resolve_available(keys, engine.store)
+        secrets = await resolve_available(keys, resource.ref, engine)
         return ResourceFacts(None, dict(secrets.versions), is_observed, resource.is_deleting)
     return ResourceFacts(intent.digest, dict(intent.resolved.versions), is_observed, resource.is_deleting)
 

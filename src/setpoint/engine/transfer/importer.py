@@ -70,7 +70,7 @@ async def prove_translation(
     engine = await engine.for_namespace(imported.ref.namespace)
     kind = engine.kind_of(imported)
     keys = secret_keys(imported, kind)
-    versions = _carried_secrets(item, keys, await resolve_available(keys, engine.store), secrets)
+    versions = _carried_secrets(item, keys, await resolve_available(keys, imported.ref, engine), secrets)
     try:
         intent = await resolve_ignoring_readiness(imported, engine)
     except (NotReady, UserError) as error:

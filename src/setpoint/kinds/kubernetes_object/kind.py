@@ -45,6 +45,7 @@ from setpoint.kinds.kubernetes_object.manifest import (
     spec_of,
 )
 from setpoint.kinds.kubernetes_object.options import (
+    check_wait,
     deletion_settings_of,
     ignored_fields_of,
     refuse_field_policies,
@@ -97,7 +98,7 @@ class KubernetesObjectKind:
         ignored_fields_of(resource, spec)
         deletion_settings_of(resource, spec)
         refuse_field_policies(resource)
-        wait_of(resource)
+        check_wait(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The references in the manifest, and the Secret with the kubeconfig."""

@@ -5,14 +5,14 @@ from typing import Final
 
 from msgspec import UNSET
 
-from setpoint.core.redaction import is_secret
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message, SubjectTerm, below, message_of
 from setpoint.core.values.paths import Path, Selector
+from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.rollout import require_rollout
-from setpoint.core.wait.wait_for import FieldWait, RolloutWait, WaitFor, parse_wait
+from setpoint.core.wait.wait_for import RolloutWait, WaitFor, parse_wait
 from setpoint.engine.kind import Intent
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
@@ -39,26 +39,28 @@ class DeletionSettings:
 
 
 def wait_of(resource: Resource) -> WaitFor | None:
-    """The declared wait; ManifestInvalid for one that is malformed, or would publish a value of a Secret."""
+    """The declared wait; ManifestInvalid for one that is malformed."""
     data = resource.spec.get("waitFor")
     if data is None:
         return None
-    tree = manifest_of(resource, spec_of(resource)).tree
     try:
         wait_for = parse_wait(data)
         if isinstance(wait_for.wait, RolloutWait):
-            require_rollout(tree)
+            require_rollout(manifest_of(resource, spec_of(resource)).tree)
     except ManifestInvalid as error:
         raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), below("spec", message_of(error)))) from error
-    if isinstance(wait_for.wait, FieldWait) and is_secret(tree):
-        _refuse_to_show(wait_for.wait.path, resource)
     return wait_for
 
 
-def _refuse_to_show(path: Path, resource: Resource) -> None:
-    if path.steps[:1] != ("metadata",) and path.steps[:1] != ("type",):
-        why = "the values of a Secret do not become outputs, which are not confidential"
-        raise field_invalid(resource, "spec.waitFor.field", f" is {path}: {why}; wait for something else")
+def check_wait(resource: Resource) -> None:
+    """ManifestInvalid for a wait that is malformed, or about a secret value of the object that is declared.
+
+    The kind of the live object has the last word: a reference in the manifest may yield it.
+    """
+    wait_for = wait_of(resource)
+    refusal = None if wait_for is None else secrecy_of(wait_for.wait, manifest_of(resource, spec_of(resource)).tree)
+    if wait_for is not None and refusal is not None:
+        raise field_invalid(resource, f"spec.waitFor.{wait_for.wait.member}", f": {refusal}; wait for something else")
 
 
 def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[Path, ...]:

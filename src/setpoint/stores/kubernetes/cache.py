@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from setpoint.core.unstructured import GroupKind
+from setpoint.engine.ports import ResourceChangeType
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.stores.kubernetes.objects import ObjectState
 
@@ -80,8 +81,11 @@ class _Entry(msgspec.Struct, frozen=True, gc=False):
 class ObjectCache:
     """The newest known state of each object. It answers for a kind while that kind is watched."""
 
-    def __init__(self) -> None:
+    def __init__(self, enumerated: Iterable[GroupKind] = ()) -> None:
         self._kept: dict[ResourceRef, _Entry] = {}
+        # The objects of the kinds that are asked for by namespace, by kind and namespace.
+        self._enumerated = frozenset(enumerated)
+        self._by_namespace: defaultdict[tuple[GroupKind, str], set[ResourceRef]] = defaultdict(set)
         self._compressors: defaultdict[GroupKind, DictionaryCompressor] = defaultdict(DictionaryCompressor)
         # Objects deleted by this process before the watch reported it: later events of them are stale.
         self._gone: dict[ResourceRef, str] = {}
@@ -99,6 +103,12 @@ class ObjectCache:
         entry = self._kept.get(ref)
         return None if entry is None else _unpacked(ref, entry)
 
+    def all_in(self, kind: GroupKind, namespace: str) -> tuple[ObjectState, ...]:
+        """The newest state of every object of a kind that is enumerated, in that namespace."""
+        assert kind in self._enumerated
+        refs = sorted(self._by_namespace.get((kind, namespace), ()))
+        return tuple(_unpacked(ref, self._kept[ref]) for ref in refs)
+
     def put(self, kept: ObjectState) -> None:
         """Adds a state that was read, watched or written, if it is newer than the cached one."""
         ref = kept.ref
@@ -107,13 +117,22 @@ class ObjectCache:
             return
         self._gone.pop(ref, None)
         self._kept[ref] = _packed(kept, self._compressors[ref.group, ref.kind])
+        if ref.group_kind in self._enumerated:
+            self._by_namespace[ref.group_kind, ref.namespace].add(ref)
 
     def drop(self, ref: ResourceRef, uid: str) -> None:
         """Removes an object that this process deleted: the watch reports it later."""
         before = self._kept.get(ref)
         if before is not None and before.uid == uid:
-            del self._kept[ref]
+            self._remove(ref)
             self._gone[ref] = uid
+
+    def observe(self, change: ResourceChangeType, kept: ObjectState) -> None:
+        """The watch reports a change."""
+        if change is ResourceChangeType.DELETED:
+            self.observe_deletion(kept)
+        else:
+            self.put(kept)
 
     def observe_deletion(self, last: ObjectState) -> None:
         """The watch reports a deletion; a successor of the same name stays."""
@@ -121,7 +140,7 @@ class ObjectCache:
             del self._gone[last.ref]
         before = self._kept.get(last.ref)
         if before is not None and before.uid == last.uid:
-            del self._kept[last.ref]
+            self._remove(last.ref)
 
     def begin(self, kinds: Iterable[GroupKind]) -> None:
         """From now on these kinds are watched."""
@@ -135,9 +154,16 @@ class ObjectCache:
         """These kinds are relisted: what the list does not show is gone."""
         listed = set(kinds)
         for ref in [ref for ref in self._kept if (ref.group, ref.kind) in listed]:
-            del self._kept[ref]
+            self._remove(ref)
         for ref in [ref for ref in self._gone if (ref.group, ref.kind) in listed]:
             del self._gone[ref]
+
+    def _remove(self, ref: ResourceRef) -> None:
+        del self._kept[ref]
+        if ref.group_kind in self._enumerated:
+            self._by_namespace[ref.group_kind, ref.namespace].discard(ref)
+            if not self._by_namespace[ref.group_kind, ref.namespace]:
+                del self._by_namespace[ref.group_kind, ref.namespace]
 
 
 def _is_stale(kept: ObjectState, before: _Entry) -> bool:

@@ -15,7 +15,7 @@ from setpoint.core.schema.openapi import (
 )
 from setpoint.core.schema.shape import Keyed
 from setpoint.core.values.json_types import Int64, Json, JsonObject
-from setpoint.engine.kind import ResourceType
+from setpoint.engine.kind import DescribedType
 
 PART_OF: Final = ("app.kubernetes.io/part-of", "setpoint")
 CATEGORY: Final = "setpoint"
@@ -70,12 +70,12 @@ class CommonStatus(msgspec.Struct, rename="camel"):
     """What the last step did, and where the object is: `setpoint explain` and `setpoint describe` print it."""
 
 
-def plural_of(kind: ResourceType) -> str:
+def plural_of(kind: DescribedType) -> str:
     """The plural name of a kind, which is the last part of its endpoint."""
     return kind.definition.plural or f"{kind.name.lower()}s"
 
 
-def crd_for(kind: ResourceType, describe: DescribeFields) -> JsonObject:
+def crd_for(kind: DescribedType, describe: DescribeFields) -> JsonObject:
     """The CustomResourceDefinition of `kind`; `describe` gives the docstrings of the fields of a type."""
     label, value = PART_OF
     return {
@@ -91,7 +91,7 @@ def crd_for(kind: ResourceType, describe: DescribeFields) -> JsonObject:
     }
 
 
-def _names(kind: ResourceType) -> JsonObject:
+def _names(kind: DescribedType) -> JsonObject:
     found: dict[str, Json] = {
         "kind": kind.name,
         "listKind": f"{kind.name}List",
@@ -103,18 +103,18 @@ def _names(kind: ResourceType) -> JsonObject:
     return {name: value for name, value in found.items() if value}
 
 
-def _version(kind: ResourceType, describe: DescribeFields) -> JsonObject:
+def _version(kind: DescribedType, describe: DescribeFields) -> JsonObject:
+    status: JsonObject = {"subresources": {"status": {}}, "additionalPrinterColumns": list(COLUMNS)}
     return {
         "name": kind.version,
         "served": True,
         "storage": True,
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": list(COLUMNS),
+        **(status if kind.definition.has_status else {}),
         "schema": {"openAPIV3Schema": _schema(kind, describe)},
     }
 
 
-def _schema(kind: ResourceType, describe: DescribeFields) -> OpenApiSchema:
+def _schema(kind: DescribedType, describe: DescribeFields) -> OpenApiSchema:
     (spec,) = (one for one in member_nodes(root_node(kind.tree_type)) if one.name == "spec")
     written = {"description": "What the author declares.", **schema_of_node(spec, describe)}
     described = kind.definition.description
@@ -126,14 +126,14 @@ def _schema(kind: ResourceType, describe: DescribeFields) -> OpenApiSchema:
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
             "spec": written,
-            "status": _status(kind, describe),
+            **({"status": _status(kind, describe)} if kind.definition.has_status else {}),
         },
         # A spec without required fields may be left out.
         **({"required": ["spec"]} if "required" in written else {}),
     }
 
 
-def _status(kind: ResourceType, describe: DescribeFields) -> OpenApiSchema:
+def _status(kind: DescribedType, describe: DescribeFields) -> OpenApiSchema:
     every, outputs = schema_of(CommonStatus, describe), kind.definition.outputs
     own: OpenApiSchema = (
         {"type": "object", PRESERVE_UNKNOWN_FIELDS: True} if outputs is None else schema_of(outputs, describe)

@@ -8,9 +8,10 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Representation
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
 from setpoint.core.unstructured import GroupKind
-from setpoint.engine.kind import ResourceType
+from setpoint.engine.kind import DescribedType
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import Clock
+from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.crds import plural_of
@@ -66,7 +67,7 @@ def cluster_address_in(url: str, environment: Mapping[str, str]) -> ClusterAddre
 def open_kubernetes(
     place: ClusterAddress,
     client: KubernetesClient,
-    kinds: Iterable[ResourceType | ObjectKind],
+    kinds: Iterable[DescribedType | ObjectKind],
     clock: Clock,
     *,
     long_running: bool,
@@ -81,13 +82,14 @@ def open_kubernetes(
     cluster_scope = ClusterScope(
         served_kinds(kinds, place.namespace, long_running=long_running), place.leases, place.namespace, also
     )
-    return KubernetesStore(client, clock, cluster_scope, ObjectCache() if long_running else None, accounts)
+    cache = ObjectCache((REFERENCE_GRANT,)) if long_running else None
+    return KubernetesStore(client, clock, cluster_scope, cache, accounts)
 
 
 def served_kinds(
-    kinds: Iterable[ResourceType | ObjectKind], namespace: str | None = None, *, long_running: bool
+    kinds: Iterable[DescribedType | ObjectKind], namespace: str | None = None, *, long_running: bool
 ) -> Mapping[GroupKind, ServedKind]:
-    """The kinds with a controller, in `namespace` or everywhere; Secrets; and the kinds that owners generate or read.
+    """The kinds with a definition of ours, in `namespace` or everywhere; Secrets; and what owners generate or read.
 
     Of the latter and of Secrets only metadata is watched; an object is read when a resource references it.
     """
@@ -97,7 +99,9 @@ def served_kinds(
         if isinstance(one, ObjectKind):
             kind = _uncached_kind(one, namespace, long_running=long_running)
         else:
-            kind = ServedKind(one.group, one.version, one.name, plural_of(one))
+            # A type without a status is no resource: a command reads it by name or namespace.
+            listed = long_running or one.definition.has_status
+            kind = ServedKind(one.group, one.version, one.name, plural_of(one), listed=listed)
         served[kind.name] = kind
     return served
 

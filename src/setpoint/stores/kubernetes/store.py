@@ -18,6 +18,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, ServiceAccountName
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
@@ -28,7 +29,6 @@ from setpoint.engine.ports import (
     EventRecord,
     Lease,
     ResourceChange,
-    ResourceChangeType,
     ResourceList,
     ResourceQuery,
     ResourceUpdate,
@@ -99,6 +99,15 @@ class KubernetesStore(DerivedStoreOperations):
             kept = await self._read(ref)
         return None if kept is None else ClusterResource(kept)
 
+    async def all_in(self, namespace: str, kind: GroupKind) -> tuple[Resource, ...]:
+        """Every object of a kind in a namespace; of a kind that is watched and enumerated, without a request."""
+        self._require_open()
+        if self._scope.namespace not in (None, namespace):
+            return ()
+        if self._cache is not None and self._cache.knows(kind):
+            return tuple(ClusterResource(kept) for kept in self._cache.all_in(kind, namespace))
+        return (await self.list(ResourceQuery(*kind, namespace))).resources
+
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """See Store."""
         self._require_open()
@@ -128,7 +137,7 @@ class KubernetesStore(DerivedStoreOperations):
             async with aclosing(watch.events(positions)) as events:
                 async for event, kept in events:
                     if cache is not None:
-                        _remember(event.change, kept, cache)
+                        cache.observe(event.change, kept)
                     yield event
         finally:
             self._watches.discard(watch)
@@ -382,10 +391,3 @@ class _Ending(msgspec.Struct):
 
 
 _kinds, _endings = msgspec.json.Decoder(_Kind), msgspec.json.Decoder(_Ending)
-
-
-def _remember(change: ResourceChangeType, kept: ObjectState, cache: ObjectCache) -> None:
-    if change is ResourceChangeType.DELETED:
-        cache.observe_deletion(kept)
-    else:
-        cache.put(kept)

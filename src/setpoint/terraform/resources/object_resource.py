@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
-from setpoint.core.wait.judge import ObjectFound, is_present_at
+from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
 from setpoint.core.wait.outputs import Known, Null, output_of
 from setpoint.core.wait.wait_for import FieldWait, parse_wait
+from setpoint.engine.references import OUTPUT
 from setpoint.errors import ManifestInvalid, OperationRunning, SetpointError, StillWaiting, WaitFailed, WaitTimedOut
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
@@ -209,7 +210,12 @@ def _refreshed_status(state: AttributeValues, private: PrivateState, live: Json)
     field = wait_for.get("field") if isinstance(wait_for, Mapping) else None
     if not isinstance(field, str) or private.is_pending:
         return state.get("status"), private
-    output = output_of(FieldWait(Path.parse(field)), ObjectFound(live), Null(), "")
+    wait = FieldWait(Path.parse(field))
+    if secrecy_of(wait, live) is not None:
+        # From a version that did not know it as secret: it leaves the state.
+        kept = {name: value for name, value in private.engine.items() if name != OUTPUT}
+        return None, PrivateState(kept, is_pending=True)
+    output = output_of(wait, ObjectFound(live), Null(), "")
     if isinstance(output, Known):
         return status_value(output.value), private
     is_gone = not is_present_at(live, Path.parse(field))

@@ -7,6 +7,7 @@ from setpoint.core.redaction import SECRET_PATHS, is_secret
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, remove_at
 from setpoint.core.values.yaml_documents import write_document
+from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.wait_for import parse_wait
 from setpoint.errors import SetpointError
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
@@ -69,6 +70,9 @@ class WaitResource(ManagedResource):
         if is_same_wait and not private.is_pending and not waits_for_value(state.get("wait_for")):
             # A wait stays satisfied for the same object and generation, whatever its status is by now.
             return stored
+        if secrecy_of(wait_for.wait, live) is not None:
+            # From a version that did not know it as secret: it leaves the state.
+            state = {**state, "result": None}
         return InstanceState(state, PrivateState(is_pending=True).to_bytes())
 
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
