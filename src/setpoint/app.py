@@ -350,8 +350,9 @@ async def _tenant_by_name(namespace: str) -> Tenant:
 class _EveryReference:
     """For a recorded world: what it was recorded of had its references granted, or blocked."""
 
-    async def require_granted(self, dependant: ResourceRef, target: ResourceRef, field: str) -> None:
+    async def require_granted(self, dependant: ResourceRef, target: ResourceRef, field: str) -> Resource | None:
         """See ReferencePolicy."""
+        return None
 
 
 def _path(url: str) -> Path | None:
