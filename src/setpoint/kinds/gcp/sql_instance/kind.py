@@ -30,6 +30,7 @@ from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteConflict
 from setpoint.kinds.gcp.shared.cloud_sql import is_operation_done, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (
+    INSTANCE_NAME,
     MANAGED_LABEL,
     PROJECT_ANNOTATION,
     definition_for,
@@ -109,7 +110,7 @@ class SqlInstanceKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i`."""
-        return Location(f"projects/{project_of(resource)}/instances/{resource_id(resource)}")
+        return Location(f"projects/{project_of(resource)}/instances/{resource_id(resource, INSTANCE_NAME)}")
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
