@@ -24,6 +24,7 @@ from typing import Any, Final
 from setpoint import __version__
 from setpoint.cli.views.progress import spinner
 from setpoint.cli.views.table import one_line
+from setpoint.core.values.messages import printable
 from setpoint.errors import UserError
 
 THIS_VERSION: Final = "this"
@@ -168,7 +169,7 @@ async def install_missing(words: Iterable[str], environments: Path, variables: M
     for version in missing:
         what = f"installing setpoint {version} into {environments / version}"
         if not sys.stderr.isatty():
-            sys.stderr.write(f"{what}\n")
+            sys.stderr.write(f"{printable(what)}\n")
         with spinner(what):
             await _install(version, environments.absolute(), variables)
 
