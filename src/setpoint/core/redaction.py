@@ -15,12 +15,12 @@ from setpoint.core.values.json_types import MISSING, Json
 from setpoint.core.values.paths import Path, get_at, set_at
 
 REDACTED: Final = "(redacted)"
-# The values of a Secret; the last is the copy of the whole object that kubectl keeps.
-SECRET_PATHS: Final = (
-    Path(("data",)),
-    Path(("stringData",)),
-    Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")),
-)
+# The annotation in which kubectl keeps a copy of the whole manifest, secret values included.
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+# The values of a Secret.
+SECRET_PATHS: Final = (Path(("data",)), Path(("stringData",)), Path(("metadata", "annotations", LAST_APPLIED)))
+# A list of Secrets: its items have no kind of their own.
+_SECRET_LIST: Final = ("", "SecretList")
 # Members with secret values, wherever they are.
 _SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|(private|client|api)_?key|kubeconfig", re.IGNORECASE)
 
@@ -59,6 +59,19 @@ def is_secret(object_: Json) -> bool:
     return group_kind(object_) == ("", "Secret")
 
 
+def is_secret_list(object_: Json) -> bool:
+    """Whether a Kubernetes object is a list of Secrets."""
+    return group_kind(object_) == _SECRET_LIST
+
+
+def holds_secret(value: Json) -> bool:
+    """Whether there is a Secret anywhere in `value`, as an object or in a manifest in text form."""
+    if isinstance(value, Mapping):
+        in_text = isinstance(text := value.get("manifest"), str) and "Secret" in text
+        return in_text or is_secret(value) or is_secret_list(value) or any(map(holds_secret, value.values()))
+    return any(map(holds_secret, value)) if isinstance(value, list | tuple) else False
+
+
 def is_secret_path(path: Path) -> bool:
     """Whether the value at `path` of a Secret is a secret value, or contains one."""
     return any(secret.covers(path) or path.covers(secret) for secret in SECRET_PATHS)
@@ -77,6 +90,21 @@ def redact_untyped(body: Json) -> Json:
             for name, value in body.items()
         }
     return [redact_untyped(entry) for entry in body] if isinstance(body, list | tuple) else body
+
+
+def redact_record(record: Json, *, whole: bool) -> Json:
+    """The record of a step without the values of fields with a secret-sounding name; with `whole`, of all fields."""
+    if isinstance(record, Mapping):
+        if "path" in record:
+            return _redacted_change(record, whole=whole)
+        return {name: redact_record(value, whole=whole) for name, value in record.items()}
+    return [redact_record(one, whole=whole) for one in record] if isinstance(record, list | tuple) else record
+
+
+def _redacted_change(change: Mapping[str, Json], *, whole: bool) -> Json:
+    is_hidden = whole or _SECRET_NAME.search(str(change["path"])) is not None
+    sides = {name: change[name] for name in ("before", "after") if name in change}
+    return {**change, **{name: REDACTED if is_hidden else redact_untyped(side) for name, side in sides.items()}}
 
 
 def _redacted_secret(secret: Json) -> Json:
