@@ -24,6 +24,7 @@ SECRET_FIELDS: Final = frozenset(
     {"password", "rootPassword", "privateKey", "clientKey", "clientSecret", "clientKeyData", "token", "kubeconfig"}
 )
 _MASK_LENGTH: Final = 24
+_PRIVATE_PEM: Final = "PRIVATE KEY-----"
 # A text that is not YAML may hold a secret value if it has one of these words.
 _SUSPECT: Final = re.compile(rf"secret|{'|'.join(SECRET_FIELDS)}", re.IGNORECASE)
 # In a line of YAML: indentation and key, which messages name, then the value.
@@ -105,7 +106,9 @@ class Masker:
         return base64.b64encode(self._mask_of(value).encode()).decode()
 
     def _mask_of(self, value: bytes) -> str:
-        return f"hidden-{hmac.new(self.key, value, sha256).hexdigest()[:_MASK_LENGTH]}"
+        # Owners tell private keys from public ones.
+        mark = _PRIVATE_PEM if _PRIVATE_PEM.encode() in value else ""
+        return f"hidden-{hmac.new(self.key, value, sha256).hexdigest()[:_MASK_LENGTH]}{mark}"
 
 
 def _covered(line: str) -> str:
