@@ -134,7 +134,8 @@ def declared_instance(resource: Resource, resolved: ResolvedReferences) -> Mappi
         tree.pop("rootPassword", None)
     for at, secret in _secrets_to_send(spec, resource):
         password = resolved.secrets[at] if secret.valueFrom else secret.value
-        assert isinstance(password, str)
+        if not isinstance(password, str):
+            raise field_invalid(resource, at, " needs value or valueFrom, and not both: write one of them")
         _put(tree, at, {"value": password})
     _normalize_settings(tree["settings"])
     return _with_ssl_mode(tree)
