@@ -141,7 +141,10 @@ def test_a_secret_is_found_at_every_depth(value: Any, is_held: bool) -> None:
 
 
 def test_a_record_of_a_step_is_redacted_by_the_paths_of_its_changes() -> None:
-    record = {"at": "now", "writes": [{"path": "spec.tier", "before": "a"}, {"path": "spec.password", "after": "b"}]}
+    record: Any = {
+        "at": "now",
+        "writes": [{"path": "spec.tier", "before": "a"}, {"path": "spec.password", "after": "b"}],
+    }
 
     assert redact_record(record, whole=False) == {
         "at": "now",

@@ -9,6 +9,7 @@ import gzip
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -103,15 +104,16 @@ def of_manifests() -> Iterator[tuple[str, Callable[[], object]]]:
         for number, spec in enumerate(damaged(SPECS[name])):
             metadata = {"name": "good", "namespace": "team", "annotations": {f"{GOOGLE}/project-id": "acme"}}
             tree = {"apiVersion": f"{group}/v1beta1", "kind": name, "metadata": metadata, "spec": spec}
-            yield f"{name} spec {number}", lambda kind=kind, tree=tree: _declared(kind, Resource(tree))
+            yield f"{name} spec {number}", partial(_declared, kind, tree)
         for annotation in ("unmanaged", "default-to-gcp-fields", "ignore-unspecified-fields"):
             for text in ("spec", "metadata", "spec.settings", "spec..", "", "spec[0]", "spec.lifecycleRule[a=b]"):
                 annotated = {"name": "good", "annotations": {f"{GOOGLE}/{annotation}": text}}
                 tree = {"apiVersion": f"{group}/v1beta1", "kind": name, "metadata": annotated, "spec": SPECS[name]}
-                yield f"{name} {annotation} {text}", lambda tree=tree: _previewed(tree)
+                yield f"{name} {annotation} {text}", partial(_previewed, tree)
 
 
-def _declared(kind: Any, resource: Resource) -> object:
+def _declared(kind: Any, tree: dict[str, Any]) -> object:
+    resource = Resource(tree)
     kind.check(resource)
     kind.dependencies(resource)
     return kind.locate(resource, ResolvedReferences()), kind.declare(resource, ResolvedReferences())
@@ -141,7 +143,7 @@ def of_objects() -> Iterator[tuple[str, Callable[[], object]]]:
             "metadata": {"name": "a"},
             "spec": {"manifest": manifest},
         }
-        yield f"object {number}", lambda tree=tree: _previewed(tree)
+        yield f"object {number}", partial(_previewed, tree)
 
 
 # --- Files, statuses, responses, command lines ------------------------------------------------------------------------
@@ -152,13 +154,21 @@ def of_files() -> Iterator[tuple[str, Callable[[], object]]]:
     for number, document in enumerate(damaged({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}})):
         lines = [{**header, "resources": 1, "world": 1}, {"document": document}]
         world = gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode())
-        yield f"world {number}", lambda world=world: unpack_world(world, "world.gz").resources
+        yield f"world {number}", partial(_unpacked, world)
     for number, document in enumerate(
         damaged({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}, "export": {}})
     ):
         text = json.dumps(document)
-        yield f"export {number}", lambda text=text: read_export(read_documents(text, "export"))
-        yield f"file {number}", lambda text=text: _loaded(text)
+        yield f"export {number}", partial(_exported, text)
+        yield f"file {number}", partial(_loaded, text)
+
+
+def _unpacked(world: bytes) -> object:
+    return unpack_world(world, "world.gz").resources
+
+
+def _exported(text: str) -> object:
+    return read_export(read_documents(text, "export"))
 
 
 def _loaded(text: str) -> object:
@@ -173,13 +183,17 @@ def _loaded(text: str) -> object:
 
 def of_statuses() -> Iterator[tuple[str, Callable[[], object]]]:
     for number, status in enumerate(damaged({"setpoint": {"location": "l", "operation": "o", "step": {}, "wait": {}}})):
-        yield f"status {number}", lambda status=status: StoredState.of(Resource({"kind": "A", "status": status}))
+        yield f"status {number}", partial(StoredState.of, Resource({"kind": "A", "status": status}))
     for text in ("", "..", "projects/p/buckets/..", "projects/p/instances/i/databases/a/../b", "a b c @ d", "\x00"):
         for name, kind in kinds(google_client()).items():
-            yield f"location {name} {text!r}", lambda kind=kind, text=text: asyncio.run(kind.observe(Location(text)))
-        yield f"object location {text!r}", lambda text=text: parse_object_location(text)
-        yield f"operation {text!r}", lambda text=text: asyncio.run(is_operation_done(text, google_client()))
-        yield f"named operation {text!r}", lambda text=text: pending_operation(SqlOperation(text, "PENDING"), "p")
+            yield f"location {name} {text!r}", partial(_observed, kind, Location(text))
+        yield f"object location {text!r}", partial(parse_object_location, text)
+        yield f"operation {text!r}", partial(_polled, text)
+        yield f"named operation {text!r}", partial(pending_operation, SqlOperation(text, "PENDING"), "p")
+
+
+def _polled(operation: str) -> object:
+    return asyncio.run(is_operation_done(operation, google_client()))
 
 
 def of_responses() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -194,7 +208,7 @@ def of_responses() -> Iterator[tuple[str, Callable[[], object]]]:
     for number, body in enumerate(bodies):
         for name, kind in kinds(google_client(body)).items():
             place = Location(places[name])
-            yield f"response {number} {name}", lambda kind=kind, place=place: _observed(kind, place)
+            yield f"response {number} {name}", partial(_observed, kind, place)
 
 
 def _observed(kind: Any, place: Location) -> object:
@@ -207,14 +221,19 @@ def of_requests() -> Iterator[tuple[str, Callable[[], object]]]:
     for number, body in enumerate(bodies):
         for path in ("/sql/v1beta4/projects/p/instances", "/storage/v1/b", "/sql/v1beta4/projects/../instances"):
             request = CloudRequest("POST", path, {"project": "p"}, body, "application/json")
-            yield f"request {number} {path}", lambda request=request: getattr(Cloud().handle(request), "status", None)
+            yield f"request {number} {path}", partial(_answered, request)
+
+
+def _answered(request: CloudRequest) -> object:
+    answer = Cloud().handle(request)
+    return None if answer is None else answer.status
 
 
 def of_command_lines() -> Iterator[tuple[str, Callable[[], object]]]:
     words = ["", "--", "-x", "get", "apply", "plan", "..", "\x1b[2J", "a/b", "-f", "-o", "json", "--world", "run", "0"]
     for first in words:
         for second in ("..", "a/b", "--all", "-f"):
-            yield f"command {first!r} {second!r}", lambda line=[first, second]: _run(line)
+            yield f"command {first!r} {second!r}", partial(_run, [first, second])
 
 
 def _run(line: list[str]) -> object:

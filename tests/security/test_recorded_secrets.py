@@ -83,7 +83,7 @@ def test_the_copy_that_kubectl_keeps_is_in_no_recording_of_any_object() -> None:
 
 def test_a_step_record_keeps_what_is_no_secret() -> None:
     change = {"path": "spec.tier", "rule": "spec", "before": "a", "after": "b"}
-    nested = {"path": "spec.user", "rule": "spec", "after": {"name": "ann", "password": SECRET}}
+    nested: Any = {"path": "spec.user", "rule": "spec", "after": {"name": "ann", "password": SECRET}}
     hidden = {"path": "spec.apiKey", "rule": "spec", "before": SECRET}
 
     assert redact_record({"writes": [change, nested, hidden]}, whole=False) == {

@@ -25,7 +25,7 @@ from setpoint.cli.commands.inspect import describe, events, explain, get
 from setpoint.cli.commands.transfer import ExportOptions, _export
 from setpoint.cli.entry import _print_exception
 from setpoint.cli.request import CommandRequest
-from setpoint.cli.views.terminal import SafeConsole
+from setpoint.cli.views.terminal import SafeConsole, make_logging_printable
 from setpoint.core.values.messages import printable
 from setpoint.core.values.yaml_documents import read_documents, write_document
 from setpoint.engine.ports import EventRecord
@@ -150,7 +150,7 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> AppSettings:
         async with open_engine(settings, StoreAccess.WRITE) as engine:
             for number, location in enumerate(("projects/p/buckets/b", HOSTILE)):
                 annotations = {"note": HOSTILE, "config.kubernetes.io/depends-on": "/namespaces/default/X/y"}
-                metadata = {"name": f"b{number}", "annotations": annotations if number else {"note": HOSTILE}}
+                metadata: Any = {"name": f"b{number}", "annotations": annotations if number else {"note": HOSTILE}}
                 tree = {"apiVersion": "storage.cnrm.cloud.google.com/v1beta1", "kind": "StorageBucket"}
                 resource = await engine.store.apply(
                     {
@@ -222,7 +222,11 @@ def test_no_view_of_a_store_prints_such_a_character(
 
 
 def test_what_is_hidden_in_data_reads_back(hostile_store: AppSettings) -> None:
-    for form, read in (("json", json.loads), ("yaml", lambda text: read_documents(text, "")[0].value)):
+    readers: dict[str, Callable[[str], Any]] = {
+        "json": json.loads,
+        "yaml": lambda text: read_documents(text, "")[0].value,
+    }
+    for form, read in readers.items():
         console = SafeConsole(file=io.StringIO(), width=120)
         asyncio.run(get(CommandRequest(hostile_store, console, targets=("StorageBucket/b0",), output=form)))
 
@@ -298,6 +302,22 @@ def test_an_exception_that_was_not_expected_prints_no_such_character(capsys: pyt
     assert interpreted(printed) == []
 
 
+def test_a_warning_of_a_library_prints_no_such_character(capsys: pytest.CaptureFixture[str]) -> None:
+    make_logging_printable()
+    record = logging.LogRecord("asyncio", logging.ERROR, "", 1, "never retrieved: %s", (ESCAPE,), None)
+    assert logging.lastResort is not None
+    logging.lastResort.handle(record)
+
+    assert capsys.readouterr().err == ("never retrieved: \\u001b]0;owned\\u0007\\u001b[2J\\u202e\\u009b1m\n")
+
+
+def test_markup_in_a_text_is_text() -> None:
+    console = console_on(is_terminal=True, width=80)
+    console.print("[link=http://evil]click[/link] [blink]now[/blink] :boom:")
+
+    assert console.file.getvalue() == "[link=http://evil]click[/link] [blink]now[/blink] :boom:\n"  # type: ignore[attr-defined]
+
+
 def test_a_diagnostic_that_terraform_prints_has_no_such_character() -> None:
     class Messages:
         kept: Final = list[dict[str, Any]]()
@@ -306,7 +326,7 @@ def test_a_diagnostic_that_terraform_prints_has_no_such_character() -> None:
             self.kept.append(members)
 
     messages = Messages()
-    write_diagnostics(messages, [error(ESCAPE, ESCAPE)])  # type: ignore[arg-type]
+    write_diagnostics(messages, [error(ESCAPE, ESCAPE)])
 
     assert interpreted(messages.kept[0]["summary"] + messages.kept[0]["detail"]) == []
 

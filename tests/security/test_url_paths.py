@@ -164,7 +164,7 @@ def test_no_request_is_sent_to_a_path_with_a_dot_segment_wherever_it_comes_from(
 
 GOOGLE: Final = GoogleClient(ScriptedHttp(response(200, {})), GoogleSettings())
 PROJECT: Final = "cnrm.cloud.google.com/project-id"
-KINDS: Final = {
+KINDS: Final[dict[str, Any]] = {
     "StorageBucket": StorageBucketKind(GOOGLE),
     "SQLInstance": SqlInstanceKind(GOOGLE),
     "SQLDatabase": SqlDatabaseKind(GOOGLE),
@@ -180,14 +180,14 @@ SPECS: Final[dict[str, dict[str, Any]]] = {
 
 def resource(kind: str, name: str = "good", project: str = "acme", **spec: Any) -> Resource:
     metadata = {"name": name, "namespace": "team", "annotations": {PROJECT: project}}
-    tree = {"apiVersion": f"{KINDS[kind].group}/v1beta1", "kind": kind, "metadata": metadata}
+    tree: dict[str, Any] = {"apiVersion": f"{KINDS[kind].group}/v1beta1", "kind": kind, "metadata": metadata}
     return Resource({**tree, "spec": {**SPECS[kind], **spec}})
 
 
 def locate(one: Resource) -> Location:
     kind = KINDS[one.ref.kind]
     kind.check(one)
-    return kind.locate(one, ResolvedReferences())
+    return Location(kind.locate(one, ResolvedReferences()))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -259,9 +259,9 @@ def test_the_host_of_a_user_is_no_dot_segment(host: str) -> None:
 
 @pytest.mark.parametrize("api_version", ["../v1", "./v1", "..", "-/v1", "a../v1", "%2e%2e/v1", "apps/v1/../v2"])
 def test_the_api_version_of_an_object_is_no_dot_segment(api_version: str) -> None:
-    manifest = {"apiVersion": api_version, "kind": "Secret", "metadata": {"name": "x"}}
+    manifest: Any = {"apiVersion": api_version, "kind": "Secret", "metadata": {"name": "x"}}
     metadata = {"name": "x", "namespace": "team"}
-    tree = {"apiVersion": "setpoint.dev/v1alpha1", "kind": "KubernetesObject", "metadata": metadata}
+    tree: dict[str, Any] = {"apiVersion": "setpoint.dev/v1alpha1", "kind": "KubernetesObject", "metadata": metadata}
     one = Resource({**tree, "spec": {"manifest": manifest}})
 
     with pytest.raises(ManifestInvalid, match="apiVersion"):

@@ -13,7 +13,7 @@ from rich.text import Text
 from setpoint.app import DEFAULT_STORE, AppSettings
 from setpoint.cli.manifests import load_manifests
 from setpoint.cli.views.outcome import ExitCode
-from setpoint.cli.views.terminal import SafeConsole, error_console
+from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
@@ -73,6 +73,7 @@ Command = Callable[[CommandRequest], Awaitable[int]]
 
 def run_command(command: Command, options: dict[str, Any]) -> int:
     """The exit code of `command`; a SetpointError is one line on standard error, never a traceback."""
+    make_logging_printable()
     try:
         return asyncio.run(_run_async(command, CommandRequest.of(options)))
     except SetpointError as error:

@@ -1,5 +1,6 @@
 """The edge of every output: consoles that print no character which a terminal interprets, whatever text comes in."""
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,7 +18,8 @@ class SafeConsole(Console):
     """
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # those of Console
-        super().__init__(highlight=False, **options)
+        # No markup, either: `[link=…]` in a text is text.
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """See Console. Everything that is printed comes through here."""
@@ -33,3 +35,15 @@ class SafeConsole(Console):
 def error_console() -> SafeConsole:
     """The console of standard error."""
     return SafeConsole(stderr=True)
+
+
+class _PrintableFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """The record with its traceback, without what a terminal interprets."""
+        return printable(super().format(record))
+
+
+def make_logging_printable() -> None:
+    """For warnings of libraries in commands that configure no logging: Python prints them on standard error."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_PrintableFormatter())
