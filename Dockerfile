@@ -1,5 +1,6 @@
-# Both stages start from the same image: the environment that is made in the first runs in the second.
-ARG PYTHON_IMAGE=python:3.13-slim-bookworm
+# Both stages start from the same image: the environment that is made in the first runs in the second. By its digest, that
+# of the index of all platforms, a registry can return no other bytes; the tag before it is for readers.
+ARG PYTHON_IMAGE=python:3.13.14-slim-bookworm@sha256:67a1e1f215ccda113cfc024e8639049257e88f273898f595b61476d128d387e8
 
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src

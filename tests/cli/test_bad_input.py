@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from rich.console import Console
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
 from setpoint.cli.commands.apply import apply, check_manifests
 from setpoint.cli.manifests import load_manifests
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.views.terminal import SafeConsole
 from setpoint.errors import SetpointError
 
 BUCKET = """apiVersion: storage.cnrm.cloud.google.com/v1beta1
@@ -162,7 +162,7 @@ def test_a_refused_manifest_leaves_the_store_as_it_was(tmp_path: Path, mutation:
     rng = random.Random(7)
     settings = AppSettings(f"sqlite:///{tmp_path}/state.db", environment={"SETPOINT_GCP_AUTH": "anonymous"})
     file = tmp_path / "m.yaml"
-    request = CommandRequest(settings, Console(quiet=True), files=(str(file),), wait=False)
+    request = CommandRequest(settings, SafeConsole(quiet=True), files=(str(file),), wait=False)
 
     async def applied(text: str) -> ExitCode | SetpointError:
         file.write_text(text, encoding="utf-8")

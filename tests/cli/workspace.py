@@ -11,12 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from rich.console import Console
-
 from setpoint.app import AppSettings
 from setpoint.cli.commands.apply import apply, delete, plan, reconcile
 from setpoint.cli.commands.inspect import describe, events, explain, get
 from setpoint.cli.request import CommandRequest
+from setpoint.cli.views.terminal import SafeConsole
 from setpoint.localcloud.faults import AddLatency
 from setpoint.localcloud.server import LocalCloud
 from tests.cli.programs import DEADLINE, Call, Piped, Terminal
@@ -104,14 +103,14 @@ class Workspace:
         """Runs a command in this process without output; without targets, on the manifests."""
         settings = AppSettings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
-        asyncio.run(_awaited(_COMMANDS[command](CommandRequest(settings, Console(quiet=True), files, targets))))
+        asyncio.run(_awaited(_COMMANDS[command](CommandRequest(settings, SafeConsole(quiet=True), files, targets))))
 
     def run_in_process(self, command: str, *targets: str, **options: Any) -> tuple[int, list[str]]:
         """The exit code of a command in this process, and the lines that it would print into a pipe."""
         settings = AppSettings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
         printed = io.StringIO()
-        request = CommandRequest(settings, Console(file=printed, width=200), files, targets, **options)
+        request = CommandRequest(settings, SafeConsole(file=printed, width=200), files, targets, **options)
         code = asyncio.run(_awaited(_COMMANDS[command](request)))
         return code, printed.getvalue().splitlines()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.redaction import LAST_APPLIED
+from setpoint.core.redaction import LAST_APPLIED_PATH
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.core.wait.judge import (
@@ -189,7 +189,7 @@ REFUSAL = "secret values do not become outputs, nor are they compared: a status 
         ("data.a", "data"),
         ("data", "data"),
         ("stringData.b", "stringData"),
-        ("metadata", str(LAST_APPLIED)),
+        ("metadata", str(LAST_APPLIED_PATH)),
     ],
 )
 def test_a_secret_value_satisfies_no_wait(path: str, secret: str) -> None:

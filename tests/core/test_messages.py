@@ -17,6 +17,7 @@ from setpoint.core.values.messages import (
     field_named_by,
     joined,
     message_of,
+    printable,
     worded,
 )
 from setpoint.errors import ManifestInvalid, UnknownField
@@ -93,3 +94,10 @@ def test_the_first_field_or_annotation_is_the_one_that_is_named() -> None:
 def test_a_copy_has_the_same_terms() -> None:
     for same in (copy.deepcopy(EVERY_TERM), pickle.loads(pickle.dumps(EVERY_TERM))):
         assert (same, same.parts) == (EVERY_TERM, EVERY_TERM.parts)
+
+
+def test_what_a_terminal_interprets_is_written_as_an_escape_of_json() -> None:
+    assert printable("a\x1b[2J\tb\nc\x9b\u202e\U000e0041\ud800é") == (
+        "a\\u001b[2J\\u0009b\nc\\u009b\\u202e\\udb40\\udc41\\ud800é"
+    )
+    assert printable("plain text,\nin two lines") == "plain text,\nin two lines"

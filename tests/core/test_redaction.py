@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.diff import FieldChange, diff, redact_changes
-from setpoint.core.redaction import REDACTED, is_secret, redact_untyped
+from setpoint.core.redaction import REDACTED, holds_secret_object, is_secret, redact_record, redact_untyped
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
 
@@ -122,3 +122,35 @@ def test_the_changes_between_two_secrets_hold_no_value_of_either(before: Any, af
 )
 def test_a_body_without_a_schema_is_redacted_by_the_names_of_its_members(body: Any, redacted: Any) -> None:
     assert redact_untyped(body) == redacted
+
+
+@pytest.mark.parametrize(
+    ("value", "is_held"),
+    [
+        (SECRET, True),
+        ({"spec": {"items": [{"a": 1}, SECRET]}}, True),
+        ({"kind": "SecretList", "items": [{}]}, True),
+        ({"spec": {"manifest": "kind: Secret"}}, True),
+        ({"spec": {"manifest": "kind: ConfigMap"}}, False),
+        ({"spec": {"secretRef": "Secret"}}, False),
+        (None, False),
+    ],
+)
+def test_a_secret_is_found_at_every_depth(value: Any, is_held: bool) -> None:
+    assert holds_secret_object(value) is is_held
+
+
+def test_a_record_of_a_step_is_redacted_by_the_paths_of_its_changes() -> None:
+    record: Any = {
+        "at": "now",
+        "writes": [{"path": "spec.tier", "before": "a"}, {"path": "spec.password", "after": "b"}],
+    }
+
+    assert redact_record(record, whole=False) == {
+        "at": "now",
+        "writes": [{"path": "spec.tier", "before": "a"}, {"path": "spec.password", "after": REDACTED}],
+    }
+    assert redact_record(record, whole=True) == {
+        "at": "now",
+        "writes": [{"path": "spec.tier", "before": REDACTED}, {"path": "spec.password", "after": REDACTED}],
+    }

@@ -138,3 +138,10 @@ def test_a_shared_value_is_written_without_aliases() -> None:
     one = {"x": 1}
 
     assert write_document([one, one]) == "- x: 1\n- x: 1\n"
+
+
+def test_characters_that_a_terminal_hides_are_written_as_escapes() -> None:
+    written = write_document({"a": "x\u202ey", "\u2066k": "z\x1b"})
+
+    assert written == 'a: "x\\U0000202ey"\n"\\U00002066k": "z\\e"\n'
+    assert read_documents(written, "")[0].value == {"a": "x\u202ey", "\u2066k": "z\x1b"}

@@ -46,7 +46,7 @@ def test_the_server_accepts_every_kustomize_overlay(ready: Kubectl, folder: str)
     "options", [[], ["--watch-namespace", "default"], ["--namespace", "default", "--replicas", "3"]]
 )
 def test_the_server_accepts_the_manifests_that_install_prints(ready: Kubectl, options: list[str], form: str) -> None:
-    printed = CliRunner().invoke(main, ["install", "--dry-run", "-o", form, *options]).output
+    printed = CliRunner().invoke(main, ["install", "--dry-run", "-o", form, *options]).stdout
 
     assert len(_tried(ready, printed)) >= ALL - 1
 

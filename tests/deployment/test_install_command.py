@@ -34,21 +34,21 @@ def _install(kubeconfig: Path | str, *options: str) -> Result:
 )
 def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str], installation: Installation) -> None:
     printed = _install("/nowhere", "--dry-run", *options)
-    as_json: Any = orjson.loads(_install("/nowhere", "--dry-run", "-o", "json", *options).output)
+    as_json: Any = orjson.loads(_install("/nowhere", "--dry-run", "-o", "json", *options).stdout)
 
     wanted = {**types(), **process(installation)}
-    assert in_stream(printed.output) == wanted
+    assert in_stream(printed.stdout) == wanted
     assert by_key(as_json["items"]) == wanted
 
 
 def test_without_crds_no_crd_is_printed() -> None:
-    printed = in_stream(_install("/nowhere", "--dry-run", "--no-crds").output)
+    printed = in_stream(_install("/nowhere", "--dry-run", "--no-crds").stdout)
 
     assert printed == process(Installation())
 
 
 def test_without_owners_there_are_no_permissions_on_children() -> None:
-    printed = in_stream(_install("/nowhere", "--dry-run", "--kinds", "SQLInstance").output)
+    printed = in_stream(_install("/nowhere", "--dry-run", "--kinds", "SQLInstance").stdout)
 
     rules = printed["ClusterRole", "", "setpoint"]["rules"]
     assert [(rule["resources"], rule["verbs"]) for rule in rules if rule["apiGroups"] == [""]] == [

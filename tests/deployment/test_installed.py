@@ -230,9 +230,9 @@ def test_install_creates_then_changes_nothing_then_upgrades_and_reports_conflict
     again = _install(audited)
     upgraded = _install(audited, "--image", "setpoint:next", "--no-crds")
 
-    assert (first_install.exit_code, first_install.output.splitlines()) == (0, CREATED)
-    assert again.output.splitlines() == [line.replace("created", "unchanged") for line in CREATED]
-    assert [line for line in upgraded.output.splitlines() if not line.endswith("unchanged")] == [
+    assert (first_install.exit_code, first_install.stdout.splitlines()) == (0, CREATED)
+    assert again.stdout.splitlines() == [line.replace("created", "unchanged") for line in CREATED]
+    assert [line for line in upgraded.stdout.splitlines() if not line.endswith("unchanged")] == [
         "Deployment setpoint-system/setpoint updated"
     ]
     # The kinds are served as soon as the command ends.

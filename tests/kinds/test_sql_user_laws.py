@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
+from setpoint.clients.url_path import has_dot_segment
 from setpoint.core.decide import Decision
 from setpoint.core.overlay import overlay
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, Plan, PlanOptions, plan_fields
@@ -42,7 +43,10 @@ POLICIES: tuple[dict[str, str], ...] = (
     {"cnrm.cloud.google.com/unmanaged": "spec.passwordPolicy,spec.password"},
 )
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+# Neither control characters nor dot segments: both are refused.
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(
+    lambda text: not has_dot_segment(text)
+)
 hosts = st.none() | st.sampled_from(["%", ""]) | texts
 members = {
     "allowedFailedAttempts": st.integers(0, 3),

@@ -24,7 +24,12 @@ from tests.engine.owners.upgrading import otherwise, with_another
 from tests.replay.record_kept_world import KEPT, record_world
 
 # By `KIND/NAME`: the fields that the implementations of today set on what is in the kept world.
-DECLARED: Final[Mapping[str, tuple[str, ...]]] = {}
+_MOUNTS: Final = ("Deployment/trustee-deployment.spec.template.spec.volumes",)
+DECLARED: Final[Mapping[str, tuple[str, ...]]] = {
+    # Pods get no private key any more.
+    "KbsConfig/least-kbs-config": _MOUNTS,
+    "KbsConfig/much-kbs-config": _MOUNTS,
+}
 WHAT_TO_DO: Final = (
     "this is written to what earlier versions made. If that is meant: raise the revision of the kind or owner, and "
     "declare the fields here. `python -m tests.replay.record_kept_world` records the world again, once the old one is "
@@ -51,6 +56,17 @@ def written_fields(report: PreviewReport) -> list[str]:
         for one in report.found
         if not one.writes_nothing
     ]
+
+
+def undeclared_fields(report: PreviewReport) -> list[str]:
+    """The same, without the fields that are declared."""
+    lines = []
+    for one in report.found:
+        name = f"{one.ref.kind}/{one.ref.name}"
+        left = [path for path in one.fields if path not in DECLARED.get(name, ())]
+        if not one.writes_nothing and (left or not one.fields):
+            lines.append(f"{name} {one.finding.value}: {', '.join(left) or one.trouble}")
+    return lines
 
 
 def test_only_declared_fields_are_written_to_objects_of_earlier_versions() -> None:
@@ -128,7 +144,7 @@ def test_a_changed_mapping_is_reported(name: str, path: str, value: Any, expecte
         (key,) = (one for one in engine.kinds if one[1] == name)
         return replace(engine, kinds={**engine.kinds, key: with_changed_mapping(engine.kinds[key], path, value)})
 
-    assert written_fields(preview_kept_world(change)) == expected
+    assert undeclared_fields(preview_kept_world(change)) == expected
 
 
 OWNERS: Final = [
@@ -151,7 +167,7 @@ def test_a_child_that_is_generated_differently_is_reported(name: str, place: Pla
         (key,) = (one for one in engine.owners if one[1] == name)
         return replace(engine, owners={**engine.owners, key: otherwise(engine.owners[key], with_another(place))})
 
-    assert written_fields(preview_kept_world(change)) == expected
+    assert undeclared_fields(preview_kept_world(change)) == expected
 
 
 def test_a_changed_mapping_is_tested_for_every_kind_and_owner() -> None:

@@ -6,6 +6,7 @@ this module's name: it must not move.
 
 import os
 import sys
+from types import TracebackType
 from typing import Final
 
 SUMMARY: Final = "Keeps cloud and Kubernetes resources as they were declared."
@@ -45,9 +46,19 @@ def main() -> None:
     if sys.argv[1:] in ([], ["-h"], ["--help"]) and "_SETPOINT_COMPLETE" not in os.environ:
         sys.stdout.write(help_text())
         return
+    sys.excepthook = _print_exception
     from setpoint.cli.main import main as commands
 
     commands()
+
+
+def _print_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Prints a traceback that a terminal can show: the message of an exception may be another author's."""
+    from traceback import format_exception
+
+    from setpoint.core.values.messages import printable
+
+    sys.stderr.write(printable("".join(format_exception(kind, error, trace))))
 
 
 def help_text() -> str:

@@ -3,13 +3,16 @@
 The help texts are in `entry`, where `setpoint --help` is answered without click.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from setpoint import __version__
 from setpoint.cli.entry import COMMAND_HELP, STORE_HELP, SUMMARY
+from setpoint.core.values.messages import printable
 
 if TYPE_CHECKING:
     from setpoint.cli.request import CommandRequest
@@ -37,16 +40,32 @@ _TEXT_OR_JSON = click.option("-o", "--output", type=click.Choice(["text", "json"
 
 def _options(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator, in the order given."""
-
-    def decorate(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
-@click.group(help=SUMMARY, context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """All commands. An error of click repeats words of the command line: they are made printable."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _printable_errors():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        with _printable_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        if (text := error.format_message()) == printable(text):
+            raise
+        raise click.UsageError(printable(text), error.ctx) from error
+
+
+@click.group(cls=_Commands, help=SUMMARY, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--store", envvar="SETPOINT_STORE", metavar="URL", help=STORE_HELP)
 @click.option("--cookie-location", type=click.Choice(["status", "annotation"]), default="status", hidden=True)
 @click.pass_context
@@ -356,7 +375,7 @@ def local_cloud(port: int, state: str | None) -> None:
     try:
         serve(port=port, state=None if state is None else Path(state))
     except SetpointError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(printable(str(error))) from error
 
 
 @main.group(help=COMMAND_HELP["terraform"])
@@ -390,6 +409,5 @@ def terraform_uninstall(context: click.Context, /, **options: object) -> None:
 def completion(shell: str) -> None:
     from click.shell_completion import get_completion_class
 
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(main, {}, "setpoint", "_SETPOINT_COMPLETE").source())
+    if (found := get_completion_class(shell)) is not None:
+        click.echo(found(main, {}, "setpoint", "_SETPOINT_COMPLETE").source())

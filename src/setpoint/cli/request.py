@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from rich.console import Console
 from rich.text import Text
 
 from setpoint.app import DEFAULT_STORE, AppSettings
 from setpoint.cli.manifests import load_manifests
 from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
@@ -33,7 +33,7 @@ class CommandRequest:
     """The options of a command, checked. `console` is standard output; a `namespace` of None means all of them."""
 
     settings: AppSettings
-    console: Console
+    console: SafeConsole
     files: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     namespace: str | None = "default"
@@ -61,9 +61,9 @@ class CommandRequest:
         )
 
 
-def console_for(is_terminal: bool) -> Console:  # noqa: FBT001  # there is only this to know
+def console_for(is_terminal: bool) -> SafeConsole:  # noqa: FBT001  # there is only this to know
     """The console of standard output: as wide as a terminal is; wide enough for any line in a pipe."""
-    return Console(highlight=False) if is_terminal else Console(highlight=False, width=_PIPE_COLUMNS)
+    return SafeConsole() if is_terminal else SafeConsole(width=_PIPE_COLUMNS)
 
 
 # --- Running ----------------------------------------------------------------------------------------------------------
@@ -73,10 +73,11 @@ Command = Callable[[CommandRequest], Awaitable[int]]
 
 def run_command(command: Command, options: dict[str, Any]) -> int:
     """The exit code of `command`; a SetpointError is one line on standard error, never a traceback."""
+    make_logging_printable()
     try:
         return asyncio.run(_run_async(command, CommandRequest.of(options)))
     except SetpointError as error:
-        Console(stderr=True, highlight=False).print(Text(f"error: {error}", style="red"), soft_wrap=True)
+        error_console().print(Text(f"error: {error}", style="red"), soft_wrap=True)
         return ExitCode.FAILED
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: what was begun is on record, and the next run goes on\n")

@@ -24,6 +24,7 @@ from typing import Any, Final
 from setpoint import __version__
 from setpoint.cli.views.progress import spinner
 from setpoint.cli.views.table import one_line
+from setpoint.core.values.messages import printable
 from setpoint.errors import UserError
 
 THIS_VERSION: Final = "this"
@@ -96,10 +97,14 @@ def environment_name(word: str) -> str:
 
 
 def find_interpreter(place: str, environments: Path) -> str | None:
-    """The interpreter of this version, of a virtual environment or of a version in `environments`; None if absent."""
+    """The interpreter of this version, of a virtual environment or of a version in `environments`; None if absent.
+
+    A version never means a folder that happens to have its name: another author may have put a program there.
+    """
     if place in (THIS_VERSION, __version__):
         return sys.executable
-    found = interpreter_in(Path(place)) or interpreter_in(environments / place)
+    folder = None if _reads_as_version(place) else interpreter_in(Path(place))
+    found = folder or interpreter_in(environments / place)
     return None if found is None else str(found.absolute())
 
 
@@ -124,6 +129,19 @@ _VERSION: Final = re.compile(
     r"(?P<release>\d+(?:\.\d+)*)(?P<rest>(?:(?:a|b|rc)\d+)?(?:\.post\d+)?(?:\.dev\d+)?)"
     r"(?P<local>\+[a-z0-9]+(?:\.[a-z0-9]+)*)?"
 )
+
+
+# All forms that pip takes for a version: `v1.0`, `1.0-rc.1`, `1!2.0` (PEP 440, appendix B).
+_LOOSE_VERSION: Final = re.compile(
+    r"\s*v?(\d+!)?\d+(\.\d+)*([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?"
+    r"(-\d+|[-_.]?(post|rev|r)[-_.]?\d*)?([-_.]?dev[-_.]?\d*)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?\s*",
+    re.IGNORECASE,
+)
+
+
+def _reads_as_version(word: str) -> bool:
+    """Whether a word is a version in any of its forms: `./1.2.3` is a folder, and `1.2.3` is none."""
+    return _LOOSE_VERSION.fullmatch(word) is not None
 
 
 def is_version(word: str) -> bool:
@@ -168,7 +186,7 @@ async def install_missing(words: Iterable[str], environments: Path, variables: M
     for version in missing:
         what = f"installing setpoint {version} into {environments / version}"
         if not sys.stderr.isatty():
-            sys.stderr.write(f"{what}\n")
+            sys.stderr.write(f"{printable(what)}\n")
         with spinner(what):
             await _install(version, environments.absolute(), variables)
 

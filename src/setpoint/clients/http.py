@@ -5,7 +5,6 @@ A transport failure raises RemoteUnavailable; a status of whatever class does no
 
 import asyncio
 import os
-import re
 import socket
 import ssl
 from collections import Counter
@@ -14,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final, Protocol, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -25,6 +24,7 @@ from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import AddressPolicy, AddressRefused, SocketFactory
+from setpoint.clients.url_path import refuse_dot_segments
 from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable
 
 T = TypeVar("T")
@@ -38,7 +38,6 @@ READ_METHODS: Final = ("GET", "HEAD")
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 # The most that is shown of a reason that another end or a library gives.
 _LONGEST_REASON: Final = 200
-_NEEDS_NO_QUOTES: Final = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,6 @@ class HttpResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-def quote_segment(segment: str) -> str:
-    """One segment of a URL's path, quoted. Most need no quotes, and a match is cheaper than `quote`."""
-    return segment if _NEEDS_NO_QUOTES(segment) else quote(segment, safe="")
 
 
 def decode_response(decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Raw, what: object) -> T:
@@ -311,7 +305,11 @@ class HttpClient:
 
 
 def fenced_request(request: HttpRequest) -> HttpRequest:
-    """The request, a write with no more time than its fences allow; a fence that refuses it raises."""
+    """The request, a write with no more time than its fences allow; a fence that refuses it raises.
+
+    RemoteRefused for a path with a dot segment, wherever it comes from.
+    """
+    refuse_dot_segments(request.url)
     if request.method in READ_METHODS:
         return request
     seconds = seconds_allowed(FencedWrite(request.method, urlsplit(request.url).path))

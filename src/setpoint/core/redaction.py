@@ -25,10 +25,13 @@ from setpoint.core.values.paths import Path, PathStep, Selector, get_at, set_at,
 from setpoint.errors import YamlInvalid
 
 REDACTED: Final = "(redacted)"
-# The copy of the whole object that kubectl keeps, secret values included.
-LAST_APPLIED: Final = Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"))
+# The annotation in which kubectl keeps a copy of the whole manifest, secret values included.
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+LAST_APPLIED_PATH: Final = Path(("metadata", "annotations", LAST_APPLIED))
 # The values of a Secret.
-SECRET_PATHS: Final = (Path(("data",)), Path(("stringData",)), LAST_APPLIED)
+SECRET_PATHS: Final = (Path(("data",)), Path(("stringData",)), LAST_APPLIED_PATH)
+# A list of Secrets: its items have no kind of their own.
+_SECRET_LIST: Final = ("", "SecretList")
 # Members with secret values, wherever they are.
 _SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|(private|client|api)_?key|kubeconfig", re.IGNORECASE)
 
@@ -122,6 +125,19 @@ def is_secret(object_: Json) -> bool:
     return group_kind(object_) == ("", "Secret")
 
 
+def is_secret_list(object_: Json) -> bool:
+    """Whether a Kubernetes object is a list of Secrets."""
+    return group_kind(object_) == _SECRET_LIST
+
+
+def holds_secret_object(value: Json) -> bool:
+    """Whether there is a Secret anywhere in `value`, as an object or in a manifest in text form."""
+    if isinstance(value, Mapping):
+        in_text = isinstance(text := value.get("manifest"), str) and "Secret" in text
+        return in_text or is_secret(value) or is_secret_list(value) or any(map(holds_secret_object, value.values()))
+    return any(map(holds_secret_object, value)) if isinstance(value, list | tuple) else False
+
+
 def is_secret_path(path: Path) -> bool:
     """Whether the value at `path` of a Secret is a secret value, or contains one."""
     return any(secret.covers(path) or path.covers(secret) for secret in SECRET_PATHS)
@@ -152,7 +168,7 @@ def secret_within(object_: Json, path: Path, shape: ObjectShape | None = None) -
     The type decides: of the object itself, its `shape` if that is known, and of every object inside it. Of the object
     itself, it does not matter whether there is a value.
     """
-    for secret in (*_secret_fields(object_), LAST_APPLIED, _MANAGED_FIELDS):
+    for secret in (*_secret_fields(object_), LAST_APPLIED_PATH, _MANAGED_FIELDS):
         if secret.covers(path) or path.covers(secret):
             return secret
     typed = None if shape is None else write_only_within(shape, path)
@@ -174,7 +190,7 @@ def _secret_fields(object_: Json | Missing) -> Iterator[Path]:
         yield from SECRET_FIELDS.get(kind, ())
         if kind == _KUBERNETES_OBJECT and _is_secret_text(get_at(object_, _MANIFEST)):
             yield _MANIFEST
-        yield LAST_APPLIED
+        yield LAST_APPLIED_PATH
 
 
 def _may_be_secret(object_: Mapping[str, Json]) -> bool:
@@ -241,6 +257,21 @@ def redact_untyped(body: Json) -> Json:
             for name, value in body.items()
         }
     return [redact_untyped(entry) for entry in body] if isinstance(body, list | tuple) else body
+
+
+def redact_record(record: Json, *, whole: bool) -> Json:
+    """The record of a step without the values of fields with a secret-sounding name; with `whole`, of all fields."""
+    if isinstance(record, Mapping):
+        if "path" in record:
+            return _redacted_change(record, whole=whole)
+        return {name: redact_record(value, whole=whole) for name, value in record.items()}
+    return [redact_record(one, whole=whole) for one in record] if isinstance(record, list | tuple) else record
+
+
+def _redacted_change(change: Mapping[str, Json], *, whole: bool) -> Json:
+    is_hidden = whole or _SECRET_NAME.search(str(change["path"])) is not None
+    sides = {name: change[name] for name in ("before", "after") if name in change}
+    return {**change, **{name: REDACTED if is_hidden else redact_untyped(side) for name, side in sides.items()}}
 
 
 def _redacted_secret(secret: Json) -> Json:

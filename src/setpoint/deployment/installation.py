@@ -13,6 +13,9 @@ from setpoint.errors import UserError
 DEFAULT_NAMESPACE: Final = "setpoint-system"
 DEFAULT_IMAGE: Final = f"setpoint:{__version__}"
 _NAMESPACE_PATTERN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_DIGEST_PATTERN: Final = re.compile(r"@sha256:[0-9a-f]{64}\Z")
+# What variables that name images of generated objects end with: see the images of a Trustee.
+_IMAGE_VARIABLE: Final = ("_IMAGE_NAME", "_IMAGE_NAME_MICROSERVICES")
 _IMAGE_PATTERN: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:/@]*")
 
 _VARIABLE_PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -46,6 +49,11 @@ class Installation:
                 raise UserError(f"--env: {name!r} names no variable: write NAME=VALUE, such as KBS_IMAGE_NAME=kbs:1")
         if self.replicas < 1 or self.shards < 1:
             raise UserError(f"{self.replicas} replicas and {self.shards} shards: there has to be one of each at least")
+
+    def mutable_images(self) -> tuple[str, ...]:
+        """The images that are named by a tag alone: another writer of the registry can move it to other bytes."""
+        named = (value for name, value in self.environment if name.endswith(_IMAGE_VARIABLE))
+        return tuple(image for image in (self.image, *named) if not _DIGEST_PATTERN.search(image))
 
 
 NAME: Final = "setpoint"

@@ -4,6 +4,7 @@ An author writes the type of the spec, the type of the live object, its location
 spec's terms, and four verbs. Cookies, field policies, plans, conditions, retries and deletion come with the engine.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,7 +20,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.messages import Message, MessageTerm
 from setpoint.core.values.paths import Path, nearest
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import ManifestInvalid, UserError
 
 L = TypeVar("L", bound=msgspec.Struct)
 # The object's name in its service: stored before it is created, and all that deletion needs.
@@ -291,6 +292,17 @@ class Kind(ResourceType, Protocol[L]):
 # The engine does not read a kind's live type: it hands back what it was given.
 AnyKind: TypeAlias = Kind[Any]
 LiveObservation: TypeAlias = Absent | Present[Any]
+
+
+def match_location(pattern: re.Pattern[str], location: str) -> re.Match[str]:
+    """The parts of a location; UserError for a text that is none of the kind's: a status may hold anything."""
+    found = pattern.fullmatch(location)
+    if found is None:
+        raise UserError(
+            f"the location on record, {location!r}, is none that this kind has: correct status.setpoint.location, or "
+            "remove it to leave the object as it is"
+        )
+    return found
 
 
 async def observe_decoded(location: Location, kind: AnyKind) -> LiveObservation:

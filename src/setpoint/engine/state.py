@@ -7,6 +7,7 @@ from sys import intern
 from typing import Final
 
 from setpoint.core.decide import Cookie
+from setpoint.core.redaction import holds_secret_object, redact_record
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.kind import Location, RemoteOperation
 from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
@@ -146,6 +147,16 @@ def location_in(status: JsonObject) -> Location | None:
     location = _tree(status.get(ENGINE_STATE)).get("location")
     # Interned: the same text is kept in several caches.
     return Location(intern(location)) if isinstance(location, str) else None
+
+
+def without_step_secrets(document: JsonObject) -> JsonObject:
+    """The document of a resource without secret values in the record of its last step."""
+    status = _tree(document.get("status"))
+    ours = _tree(status.get(ENGINE_STATE))
+    if "step" not in ours:
+        return document
+    step = redact_record(ours["step"], whole=holds_secret_object(document))
+    return {**document, "status": {**status, ENGINE_STATE: {**ours, "step": step}}}
 
 
 def outputs_in(status: JsonObject) -> JsonObject:

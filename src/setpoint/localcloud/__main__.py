@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from setpoint.core.values.messages import printable
 from setpoint.errors import SetpointError
 from setpoint.localcloud.server import serve
 
@@ -21,7 +22,7 @@ def main() -> int:
     try:
         serve(options.host, options.port, options.state)
     except SetpointError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{printable(str(error))}\n")
         return 1
     return 0
 

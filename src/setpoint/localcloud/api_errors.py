@@ -49,6 +49,11 @@ def no_such_method(method: str, path: str) -> CloudApiError:
     return CloudApiError(404, "notFound", f"The local cloud has no method {method} {path}", "NOT_FOUND")
 
 
+def dot_segment(path: str) -> CloudApiError:
+    """For a path whose parts, decoded, are `.` or `..`: it is not resolved to another path."""
+    return _invalid_argument(f"Invalid path: {path}")
+
+
 def bad_json(problem: str) -> CloudApiError:
     """For a body that is not a valid JSON object."""
     return _invalid_argument(f"Invalid JSON payload received. {problem}", "parseError")

@@ -136,8 +136,8 @@ class Faults:
         for one in self._active:
             if isinstance(one, RewriteField) and one.kind == resource.get("kind"):
                 changed = set_at(resource, Path.parse(one.field), one.value)
-                assert isinstance(changed, dict)
-                resource = changed
+                # A path without steps would replace the whole resource: it names no field.
+                resource = changed if isinstance(changed, dict) else resource
         return resource
 
     def with_added_fields(self, body: JsonBody) -> JsonBody:

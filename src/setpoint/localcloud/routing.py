@@ -74,6 +74,8 @@ def dispatch(routes: Sequence[Route[_Service]], service: _Service, call: Service
     for route in routes:
         if (parts := route.parts_of(call)) is None:
             continue
+        if not {".", ".."}.isdisjoint(parts.values()):
+            raise api_errors.dot_segment(call.path)
         for name in call.query:
             if name not in route.parameters and name not in STANDARD_PARAMETERS:
                 raise api_errors.unknown_parameter(name)

@@ -10,6 +10,7 @@ from typing import Final, Self
 import msgspec
 from aiohttp import web
 
+from setpoint.core.values.messages import printable
 from setpoint.errors import UserError
 from setpoint.localcloud.cloud import Cloud, CloudRequest
 
@@ -97,7 +98,7 @@ async def _serve(host: str, port: int, state: Path | None) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    sys.stdout.write(announcement(url))
+    sys.stdout.write(printable(announcement(url)))
     sys.stdout.flush()
     await stopped.wait()
     await cloud.stop()

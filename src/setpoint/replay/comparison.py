@@ -11,6 +11,7 @@ from xml.etree import ElementTree as Xml
 from setpoint.clients.write_guard import leaf_fields
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.messages import printable
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding
 
@@ -208,7 +209,7 @@ class ReportLabels:
 
 def junit_report(found: Comparison, names: ReportLabels) -> str:
     """A test case for each resource, in a suite for each kind; it fails if the candidate would write otherwise."""
-    root = Xml.Element("testsuites", name=f"{names.baseline} → {names.candidate}")
+    root = Xml.Element("testsuites", name=_printable(f"{names.baseline} → {names.candidate}"))
     by_kind = sorted(found.each, key=lambda one: (one.ref.kind, one.ref))
     for kind, some in groupby(by_kind, key=lambda one: one.ref.kind):
         _suite(root, kind, list(some))
@@ -267,8 +268,10 @@ def _list(title: str, items: tuple[str, ...]) -> Iterator[str]:
 
 
 def _row(one: ResourceComparison) -> str:
-    fields = _cell(one.trouble) or ", ".join(f"`{path}`" for path in one.fields)
-    return f"| {_cell(str(one.ref))} | {one.verdict.value} | {fields} | {one.baseline} | {one.candidate} |"
+    fields = _cell(one.trouble) or ", ".join(f"`{_cell(path)}`" for path in one.fields)
+    return (
+        f"| {_cell(str(one.ref))} | {one.verdict.value} | {fields} | {_cell(one.baseline)} | {_cell(one.candidate)} |"
+    )
 
 
 def _why(one: ResourceComparison) -> str:
@@ -276,4 +279,4 @@ def _why(one: ResourceComparison) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return printable(" ".join(text.split())).replace("|", "\\|").replace("<", "&lt;")

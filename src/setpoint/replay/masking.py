@@ -6,23 +6,30 @@ Equal masks keep every comparison in a plan as it was. The key of the masks is d
 import base64
 import binascii
 import hmac
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import token_bytes
 from typing import Final
 
-from setpoint.core.redaction import REDACTED, is_secret
+from setpoint.core.redaction import LAST_APPLIED, REDACTED, is_secret, is_secret_list, redact_record
 from setpoint.core.values.json_types import Json
-from setpoint.core.values.yaml_documents import read_documents
+from setpoint.core.values.yaml_documents import read_documents, write_document
+from setpoint.engine.state import ENGINE_STATE
 from setpoint.errors import SetpointError
 
 # Members with secret values in any object: the text itself, or the `value` of an object such as `{value: …}`.
 SECRET_FIELDS: Final = frozenset(
     {"password", "rootPassword", "privateKey", "clientKey", "clientSecret", "clientKeyData", "token", "kubeconfig"}
 )
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MASK_LENGTH: Final = 24
+_PRIVATE_PEM: Final = "PRIVATE KEY-----"
+# A text that is not YAML may hold a secret value if it has one of these words.
+_SUSPECT: Final = re.compile(rf"secret|{'|'.join(SECRET_FIELDS)}", re.IGNORECASE)
+# In a line of YAML: indentation and key, which messages name, then the value.
+_KEY: Final = re.compile(r"(\s*(?:- +)*[^\s:'\"]+ *: |\s*(?:- +)*)(.*)", re.DOTALL)
+_WORD: Final = re.compile(r"(?<![&*!\w])\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +43,28 @@ class Masker:
         if isinstance(value, Mapping):
             if is_secret(value):
                 return self._mask_secret(value)
-            return {name: self._mask_member(name, member) for name, member in value.items()}
+            items = value.get("items")
+            if is_secret_list(value) and isinstance(items, list | tuple):
+                return {**self._mask_members(value), "items": [self._mask_item(one) for one in items]}
+            return self._mask_members(value)
         return [self.mask(one) for one in value] if isinstance(value, list | tuple) else value
 
     def mask_text(self, text: str) -> str:
         """The mask of a text; a redacted text stays as it is."""
         return text if text == REDACTED else self._mask_of(text.encode())
 
+    def _mask_members(self, members: Mapping[str, Json]) -> dict[str, Json]:
+        """The members masked, without kubectl's copy of the whole object."""
+        return {name: self._mask_member(name, one) for name, one in members.items() if name != LAST_APPLIED}
+
+    def _mask_item(self, item: Json) -> Json:
+        """An item of a list of Secrets, which has no kind of its own."""
+        return self._mask_secret(item) if isinstance(item, Mapping) else self.mask(item)
+
     def _mask_member(self, name: str, member: Json) -> Json:
+        if name == ENGINE_STATE and isinstance(member, Mapping) and "step" in member:
+            # What was written before is history: nothing is planned by it.
+            return {**self._mask_members(member), "step": redact_record(member["step"], whole=True)}
         if name == "manifest" and isinstance(member, str):
             return self._mask_manifest(member)
         if name not in SECRET_FIELDS:
@@ -56,17 +77,24 @@ class Masker:
         return self.mask(member)
 
     def _mask_manifest(self, text: str) -> Json:
-        """A manifest in YAML text: unchanged if it holds no secret value, else parsed and masked."""
-        parsed = _parsed_yaml(text)
-        masked = self.mask(parsed)
-        return text if masked == parsed else masked
+        """A manifest in YAML text: unchanged if it holds no secret value, else masked; parsed, if it is one document.
+
+        In a text that is not YAML every value is covered, in the same places, so that it is invalid in the same way.
+        """
+        try:
+            parsed = [document.value for document in read_documents(text, "")]
+        except SetpointError:
+            return "".join(map(_covered, text.splitlines(keepends=True))) if _SUSPECT.search(text) else text
+        masked = [self.mask(one) for one in parsed]
+        if masked == parsed:
+            return text
+        return masked[0] if len(masked) == 1 else "---\n".join(map(write_document, masked))
 
     def _mask_secret(self, secret: Mapping[str, Json]) -> Json:
         return {
-            **{name: self.mask(member) for name, member in secret.items()},
-            **{name: _mask_members(secret.get(name), self.mask_text) for name in ("stringData",) if name in secret},
-            **{name: _mask_members(secret.get(name), self._mask_encoded) for name in ("data",) if name in secret},
-            **({"metadata": _without_last_applied(secret["metadata"])} if "metadata" in secret else {}),
+            **self._mask_members(secret),
+            **{name: _each(secret.get(name), self.mask_text) for name in ("stringData",) if name in secret},
+            **{name: _each(secret.get(name), self._mask_encoded) for name in ("data",) if name in secret},
         }
 
     def _mask_encoded(self, text: str) -> str:
@@ -78,26 +106,24 @@ class Masker:
         return base64.b64encode(self._mask_of(value).encode()).decode()
 
     def _mask_of(self, value: bytes) -> str:
-        return f"hidden-{hmac.new(self.key, value, sha256).hexdigest()[:_MASK_LENGTH]}"
+        # Owners tell private keys from public ones.
+        mark = _PRIVATE_PEM if _PRIVATE_PEM.encode() in value else ""
+        return f"hidden-{hmac.new(self.key, value, sha256).hexdigest()[:_MASK_LENGTH]}{mark}"
 
 
-def _parsed_yaml(text: str) -> Json:
-    try:
-        documents = read_documents(text, "")
-    except SetpointError:
-        return None
-    return documents[0].value if len(documents) == 1 else None
+def _covered(line: str) -> str:
+    """A line of YAML with the words of its value replaced; keys, anchors and tags stay."""
+    found = _KEY.fullmatch(line)
+    return line if found is None else found[1] + _WORD.sub(lambda word: "x" * len(word[0]), found[2])
 
 
-def _mask_members(members: Json, mask: Callable[[str], str]) -> Json:
-    if not isinstance(members, Mapping):
-        return members
-    return {name: mask(value) if isinstance(value, str) else value for name, value in members.items()}
-
-
-def _without_last_applied(metadata: Json) -> Json:
-    """Metadata without the annotation in which kubectl copies the whole object, secret values included."""
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping):
-        return metadata
-    return {**metadata, "annotations": {name: text for name, text in annotations.items() if name != _LAST_APPLIED}}
+def _each(value: Json, mask: Callable[[str], str]) -> Json:
+    """Every text and number in `value`, masked: what should be a map of texts may be anything."""
+    if isinstance(value, Mapping):
+        return {name: _each(member, mask) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_each(one, mask) for one in value]
+    if isinstance(value, str):
+        return mask(value)
+    # A number stays one: it is refused in the same way.
+    return value if isinstance(value, bool) or value is None else 0

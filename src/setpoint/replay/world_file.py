@@ -52,6 +52,18 @@ class _ResourceLine(Struct, frozen=True, forbid_unknown_fields=True):
     besides: bool = False
 
 
+class _ObjectNames(Struct, frozen=True):
+    name: str
+
+
+class _ObjectHeading(Struct, frozen=True, rename="camel"):
+    """What every object has. The file may have been edited."""
+
+    api_version: str
+    kind: str
+    metadata: _ObjectNames
+
+
 class _AbsentLine(Struct, frozen=True, forbid_unknown_fields=True):
     """A resource that was read and did not exist."""
 
@@ -168,4 +180,5 @@ def _world(header: WorldHeader, lines: list[bytes]) -> RecordedWorld:
 
 def _document(line: bytes) -> tuple[Resource, bool]:
     kept = msgspec.json.decode(line, type=_ResourceLine)
+    msgspec.json.decode(kept.document, type=_ObjectHeading)
     return Resource(msgspec.json.decode(kept.document, type=dict[str, Any])), kept.besides

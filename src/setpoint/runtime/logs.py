@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final, TextIO, assert_never
 
 import orjson
 
+from setpoint.core.values.messages import printable
+
 if TYPE_CHECKING:
     from rich.text import Text
 
@@ -71,8 +73,8 @@ class _JsonHandler(logging.StreamHandler[TextIO]):
 
 
 def json_line(record: logging.LogRecord) -> str:
-    """The record as one JSON object, without a line break."""
-    return _encoded({**_heading(record), **_fields(record), **_exception_fields(record)}).decode()
+    """The record as one JSON object, without a line break, and without what a terminal interprets."""
+    return printable(_encoded({**_heading(record), **_fields(record), **_exception_fields(record)}).decode())
 
 
 def _heading(record: logging.LogRecord) -> dict[str, object]:

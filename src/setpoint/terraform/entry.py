@@ -46,8 +46,10 @@ def _execute_version(version: str, programs: list[str]) -> None:
 
 
 def _fail(message: str) -> None:
+    from setpoint.core.values.messages import printable
     from setpoint.terraform.rpc.handshake import COOKIE_NAME
 
+    message = printable(message)
     # Terraform shows the first line of standard output; a user who runs the command sees standard error.
     if COOKIE_NAME in os.environ:
         sys.stdout.write(f"{message}\n")

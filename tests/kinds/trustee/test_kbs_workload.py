@@ -6,7 +6,7 @@ import pytest
 
 from setpoint.core.merge.children import contains_all
 from setpoint.errors import ManifestInvalid, UserError
-from setpoint.kinds.trustee.kbs_config import TrusteeImages, deployment, images, service
+from setpoint.kinds.trustee.kbs_config import TrusteeImages, WorkloadInputs, deployment, images, service
 from tests.kinds.trustee.trustee_objects import kbs_config
 
 IMAGES = TrusteeImages("operator:1", "kbs:1", "as:1", "rvps:1")
@@ -14,7 +14,7 @@ STORAGE = "/opt/confidential-containers/storage"
 
 
 def built(**spec: Any) -> Any:
-    return deployment(*kbs_config(**spec), IMAGES, "settings:1")
+    return deployment(*kbs_config(**spec), IMAGES, WorkloadInputs("settings:1"))
 
 
 def pod(**spec: Any) -> Any:

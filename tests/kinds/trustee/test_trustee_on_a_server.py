@@ -6,7 +6,7 @@ import pytest
 
 from setpoint.core.merge.children import child_update, contains_all, last_generated_status, read_last_generated
 from setpoint.kinds.trustee.kbs_config import TrusteeImages, deployment, service
-from setpoint.kinds.trustee.kbs_config.workload import workload
+from setpoint.kinds.trustee.kbs_config.workload import WorkloadInputs, workload
 from tests.cluster.access import Access
 from tests.kinds.trustee.test_kbs_workload import EVERYTHING
 from tests.kinds.trustee.trustee_objects import kbs_config, made
@@ -44,7 +44,7 @@ def created(server: Access, namespace: str, wanted: Any) -> Any:
 def test_a_server_accepts_the_workload_and_its_defaults_are_no_drift(
     api_server: Access, namespace: str, spec: dict[str, Any]
 ) -> None:
-    for wanted in (deployment(*kbs_config(**spec), IMAGES, "settings:1"), service(*kbs_config(**spec))):
+    for wanted in (deployment(*kbs_config(**spec), IMAGES, WorkloadInputs("settings:1")), service(*kbs_config(**spec))):
         live = created(api_server, namespace, wanted)
 
         assert contains_all(live["spec"], wanted["spec"])
@@ -53,7 +53,7 @@ def test_a_server_accepts_the_workload_and_its_defaults_are_no_drift(
 def written(server: Access, namespace: str, spec: Any, live: dict[str, Any]) -> dict[str, Any]:
     """Both objects after one pass over the `live` ones, by kind; an object without a write is returned unchanged."""
     after = {}
-    for child in workload(*kbs_config(**spec), IMAGES, "settings:1"):
+    for child in workload(*kbs_config(**spec), IMAGES, WorkloadInputs("settings:1")):
         made: Any = child_update(child, live[child.key], None).object
         if made is not live[child.key]:
             place = f"{FOLDERS[made['kind']].format(namespace)}/{made['metadata']['name']}"
@@ -81,7 +81,7 @@ DEPLOYMENT, SERVICE = "Deployment/trustee-deployment", "Service/kbs-service"
 
 
 def test_a_server_accepts_every_change_and_keeps_fields_of_other_writers(api_server: Access, namespace: str) -> None:
-    children = workload(*kbs_config(), IMAGES, "settings:1")
+    children = workload(*kbs_config(), IMAGES, WorkloadInputs("settings:1"))
     live = {child.key: created(api_server, namespace, child.object) for child in children}
     place = f"{FOLDERS['Deployment'].format(namespace)}/trustee-deployment"
     answer = api_server.call("PUT", place, by_hand(live[DEPLOYMENT]))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.text import Text
 
 from setpoint.app import AppSettings
 from setpoint.cli.commands.apply import apply, delete, plan, reconcile
 from setpoint.cli.commands.inspect import explain, get
 from setpoint.cli.request import CommandRequest
+from setpoint.cli.views.terminal import SafeConsole
 from setpoint.core.values.json_types import Json
 from setpoint.engine.ports import SystemClock
 from setpoint.localcloud.server import LocalCloud
@@ -28,13 +28,13 @@ _COMMANDS: Final = {command.__name__: command for command in (apply, delete, exp
 
 def run_demo(svg: str | None = None) -> None:
     """Runs the demo, and draws it to the file `svg` when one is named."""
-    console = Console(record=svg is not None, width=110 if svg else None, highlight=False)
+    console = SafeConsole(record=svg is not None, width=110 if svg else None)
     asyncio.run(_play(console))
     if svg is not None:
         console.save_svg(svg, title="setpoint demo", code_format=SVG_TEMPLATE, unique_id="setpoint")
 
 
-async def _play(console: Console) -> None:
+async def _play(console: SafeConsole) -> None:
     async with _open_session(console) as session:
         for part in (_declare, _drift, _ignore, _unmanage, _refuse, _delete):
             await part(session)
@@ -95,7 +95,7 @@ def _manifest(location: str, annotations: list[str]) -> str:
 
 
 @asynccontextmanager
-async def _open_session(console: Console) -> AsyncIterator[DemoSession]:
+async def _open_session(console: SafeConsole) -> AsyncIterator[DemoSession]:
     with tempfile.TemporaryDirectory(prefix="setpoint-demo-") as folder:
         async with LocalCloud() as cloud:
             environment = {

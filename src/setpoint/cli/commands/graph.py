@@ -45,7 +45,7 @@ async def _graph(request: CommandRequest) -> ExitCode:
             resources = await _selected(request, engine)
         graph = await dependency_graph(resources, engine)
     if request.output in FORMATS:
-        request.console.file.write(FORMATS[request.output](graph))
+        request.console.write(FORMATS[request.output](graph))
     else:
         # In a pipe no line is cut.
         width = None if request.console.is_terminal else _PIPE_COLUMNS

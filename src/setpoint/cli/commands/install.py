@@ -9,6 +9,7 @@ from rich.text import Text
 from setpoint.app import definitions, owners, select_kinds
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.views.terminal import error_console
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_environment
 from setpoint.clients.kubernetes.discovery import Discovery
@@ -38,7 +39,10 @@ def install(options: dict[str, Any]) -> int:
 
 
 async def _install(request: CommandRequest, options: dict[str, Any]) -> ExitCode:
-    objects = _objects(options)
+    installation = _installation(options)
+    objects = _objects(installation, options)
+    for image in installation.mutable_images():
+        _warn(f"{image} is named by a tag, which may be moved to other bytes: name it by its digest, as NAME@sha256:…")
     if options["dry_run"]:
         _print(objects, request)
     else:
@@ -50,13 +54,16 @@ async def _install(request: CommandRequest, options: dict[str, Any]) -> ExitCode
     return ExitCode.DONE
 
 
-def _objects(options: dict[str, Any]) -> list[JsonObject]:
-    known = definitions()
+def _warn(text: str) -> None:
+    """Prints on standard error: the manifests may be on standard output."""
+    error_console().print(Text(text, style="yellow"), soft_wrap=True)
+
+
+def _installation(options: dict[str, Any]) -> Installation:
     words = [word for word in options["kinds"].split(",") if word]
-    reconciled = [name for name in known if name != REFERENCE_GRANT]
+    reconciled = [name for name in definitions() if name != REFERENCE_GRANT]
     kinds = tuple(name for _, name in select_kinds(words, reconciled)) if words else ()
-    types = list(known.values())
-    installation = Installation(
+    return Installation(
         options["namespace"],
         options["image"],
         options["replicas"],
@@ -65,6 +72,10 @@ def _objects(options: dict[str, Any]) -> list[JsonObject]:
         tuple(_variable(one) for one in options["env"]),
         kinds,
     )
+
+
+def _objects(installation: Installation, options: dict[str, Any]) -> list[JsonObject]:
+    kinds, types = installation.kinds, list(definitions().values())
     # An owner may own another owner's resources: there are rights for all owners, or for none.
     handled = owners() if not kinds or any(owner.name in kinds for owner in owners()) else ()
     process = controller_manifests(installation, resources_of(types), access_of_owners(handled, types))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
 from rich.text import Text
 
 from setpoint import __version__
@@ -17,6 +16,7 @@ from setpoint.cli.executors import has_controller
 from setpoint.cli.manifests import read_texts
 from setpoint.cli.request import CommandRequest, matches_targets, parse_target, require_targets_found, run_command
 from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.views.terminal import error_console
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path as FieldPath
@@ -86,7 +86,8 @@ async def _export(request: CommandRequest, export_options: ExportOptions) -> Exi
         export = await _build_export(resources, engine, request, export_options)
     text = export_lines(export, request.output)
     if export_options.to == _STDOUT:
-        request.console.file.writelines(text)
+        for line in text:
+            request.console.write(line)
     else:
         write_private_file(Path(export_options.to), (line.encode() for line in text))
         _warn(f"{_count_text(export)} in {export_options.to}, which only you can read")
@@ -180,7 +181,7 @@ def _count_text(export: StoreExport) -> str:
 
 def _warn(text: str) -> None:
     """Prints on standard error: the export itself may be on standard output."""
-    Console(stderr=True, highlight=False).print(Text(text, style="yellow"), soft_wrap=True)
+    error_console().print(Text(text, style="yellow"), soft_wrap=True)
 
 
 # --- Import -----------------------------------------------------------------------------------------------------------

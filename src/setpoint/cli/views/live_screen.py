@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -27,6 +27,7 @@ from setpoint.cli.views.process_snapshot import (
     summarize_store,
 )
 from setpoint.cli.views.table import one_line
+from setpoint.cli.views.terminal import SafeConsole
 from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.clients.ratelimit.limiter import LimiterStats, QuotaBudgets
 from setpoint.runtime.manager import Manager
@@ -53,7 +54,7 @@ class LogBuffer(io.StringIO):
 
 @asynccontextmanager
 async def live_screen(
-    console: Console, manager: Manager, steps: StepCounter, budgets: QuotaBudgets
+    console: SafeConsole, manager: Manager, steps: StepCounter, budgets: QuotaBudgets
 ) -> AsyncIterator[None]:
     """Redraws the screen while the block runs; `q` starts a graceful shutdown."""
     now = manager.engine.clock.monotonic

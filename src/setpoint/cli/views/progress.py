@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -21,6 +21,7 @@ from rich.text import Text
 
 from setpoint.cli.views.outcome import ACTION_WORDS, ExitCode, OutcomeSummary, summarize_outcome
 from setpoint.cli.views.table import one_line
+from setpoint.cli.views.terminal import SafeConsole, error_console
 from setpoint.core.plan import Action
 from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
@@ -36,7 +37,7 @@ _MARGIN: Final = 20
 class ResourceProgress:
     """A line for each resource with its latest outcome: redrawn on a terminal, a line per change in a pipe."""
 
-    console: Console
+    console: SafeConsole
     refs: Iterable[ResourceRef]
     states: dict[ResourceRef, OutcomeSummary] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
@@ -141,7 +142,7 @@ def _progress_bar() -> Progress | None:
     if not sys.stderr.isatty():
         return None
     parts = (TextColumn("planning"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*parts, console=Console(stderr=True), transient=True)
+    return Progress(*parts, console=error_console(), transient=True)
 
 
 @dataclass(slots=True)
@@ -179,7 +180,7 @@ class PreviewProgress:
 def spinner(what: str) -> Iterator[None]:
     """A spinner with this text on a terminal's standard error; nothing in a pipe."""
     if sys.stderr.isatty():
-        with Console(stderr=True, highlight=False).status(Text(what)):
+        with error_console().status(Text(what)):
             yield
     else:
         yield

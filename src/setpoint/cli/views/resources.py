@@ -24,6 +24,7 @@ from setpoint.engine.references import OUTPUT
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, RESYNC_INTERVAL, jittered_resync, resync_seconds
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState, outputs_in
+from setpoint.errors import UserError
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
 _WIDE_COLUMNS: Final = ("LOCATION", "MESSAGE")
@@ -211,7 +212,7 @@ def explanation_of(resource: Resource, *, resyncs: bool = False) -> RenderableTy
         return Text(f"{resource.ref}: no step has been taken yet; `setpoint reconcile` takes one")
     return Group(
         Text(f"{resource.ref}", style="bold cyan"),
-        *(_step_lines(step) if step else [Text("no step has come as far as a plan yet")]),
+        *(_record_lines(step) if step else [Text("no step has come as far as a plan yet")]),
         Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: no step yet"),
         Text(f"next step: {_next_resync(resource, resyncs=resyncs)}", style="dim"),
     )
@@ -226,6 +227,14 @@ def _next_resync(resource: Resource, *, resyncs: bool) -> str:
         return f"when it is edited or requested: {RESYNC_INTERVAL} is 0"
     seconds = jittered_resync(resource.ref, mean or DEFAULT_RESYNC_SECONDS)
     return f"by the running process, at the latest {seconds:.0f} s after the last; at once after an edit"
+
+
+def _record_lines(step: Mapping[str, Any]) -> list[Text]:
+    """The record of a step; a status may hold anything, and one that is no record is not trusted."""
+    try:
+        return _step_lines(step)
+    except (AttributeError, KeyError, TypeError, ValueError, UserError):
+        return [Text("the record of the last step cannot be read: another writer changed the status", style="yellow")]
 
 
 def _step_lines(step: Mapping[str, Any]) -> list[Text]:

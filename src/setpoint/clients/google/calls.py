@@ -9,11 +9,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, assert_never
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
-from setpoint.clients.http import quote_segment
 from setpoint.clients.ratelimit.limiter import QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
+from setpoint.clients.url_path import encode_query, join_path, quote_object_name
 
 _QUERY: Final = "alt=json&prettyPrint=false"
 
@@ -27,17 +27,21 @@ class GoogleService(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GoogleCall:
-    """A method of a service: the segments of its path, unquoted, and its query."""
+    """A method of a service: the segments of its path, unquoted, its query, and the object of a bucket, if any."""
 
     service: GoogleService
     parts: tuple[str, ...]
     query: Mapping[str, str] = field(default_factory=dict)
+    # The last segment: the only one that may have slashes and dots of any kind in it.
+    object_name: str | None = None
 
     @property
     def path(self) -> str:
-        """The path with its query, quoted."""
-        path = f"{self.service.value}/{'/'.join(map(quote_segment, self.parts))}?"
-        return f"{path}{urlencode(self.query)}&{_QUERY}" if self.query else path + _QUERY
+        """The path with its query, quoted; ManifestInvalid for a part that would lead to another path."""
+        path = self.service.value + join_path(self.parts)
+        if self.object_name is not None:
+            path = f"{path}/{quote_object_name(self.object_name)}"
+        return f"{path}?{encode_query(self.query)}&{_QUERY}" if self.query else f"{path}?{_QUERY}"
 
 
 class GoogleQuota(StrEnum):

@@ -1,6 +1,7 @@
 """API discovery: which kinds a cluster serves, cached, and asked again while a kind is missing."""
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from msgspec import Struct
 from setpoint.clients.clock import EventLoopClock, MonotonicClock
 from setpoint.clients.http import HttpResponse, decode_response
 from setpoint.clients.kubernetes.client import KubernetesClient
-from setpoint.clients.kubernetes.requests import Endpoint
+from setpoint.clients.kubernetes.requests import Endpoint, version_path
 from setpoint.errors import KindNotServed, RemoteUnavailable
 
 # Aggregated discovery, from a server that supports it; else one document per group and version.
@@ -25,6 +26,8 @@ _ACCEPT: Final = {
     )
 }
 _PLAIN: Final = {"Accept": "application/json"}
+# The name of a group, a version or a plural. The server is not trusted to name no other path.
+_is_plain: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ class Discovery:
 
     async def _fetch(self, api_version: str) -> Sequence[ApiResource]:
         group, _, version = api_version.rpartition("/")
-        path = f"/apis/{api_version}" if group else f"/api/{api_version}"
+        path = version_path(group, version)
         try:
             response = await self._client.read(path, _PLAIN)
         except KindNotServed:
@@ -165,9 +168,11 @@ class _Group(Struct):
     def served(self) -> Iterator[ApiResource]:
         group = self.metadata.name
         for version in self.versions:
+            if not (_is_plain(version.version) and (not group or _is_plain(group))):
+                continue
             for one in version.resources:
                 # Without a kind it only groups subresources.
-                if one.response_kind is not None and one.response_kind.kind:
+                if one.response_kind is not None and one.response_kind.kind and _is_plain(one.resource):
                     kind, below = one.response_kind.kind, frozenset(sub.subresource for sub in one.subresources)
                     namespaced = one.scope == "Namespaced"
                     yield ApiResource(group, version.version, kind, one.resource, namespaced, one.verbs, below)
@@ -222,14 +227,15 @@ def _served(group: str, version: str, resources: Sequence[_PlainResource]) -> It
         if slash:
             below[plural].add(subresource)
     for one in resources:
-        if "/" not in one.name:
+        if _is_plain(one.name):
             yield ApiResource(group, version, one.kind, one.name, one.namespaced, one.verbs, frozenset(below[one.name]))
 
 
 def _api_versions(root: str, response: HttpResponse) -> Iterator[str]:
     """All versions of all groups; in each group the preferred one first."""
     found = decode_response(_roots, response.body, f"GET {root}")
-    yield from found.versions
+    yield from filter(_is_plain, found.versions)
     for group in found.groups:
         preferred = () if group.preferred_version is None else (group.preferred_version.group_version,)
-        yield from dict.fromkeys((*preferred, *(one.group_version for one in group.versions)))
+        names = dict.fromkeys((*preferred, *(one.group_version for one in group.versions)))
+        yield from (name for name in names if all(map(_is_plain, name.split("/", 1))))

@@ -4,14 +4,13 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
-from urllib.parse import urlencode
 
-from setpoint.clients.http import quote_segment
+from setpoint.clients.url_path import encode_query, join_path
 from setpoint.errors import Bug, ManifestInvalid
 
 # The field manager of our writes.
 FIELD_MANAGER: Final = "setpoint"
-# Names that would change the path.
+# Names that would change the path, as the API server sees it, too (IsValidPathSegmentName).
 _INVALID_NAME: Final = re.compile(r"|\.|\.\.|.*[/%].*", re.DOTALL).fullmatch
 
 
@@ -36,14 +35,10 @@ class Endpoint:
 
     @property
     def path(self) -> str:
-        """The path, quoted."""
-        start = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        if self.namespace is not None:
-            start = f"{start}/namespaces/{quote_segment(self.namespace)}"
-        path = f"{start}/{self.plural}"
-        if self.name is not None:
-            path = f"{path}/{quote_segment(self.name)}"
-        return path if self.subresource is None else f"{path}/{self.subresource}"
+        """The path, quoted; ManifestInvalid for a part that would lead to another path."""
+        between = () if self.namespace is None else ("namespaces", self.namespace)
+        below = (part for part in (self.name, self.subresource) if part is not None)
+        return version_path(self.group, self.version) + join_path((*between, self.plural, *below))
 
     @property
     def status(self) -> "Endpoint":
@@ -177,6 +172,11 @@ class DeleteOptions:
         return body | {"dryRun": ["All"]} if self.dry_run else body
 
 
+def version_path(group: str, version: str) -> str:
+    """The path of a version of an API group, quoted; the core group is ""."""
+    return join_path(("apis", group, version) if group else ("api", version))
+
+
 def with_query(path: str, query: dict[str, str]) -> str:
     """The path with its query, quoted."""
-    return f"{path}?{urlencode(query)}" if query else path
+    return f"{path}?{encode_query(query)}" if query else path

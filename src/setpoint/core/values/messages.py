@@ -1,10 +1,12 @@
 """Messages that name fields and settings as data, so that each front end words them in its own vocabulary.
 
-The text of a message has the words of a manifest. `worded` gives the same message in the words of another front end.
+The text of a message has the words of a manifest. `worded` gives the same message in the words of another front end;
+`printable` makes any text safe for a terminal.
 """
 
+import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from setpoint.errors import ManifestInvalid
 
@@ -129,3 +131,24 @@ def field_named_by(error: BaseException) -> FieldTerm | AnnotationTerm | None:
     if isinstance(error, ManifestInvalid) and error.field:
         return FieldTerm(error.field)
     return next((part for part in message_of(error).parts if isinstance(part, FieldTerm | AnnotationTerm)), None)
+
+
+# Control characters of C0 and C1 but the line feed; lone surrogates; and format characters: those that change the
+# direction of writing (bidirectional controls), that are invisible, or that break lines.
+_NOT_PRINTABLE: Final = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    """`text` without a character that a terminal interprets or hides: each is written as JSON escapes it, as `\\u001b`.
+
+    JSON text is the same value afterwards: such characters are inside its strings only.
+    """
+    return _NOT_PRINTABLE.sub(_json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    encoded = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in zip(encoded[::2], encoded[1::2], strict=True))

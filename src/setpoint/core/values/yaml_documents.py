@@ -25,6 +25,10 @@ _FALSE: Final = frozenset(("false", "False", "FALSE", "no", "No", "NO", "off", "
 _WHOLE: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _REAL: Final = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
 _BASED: Final = re.compile(r"0x[0-9a-fA-F]+|0o?[0-7]+")
+# Characters that a terminal hides, or that change the direction of writing.
+_FORMAT: Final = re.compile(
+    "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 _DEFAULT_TAGS: Final = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "seq", "map"))
 
 
@@ -64,7 +68,8 @@ def write_document(value: Json) -> str:
     text: str = yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=_WIDTH
     )
-    return text
+    # Every text with such a character is in double quotes. libyaml escapes control characters, and no others.
+    return _FORMAT.sub(lambda found: f"\\U{ord(found[0]):08x}", text)
 
 
 def _represent_text(writer: BaseRepresenter, text: str) -> yaml.ScalarNode:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
+from setpoint.core.redaction import LAST_APPLIED
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import FINALIZER, MANAGEMENT, EngineContext, Management
 from setpoint.engine.intent import resolve_ignoring_readiness
@@ -12,6 +12,7 @@ from setpoint.engine.owners.children import related_objects
 from setpoint.engine.ports import Store
 from setpoint.engine.references import resolve_available
 from setpoint.engine.resource import Resource
+from setpoint.engine.state import without_step_secrets
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.engine.transfer.export_format import (
     MANAGEMENT_BEFORE,
@@ -21,9 +22,6 @@ from setpoint.engine.transfer.export_format import (
     ResourceFacts,
 )
 from setpoint.errors import NotReady, UserError
-
-# kubectl's copy of a manifest: of the cluster where it was applied, and for a Secret its values.
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 async def gather_export(
@@ -94,7 +92,7 @@ async def _facts(resource: Resource, engine: EngineContext) -> ResourceFacts:
 
 
 def _portable(resource: Resource) -> Resource:
-    """The resource without what only this store understands: versions, uids, owner references."""
+    """The resource without what only this store understands: versions, uids, owner references; nor past secrets."""
     members: dict[str, Json] = {
         "name": resource.ref.name,
         "namespace": resource.ref.namespace,
@@ -103,12 +101,12 @@ def _portable(resource: Resource) -> Resource:
         "finalizers": [FINALIZER] if FINALIZER in resource.finalizers else [],
     }
     metadata = {name: value for name, value in members.items() if value}
-    return Resource({**resource.document, "metadata": metadata})
+    return Resource(without_step_secrets({**resource.document, "metadata": metadata}))
 
 
 def _annotations(resource: Resource) -> dict[str, Json]:
     """The annotations as the author left them: without the pause of an export."""
-    left_behind = (_LAST_APPLIED, MANAGEMENT_BEFORE, *((MANAGEMENT,) if is_paused_by_export(resource) else ()))
+    left_behind = (LAST_APPLIED, MANAGEMENT_BEFORE, *((MANAGEMENT,) if is_paused_by_export(resource) else ()))
     found: dict[str, Json] = {name: text for name, text in resource.annotations.items() if name not in left_behind}
     before = resource.annotations.get(MANAGEMENT_BEFORE)
     return {**found, MANAGEMENT: before} if before and is_paused_by_export(resource) else found

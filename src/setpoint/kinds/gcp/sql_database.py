@@ -27,6 +27,7 @@ from setpoint.engine.kind import (
     RemoteOperation,
     ResolvedReferences,
     Unchanged,
+    match_location,
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
@@ -213,8 +214,7 @@ _LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)/databases/(.+
 
 def _parts(location: Location) -> tuple[str, str, str]:
     """Project, instance and database."""
-    found = _LOCATION.fullmatch(location)
-    assert found is not None, location
+    found = match_location(_LOCATION, location)
     return found[1], found[2], found[3]
 
 

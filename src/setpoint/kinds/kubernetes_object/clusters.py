@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from msgspec import UNSET
 
 from setpoint.core.unstructured import GroupKind
-from setpoint.engine.kind import Location, ResolvedReferences, SecretKeyReference
+from setpoint.engine.kind import Location, ResolvedReferences, SecretKeyReference, match_location
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, Tenant
@@ -70,9 +70,7 @@ class ObjectLocation:
 
 def parse_object_location(text: str) -> ObjectLocation:
     """The parsed text of `ObjectLocation.location`."""
-    found = _LOCATION.fullmatch(text)
-    assert found is not None, text
-    api_version, kind, namespace, name, cluster = found.groups()
+    api_version, kind, namespace, name, cluster = match_location(_LOCATION, text).groups()
     name = "" if name == "*" else unquote(name)
     return ObjectLocation(unquote(cluster), api_version, kind, unquote(namespace or ""), name)
 

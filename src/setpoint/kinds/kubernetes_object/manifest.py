@@ -161,7 +161,7 @@ _SERVER_SET: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"),
     *("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"),
 )
-_API_VERSION: Final = re.compile(r"([a-z0-9.-]+/)?[a-z][a-z0-9]*")
+_API_VERSION: Final = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[a-z][a-z0-9]*")
 _KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # A resource without any of these texts contains no reference.
 _MENTIONS: Final = (REF, "${ref:")

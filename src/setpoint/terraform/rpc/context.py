@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from setpoint.core.values.messages import printable
 from setpoint.terraform.cty.codec import decode_json, decode_msgpack, encode_msgpack
 from setpoint.terraform.cty.types import DYNAMIC, CtyType, MapType, ObjectType, encode_type
 from setpoint.terraform.cty.values import AttributePath, AttributeValues, CtyValue, UnknownValue, type_at
@@ -84,7 +85,8 @@ def write_path(message: ProtoMessage, path: AttributePath, type_: CtyType) -> No
 def write_diagnostics(messages: ProtoMessage, diagnostics: Iterable[Diagnostic], type_: CtyType = DYNAMIC) -> None:
     """Adds diagnostics, whose paths are in values of `type_`."""
     for one in diagnostics:
-        added = messages.add(severity=one.severity, summary=one.summary, detail=one.detail)
+        # Terraform prints them as they are.
+        added = messages.add(severity=one.severity, summary=printable(one.summary), detail=printable(one.detail))
         if one.path:
             write_path(added.attribute, one.path, type_)
 

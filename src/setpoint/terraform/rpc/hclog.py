@@ -7,6 +7,8 @@ from typing import Final, TextIO
 
 import msgspec
 
+from setpoint.core.values.messages import printable
+
 _LEVELS: Final = {
     "TRACE": logging.DEBUG,
     "DEBUG": logging.DEBUG,
@@ -42,7 +44,7 @@ class _HclogFormatter(logging.Formatter):
         # The class of an exception and not its message, which may hold a secret.
         if record.exc_info and record.exc_info[0] is not None:
             line["class"] = record.exc_info[0].__name__
-        return msgspec.json.encode(line, enc_hook=_type_name).decode()
+        return printable(msgspec.json.encode(line, enc_hook=_type_name).decode())
 
 
 def _type_name(value: object) -> str:

@@ -11,11 +11,20 @@ from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_opera
 from setpoint.clients.http import decode_response
 from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.kinds.gcp.shared.config_connector import SpecReference, project_of, relative_link, resource_id
+from setpoint.errors import RemoteUnavailable
+from setpoint.kinds.gcp.shared.config_connector import (
+    INSTANCE_NAME,
+    PROJECT_NAME,
+    SpecReference,
+    project_of,
+    relative_link,
+    resource_id,
+)
 from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 INSTANCE_REF: Final = "spec.instanceRef"
-_INSTANCE: Final = re.compile(r"projects/[^/]+/instances/[^/]+")
+_INSTANCE: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)")
+_OPERATION: Final = re.compile(r"projects/([^/]+)/operations/([A-Za-z0-9_-]+)")
 
 
 class _Engine(Struct, frozen=True):
@@ -29,14 +38,14 @@ def parent_instance(ref: SpecReference, resource: Resource, resolved: ResolvedRe
     """`projects/p/instances/i`, in the project of the instance, whatever project the resource itself names."""
     if INSTANCE_REF in resolved.resources:
         instance = resolved.resources[INSTANCE_REF]
-        return f"projects/{project_of(instance)}/instances/{resource_id(instance)}"
-    external = ref.external
-    assert isinstance(external, str)
-    found = relative_link(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
-    if _INSTANCE.fullmatch(found) is None:
+        return f"projects/{project_of(instance)}/instances/{resource_id(instance, INSTANCE_NAME)}"
+    external = ref.external or ""
+    link = relative_link(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
+    found = _INSTANCE.fullmatch(link)
+    if found is None or not (PROJECT_NAME.allows(found[1]) and INSTANCE_NAME.allows(found[2])):
         problem = f" is {external!r}: write the instance's name, or projects/…/instances/…"
         raise field_invalid(resource, f"{INSTANCE_REF}.external", problem)
-    return found
+    return link
 
 
 def secret_dependency(
@@ -59,13 +68,25 @@ async def is_mysql(project: str, instance: str, google: GoogleClient) -> bool:
 
 
 def pending_operation(operation: SqlOperation | None, project: str) -> RemoteOperation | None:
-    """The operation to poll; None when the response says that it is done."""
+    """The operation to poll; None when the response says that it is done.
+
+    RemoteUnavailable for a name that is none: it becomes a part of a path.
+    """
     if operation is None or operation.is_done:
         return None
-    return RemoteOperation(f"projects/{project}/operations/{operation.name}")
+    found = f"projects/{project}/operations/{operation.name}"
+    if _OPERATION.fullmatch(found) is None:
+        raise RemoteUnavailable(f"the answer is not what it should be: {operation.name!r} is no name of an operation")
+    return RemoteOperation(found)
 
 
 async def is_operation_done(operation: str, google: GoogleClient) -> bool:
-    """Whether `projects/p/operations/o` is done. An expired operation is: the next observation shows its result."""
-    body = await google.get(GoogleCall(GoogleService.SQL, tuple(operation.split("/"))))
+    """Whether `projects/p/operations/o` is done. An expired operation is: the next observation shows its result.
+
+    So is a text that is no operation: the status of a resource may hold anything.
+    """
+    found = _OPERATION.fullmatch(operation)
+    if found is None:
+        return True
+    body = await google.get(GoogleCall(GoogleService.SQL, ("projects", found[1], "operations", found[2])))
     return body is None or sql_operation(body).is_done

@@ -1,11 +1,13 @@
-"""Config Connector's conventions: project, resource ID, labels, references, names that are already taken."""
+"""Config Connector's conventions: project, resource ID, labels, references, names that are invalid or taken."""
 
+import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
+from setpoint.clients.url_path import has_dot_segment
 from setpoint.core.overlay import Declared
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import Check
@@ -63,17 +65,54 @@ class ReferenceTarget:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class GoogleNameRule:
+    """The names that a service allows, as far as it documents them; `advice` says what to write."""
+
+    pattern: str
+    advice: str
+
+    def allows(self, name: str) -> bool:
+        """Whether `name` fits. A name that would change the path of a URL never does."""
+        return re.fullmatch(self.pattern, name) is not None and not has_dot_segment(name)
+
+
+PROJECT_NAME: Final = GoogleNameRule(
+    r"([a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*", "the ID of a project: lower-case letters, digits and '-'"
+)
+BUCKET_NAME: Final = GoogleNameRule(
+    r"(?!.*\.\.)[a-z0-9]([a-z0-9._-]{0,220}[a-z0-9])?",
+    "the name of a bucket: lower-case letters, digits, '-', '_' and single dots, a letter or digit at both ends",
+)
+INSTANCE_NAME: Final = GoogleNameRule(
+    r"[a-z][a-z0-9-]{0,97}", "the name of an instance: lower-case letters, digits and '-', a letter first"
+)
+# Databases, users and networks: engines allow nearly every character.
+ANY_NAME: Final = GoogleNameRule(
+    r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1024}", "a name without control characters, '.' and '..'"
+)
+
+
 def project_of(resource: Resource) -> str:
     """The project of the resource: its annotation, or else its namespace."""
-    return resource.annotations.get(PROJECT_ANNOTATION) or resource.ref.namespace
+    annotated = resource.annotations.get(PROJECT_ANNOTATION)
+    project = annotated or resource.ref.namespace
+    if not PROJECT_NAME.allows(project):
+        at = f"metadata.annotations[{PROJECT_ANNOTATION!r}]" if annotated else "metadata.namespace"
+        raise field_invalid(resource, at, f" is {project!r}: write {PROJECT_NAME.advice}")
+    return project
 
 
-def resource_id(resource: Resource) -> str:
-    """The object's name in its service: spec.resourceID, or else metadata.name."""
+def resource_id(resource: Resource, rule: GoogleNameRule = ANY_NAME) -> str:
+    """The object's name in its service: spec.resourceID, or else metadata.name. ManifestInvalid if not allowed."""
     found = resource.spec.get("resourceID")
     if found is not None and not (isinstance(found, str) and found):
         raise field_invalid(resource, "spec.resourceID", " is not a name: write text, or leave it out")
-    return found or resource.ref.name
+    name = found or resource.ref.name
+    if not rule.allows(name):
+        at, more = ("spec.resourceID", "") if found else ("metadata.name", ", or set spec.resourceID")
+        raise field_invalid(resource, at, f" is {name!r}: write {rule.advice}{more}")
+    return name
 
 
 def google_labels(resource: Resource) -> Mapping[str, str]:

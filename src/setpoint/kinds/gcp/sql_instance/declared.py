@@ -18,6 +18,8 @@ from setpoint.engine.resource import Resource
 from setpoint.errors import UserError
 from setpoint.kinds.gcp.shared.cloud_sql import secret_dependency
 from setpoint.kinds.gcp.shared.config_connector import (
+    BUCKET_NAME,
+    INSTANCE_NAME,
     ReferenceTarget,
     SpecReference,
     project_of,
@@ -69,7 +71,7 @@ class _ReferenceField:
 def check_instance(resource: Resource) -> None:
     """ManifestInvalid for a spec that is invalid whatever the live state."""
     spec = decode_spec(resource, SqlInstanceSpec)
-    resource_id(resource)
+    resource_id(resource, INSTANCE_NAME)
     for referring, ref in _references(spec):
         reference_at(referring.at, ref, resource, referring.target)
     for at, secret in _secrets(spec):
@@ -132,7 +134,8 @@ def declared_instance(resource: Resource, resolved: ResolvedReferences) -> Mappi
         tree.pop("rootPassword", None)
     for at, secret in _secrets_to_send(spec, resource):
         password = resolved.secrets[at] if secret.valueFrom else secret.value
-        assert isinstance(password, str)
+        if not isinstance(password, str):
+            raise field_invalid(resource, at, " needs value or valueFrom, and not both: write one of them")
         _put(tree, at, {"value": password})
     _normalize_settings(tree["settings"])
     return _with_ssl_mode(tree)
@@ -145,9 +148,12 @@ def clone_source(resource: Resource, resolved: ResolvedReferences) -> str:
             f"{resource.ref} was a clone, and is gone: what it held cannot be cloned again. "
             "Delete the resource, and apply it again for a new clone"
         )
-    spec = decode_spec(resource, SqlInstanceSpec)
-    assert spec.cloneSource
-    return _instance_of(CLONE_SOURCE_REF, spec.cloneSource.sqlInstanceRef, resource, resolved).rpartition(":")[2]
+    source = decode_spec(resource, SqlInstanceSpec).cloneSource
+    ref = source.sqlInstanceRef if source else SpecReference()
+    name = _instance_of(CLONE_SOURCE_REF, ref, resource, resolved).rpartition(":")[2]
+    if not INSTANCE_NAME.allows(name):
+        raise field_invalid(resource, f"{CLONE_SOURCE_REF}.external", f" is {name!r}: write {INSTANCE_NAME.advice}")
+    return name
 
 
 # --- References ------------------------------------------------------------------------------------------------------
@@ -165,9 +171,8 @@ def _references(spec: SqlInstanceSpec) -> Iterator[tuple[_ReferenceField, SpecRe
 def _instance_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
     if at in resolved.resources:
         other = resolved.resources[at]
-        return f"{project_of(other)}:{resource_id(other)}"
-    assert ref.external
-    return instance_path(ref.external, project_of(resource))
+        return f"{project_of(other)}:{resource_id(other, INSTANCE_NAME)}"
+    return instance_path(ref.external or "", project_of(resource))
 
 
 def _name_of_instance(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
@@ -191,7 +196,7 @@ def _network_of(at: str, ref: SpecReference, resource: Resource, resolved: Resol
 
 def _bucket_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
     if at in resolved.resources:
-        return f"gs://{resource_id(resolved.resources[at])}"
+        return f"gs://{resource_id(resolved.resources[at], BUCKET_NAME)}"
     return f"gs://{(ref.external or '').removeprefix('gs://').rpartition('/')[2]}"
 
 

@@ -11,6 +11,7 @@ from setpoint.core.overlay import Declared
 from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import (
@@ -27,9 +28,10 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
-from setpoint.errors import RemoteConflict
+from setpoint.errors import ManifestInvalid, RemoteConflict
 from setpoint.kinds.gcp.shared.cloud_sql import is_operation_done, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (
+    INSTANCE_NAME,
     MANAGED_LABEL,
     PROJECT_ANNOTATION,
     definition_for,
@@ -109,7 +111,7 @@ class SqlInstanceKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i`."""
-        return Location(f"projects/{project_of(resource)}/instances/{resource_id(resource)}")
+        return Location(f"projects/{project_of(resource)}/instances/{resource_id(resource, INSTANCE_NAME)}")
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
@@ -248,5 +250,6 @@ def _edition(wanted: JsonObject, live: SqlInstance) -> Json:
 
 def _at(tree: JsonObject, path: Path) -> Json:
     found = get_at(tree, path)
-    assert not isinstance(found, Missing), str(path)
+    if isinstance(found, Missing):
+        raise ManifestInvalid(Message(FieldTerm(str(path)), " cannot be removed: write the value that it is to have"))
     return found

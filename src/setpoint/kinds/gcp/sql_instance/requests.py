@@ -12,7 +12,7 @@ from setpoint.core.overlay import Declared
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine.kind import Intent, Location, Present
+from setpoint.engine.kind import Intent, Location, Present, match_location
 from setpoint.kinds.gcp.shared.config_connector import project_of
 from setpoint.kinds.gcp.sql_instance.live import SqlInstance
 from setpoint.kinds.gcp.sql_instance.normalization import RENAMED, InstanceSubtree, instance_path, instance_view
@@ -29,8 +29,7 @@ _LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)")
 
 def project_and_instance(location: Location) -> tuple[str, str]:
     """The project and the instance of a location."""
-    found = _LOCATION.fullmatch(location)
-    assert found is not None, location
+    found = match_location(_LOCATION, location)
     return found[1], found[2]
 
 

@@ -11,10 +11,10 @@ from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.http import decode_response
-from setpoint.engine.kind import Location, ResolvedReferences
+from setpoint.engine.kind import Location, ResolvedReferences, match_location
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, parent_instance
-from setpoint.kinds.gcp.shared.config_connector import resource_id
+from setpoint.kinds.gcp.shared.config_connector import ANY_NAME, resource_id
 from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, SqlUserSpec
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
@@ -42,8 +42,7 @@ class SqlUserLocation:
 
 def parse_user_location(location: Location) -> SqlUserLocation:
     """The parsed location."""
-    found = _LOCATION.fullmatch(location)
-    assert found is not None, location
+    found = match_location(_LOCATION, location)
     return SqlUserLocation(found[1], found[2], unquote(found[3]), unquote(found[4] or ""))
 
 
@@ -62,6 +61,8 @@ def instance_path_of(resource: Resource, resolved: ResolvedReferences) -> str:
 def _host(resource: Resource, resolved: ResolvedReferences) -> str:
     """The declared host; ManifestInvalid where the instance is known to run an engine without hosts."""
     host = decode_spec(resource, SqlUserSpec).host or ""
+    if host and not ANY_NAME.allows(host):
+        raise field_invalid(resource, "spec.host", f" is {host!r}: write a host name, an address, or '%'")
     instance = resolved.resources.get(INSTANCE_REF)
     version = None if instance is None else instance.spec.get("databaseVersion")
     if host and isinstance(version, str) and not version.startswith("MYSQL"):

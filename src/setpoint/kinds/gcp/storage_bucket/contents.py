@@ -57,7 +57,7 @@ async def _first_page(bucket: str, google: GoogleClient) -> list[_Version]:
 
 async def _delete(bucket: str, versions: list[_Version], google: GoogleClient) -> None:
     calls = [
-        GoogleCall(GoogleService.STORAGE, ("b", bucket, "o", one.name), {"generation": one.generation})
+        GoogleCall(GoogleService.STORAGE, ("b", bucket, "o"), {"generation": one.generation}, one.name)
         for one in versions
     ]
     # All requests end before the first error is raised: none is left running.

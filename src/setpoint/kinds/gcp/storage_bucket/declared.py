@@ -13,6 +13,7 @@ from setpoint.engine.kind import Dependency, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import ImmutableFieldChanged, ManifestInvalid
 from setpoint.kinds.gcp.shared.config_connector import (
+    BUCKET_NAME,
     ReferenceTarget,
     SpecReference,
     reference_at,
@@ -33,7 +34,7 @@ _KEY_AT: Final = "spec.encryption.kmsKeyRef"
 def check_bucket(resource: Resource) -> None:
     """ManifestInvalid for a spec that is invalid whatever the live state."""
     spec = decode_spec(resource, StorageBucketSpec)
-    resource_id(resource)
+    resource_id(resource, BUCKET_NAME)
     declared_rules(spec.lifecycleRule or ())
     _placement(spec, resource)
     for at, ref, target in _references(spec):
@@ -63,7 +64,7 @@ def declared_bucket(resource: Resource, resolved: ResolvedReferences) -> Mapping
     _place(tree, spec, resource)
     _classes(tree, spec)
     _references_resolved(tree, spec, resolved)
-    _normalize(tree, resource_id(resource))
+    _normalize(tree, resource_id(resource, BUCKET_NAME))
     return tree
 
 

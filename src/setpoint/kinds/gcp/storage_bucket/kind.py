@@ -27,11 +27,13 @@ from setpoint.engine.kind import (
     RemoteOperation,
     ResolvedReferences,
     Unchanged,
+    match_location,
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteConflict
 from setpoint.kinds.gcp.shared.config_connector import (
+    BUCKET_NAME,
     PROJECT_ANNOTATION,
     definition_for,
     google_labels,
@@ -103,7 +105,7 @@ class StorageBucketKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/buckets/b`."""
-        return Location(f"projects/{project_of(resource)}/buckets/{resource_id(resource)}")
+        return Location(f"projects/{project_of(resource)}/buckets/{resource_id(resource, BUCKET_NAME)}")
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
@@ -220,8 +222,7 @@ def _status(live: StorageBucket, reported: StorageBucketOutputs) -> JsonObject:
 
 def _parts(location: Location) -> tuple[str, str]:
     """Project and bucket."""
-    found = _LOCATION.fullmatch(location)
-    assert found is not None, location
+    found = match_location(_LOCATION, location)
     return found[1], found[2]
 
 

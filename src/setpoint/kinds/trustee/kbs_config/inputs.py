@@ -1,18 +1,23 @@
-"""The ConfigMaps and Secrets that a KbsConfig names, and a digest of their contents that restarts pods."""
+"""The ConfigMaps and Secrets that a KbsConfig names: a digest of their contents that restarts pods, and public keys."""
 
+import base64
+import binascii
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.errors import DependencyNotFound
+from setpoint.errors import DependencyInvalid, DependencyNotFound
+from setpoint.kinds.trustee.constants import PRIVATE_KEY, PUBLIC_KEY
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec
 from setpoint.kinds.typed_spec import Maybe
 
 # trustee-operator's annotation for versions of ConfigMaps; here, it includes those of Secrets.
 VERSIONS_ANNOTATION: Final = "kbs.confidentialcontainers.org/configmap-versions"
 _SHORT: Final = 16
+# In every private key in PEM, whatever its algorithm and its encryption.
+_PRIVATE_PEM: Final = b"PRIVATE KEY-----"
 
 
 class InputObject(NamedTuple):
@@ -73,3 +78,30 @@ def _content_digest(part: InputObject, live: JsonObject) -> str:
         # The UID as salt: a reader of the digest must not be able to guess the contents of a Secret.
         contents["uid"] = text_at(live, "metadata", "uid")
     return digest(contents)[:_SHORT]
+
+
+def public_auth_keys(spec: KbsConfigSpec, found: Mapping[InputObject, JsonObject]) -> tuple[str, ...]:
+    """The keys of the auth Secret that pods may have, if it also has a private one; empty if pods may have all.
+
+    The key broker verifies its administrator by the public key, and has no use for the private one: a pod that is taken
+    over could act as the administrator of its peers. DependencyInvalid for a Secret with private keys alone.
+    """
+    name = spec.kbsAuthSecretName or ""
+    data = found.get(InputObject("Secret", name), {}).get("data")
+    keys = dict(data) if isinstance(data, Mapping) else {}
+    public = tuple(sorted(key for key, value in keys.items() if not _is_private(key, value)))
+    if keys and not public:
+        raise DependencyInvalid(
+            f"Secret {name} has a private key, and no public one, which is all that the key broker gets: "
+            f"add {PUBLIC_KEY}"
+        )
+    return () if len(public) == len(keys) else public
+
+
+def _is_private(key: str, value: Json) -> bool:
+    if key == PRIVATE_KEY:
+        return True
+    try:
+        return _PRIVATE_PEM in base64.b64decode(value) if isinstance(value, str) else False
+    except (binascii.Error, ValueError):
+        return False

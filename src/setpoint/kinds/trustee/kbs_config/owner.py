@@ -15,11 +15,18 @@ from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.kind import CrdDetails, Dependency
 from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import DependencyNotFound, UserError
+from setpoint.errors import DependencyNotReady, UserError
 from setpoint.kinds.trustee.constants import CONFIG_MAP, GROUP, SECRET, VERSION, object_ref
-from setpoint.kinds.trustee.kbs_config.inputs import InputObject, input_objects, input_versions
+from setpoint.kinds.trustee.kbs_config.inputs import InputObject, input_objects, input_versions, public_auth_keys
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec, KbsConfigStatus, KbsConfigTree
-from setpoint.kinds.trustee.kbs_config.workload import DEPLOYMENT, FINALIZER, check_volumes, images, workload
+from setpoint.kinds.trustee.kbs_config.workload import (
+    DEPLOYMENT,
+    FINALIZER,
+    WorkloadInputs,
+    check_volumes,
+    images,
+    workload,
+)
 from setpoint.kinds.typed_spec import decode_spec
 
 
@@ -74,7 +81,8 @@ class KbsConfigOwner:
     group: str = GROUP
     version: str = VERSION
     name: str = "KbsConfig"
-    revision: int = 1
+    # 2: pods get no private key of the auth Secret.
+    revision: int = 2
     annotations: Sequence[str] = ()
     tree_type: type[Struct] = KbsConfigTree
     definition: CrdDetails = _DEFINITION
@@ -103,8 +111,9 @@ class KbsConfigOwner:
         spec = _spec(resource)
         there = {part: found[ref].document for part, ref in _input_refs(resource).items() if ref in found}
         try:
-            return GeneratedChildren(workload(resource, spec, images(self.environ, spec), input_versions(spec, there)))
-        except (DependencyNotFound, UserError) as error:
+            inputs = WorkloadInputs(input_versions(spec, there), public_auth_keys(spec, there))
+            return GeneratedChildren(workload(resource, spec, images(self.environ, spec), inputs))
+        except (DependencyNotReady, UserError) as error:
             return GeneratedChildren((), error)
 
     def completed(self, child: Child) -> JsonObject:

@@ -60,15 +60,18 @@ def check_volumes(spec: KbsConfigSpec) -> None:
         volumes(spec)
 
 
-def volumes(spec: KbsConfigSpec) -> tuple[MountedVolume, ...]:
-    """All volumes in order; ManifestInvalid where a required name is missing, or two volumes collide."""
-    made = tuple(_volumes(spec))
+def volumes(spec: KbsConfigSpec, auth_keys: Sequence[str] = ()) -> tuple[MountedVolume, ...]:
+    """All volumes in order; of the auth Secret only `auth_keys`, unless there are none.
+
+    ManifestInvalid where a required name is missing, or two volumes collide.
+    """
+    made = tuple(_volumes(spec, auth_keys))
     _check_unique("volume", (str(one.volume["name"]) for one in made), "name each Secret once, and none like a volume")
     _check_unique("mount path", (str(one.mount["mountPath"]) for one in made), "give each entry a mountPath of its own")
     return made
 
 
-def _volumes(spec: KbsConfigSpec) -> Iterator[MountedVolume]:
+def _volumes(spec: KbsConfigSpec, auth_keys: Sequence[str]) -> Iterator[MountedVolume]:
     yield _config_map_volume("kbs-config", _required("ConfigMap", "kbs-config", spec.kbsConfigMapName), CONFIG_DIR)
     yield _empty_dir("base-storage-dir", STORAGE_DIR)
     yield _empty_dir("attestation-policy-dir", _POLICY_DIR)
@@ -79,7 +82,8 @@ def _volumes(spec: KbsConfigSpec) -> Iterator[MountedVolume]:
     if spec.cert_store_pvc:
         claim = {"persistentVolumeClaim": {"claimName": spec.cert_store_pvc}}
         yield _mounted(volume_name(spec.cert_store_pvc), claim, _IBM_SE_DIR)
-    yield _secret_volume("auth-secret", _required("Secret", "auth-secret", spec.kbsAuthSecretName), AUTH_DIR)
+    auth_secret = _required("Secret", "auth-secret", spec.kbsAuthSecretName)
+    yield _secret_volume("auth-secret", auth_secret, AUTH_DIR, auth_keys)
     for entry in spec.cert_cache:
         yield _secret_volume(volume_name(entry.secretName), entry.secretName, entry.mountPath or _CERT_CACHE_DIR)
     yield from _pair_volumes("https", spec.https_pair, (HTTPS_KEY_DIR, HTTPS_CERT_DIR))
@@ -113,8 +117,10 @@ def _empty_dir(name: str, path: str) -> MountedVolume:
     return _mounted(name, {"emptyDir": {"medium": "Memory"}}, path)
 
 
-def _secret_volume(volume: str, name: str, path: str) -> MountedVolume:
-    return _mounted(volume, {"secret": {"secretName": name}}, path)
+def _secret_volume(volume: str, name: str, path: str, keys: Sequence[str] = ()) -> MountedVolume:
+    """A Secret, or only these keys of it."""
+    items: JsonObject = {"items": [{"key": key, "path": key} for key in keys]} if keys else {}
+    return _mounted(volume, {"secret": {"secretName": name, **items}}, path)
 
 
 def _config_map_volume(volume: str, name: str, path: str) -> MountedVolume:
@@ -263,21 +269,30 @@ _SPEC: Final = FieldsView((Path(("spec",)),))
 _SELECTOR: Final = Path(("spec", "selector"))
 
 
-def workload(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, input_digest: str) -> tuple[Child, Child]:
+class WorkloadInputs(NamedTuple):
+    """What pods get of ConfigMaps and Secrets: the digest of `input_versions`, and the keys of `public_auth_keys`."""
+
+    digest: str
+    auth_keys: tuple[str, ...] = ()
+
+
+def workload(
+    resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, inputs: WorkloadInputs
+) -> tuple[Child, Child]:
     """Both as children: fields that a server or another writer adds are kept, and are no drift.
 
     Errors as for `deployment`.
     """
-    pods = deployment(resource, spec, chosen, input_digest)
+    pods = deployment(resource, spec, chosen, inputs)
     return (
         Child(pods, ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}, immutable=(_SELECTOR,)),
         Child(service(resource, spec), ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}),
     )
 
 
-def deployment(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, input_digest: str) -> JsonObject:
-    """The Deployment; `input_digest` is from `input_versions`. ManifestInvalid for a spec that no pod can have."""
-    mounted = volumes(spec)
+def deployment(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, inputs: WorkloadInputs) -> JsonObject:
+    """The Deployment. ManifestInvalid for a spec that no pod can have."""
+    mounted = volumes(spec, inputs.auth_keys)
     pod: JsonObject = {
         "initContainers": init_containers(chosen, mounted),
         "containers": containers(spec, chosen, mounted),
@@ -292,7 +307,7 @@ def deployment(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, i
             "selector": {"matchLabels": dict(_APP)},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
             "template": {
-                "metadata": {"labels": dict(_APP), "annotations": {VERSIONS_ANNOTATION: input_digest}},
+                "metadata": {"labels": dict(_APP), "annotations": {VERSIONS_ANNOTATION: inputs.digest}},
                 "spec": pod,
             },
         },
