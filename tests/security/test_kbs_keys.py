@@ -70,7 +70,7 @@ def test_pods_get_the_public_key_of_a_pair_alone(spec: dict[str, Any]) -> None:
         {"ssh": encoded("-----BEGIN OPENSSH PRIVATE KEY-----\nx")},
         {"both": encoded("-----BEGIN PUBLIC KEY-----\nx\n-----BEGIN PRIVATE KEY-----\nx")},
     ],
-    ids=str,
+    ids=lambda private: next(iter(private)),
 )
 def test_a_private_key_is_recognised_by_its_name_and_by_its_content(private: dict[str, str]) -> None:
     kept = {"kbs.pem": PAIR["publicKey"], "notes": encoded("a note")}
