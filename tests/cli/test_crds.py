@@ -12,6 +12,7 @@ NAMES = [
     "kbsconfigs.confidentialcontainers.org",
     "trusteeconfigs.confidentialcontainers.org",
     "kubernetesobjects.setpoint.dev",
+    "referencegrants.setpoint.dev",
     "sqldatabases.sql.cnrm.cloud.google.com",
     "sqlinstances.sql.cnrm.cloud.google.com",
     "sqlusers.sql.cnrm.cloud.google.com",
@@ -57,8 +58,8 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
     refused = crds("Pod")
 
     assert refused.exit_code == 1
-    known = "KbsConfig, KubernetesObject, SQLDatabase, SQLInstance, SQLUser, StorageBucket, TrusteeConfig"
-    assert f"no kind 'Pod' is known here; there is {known}" in refused.output
+    known = "KbsConfig, KubernetesObject, ReferenceGrant, SQLDatabase, SQLInstance, SQLUser, StorageBucket"
+    assert f"no kind 'Pod' is known here; there is {known}, TrusteeConfig" in refused.output
 
 
 def test_an_unknown_kind_is_refused_with_the_one_that_may_be_meant() -> None:

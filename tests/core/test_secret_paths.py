@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.redaction import holds_secret, secret_within, write_only_within
+from setpoint.core.redaction import has_secret_fields, holds_secret, secret_within, without_secrets, write_only_within
 from setpoint.core.schema.shape import Keyed, Mark, field_at, shape_of
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
@@ -251,6 +251,41 @@ def test_whether_an_object_has_a_secret_value_at_any_depth() -> None:
     without = (CONFIG_MAP, {"kind": "Secret", "type": "x"}, None)
 
     assert [holds_secret(one) for one in (*with_secrets, *without)] == [True, True, True, False, False, False]
+
+
+def test_the_kinds_with_secret_fields_are_secrets_and_some_of_ours() -> None:
+    assert [has_secret_fields(one) for one in (SECRET, USER, CONFIG_MAP, None)] == [True, True, False, False]
+
+
+ANNOTATED: dict[str, Any] = {"annotations": {KUBECTL: "{}", "a": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("object_", "shown"),
+    [
+        ({**CONFIG_MAP, "metadata": ANNOTATED}, {**CONFIG_MAP, "metadata": ANNOTATED}),
+        (
+            {**SECRET, "metadata": ANNOTATED, "stringData": {"a": "b"}, "type": "Opaque"},
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"annotations": {"a": "b"}}, "type": "Opaque"},
+        ),
+        # The copy may have what the object has not any more.
+        (
+            {"apiVersion": "v1", "kind": "Secret", "metadata": ANNOTATED},
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"annotations": {"a": "b"}}},
+        ),
+        ({**USER, "metadata": ANNOTATED}, {**USER, "metadata": {"annotations": {"a": "b"}}, "spec": {"host": "%"}}),
+        (
+            {"kind": "List", "metadata": ANNOTATED, "items": [SECRET, CONFIG_MAP]},
+            {
+                "kind": "List",
+                "metadata": {"annotations": {"a": "b"}},
+                "items": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}, CONFIG_MAP],
+            },
+        ),
+    ],
+)
+def test_an_object_is_shown_without_its_secrets(object_: Json, shown: Json) -> None:
+    assert without_secrets(object_) == shown
 
 
 def test_an_object_of_any_depth_is_searched() -> None:

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from tests.cluster.running.kubectl import Kubectl
-from tests.cluster.running.manifests import bucket, database, instance
+from tests.cluster.running.manifests import PROJECT, bucket, database, instance
 from tests.security.tenant_cluster import TenantCluster, TenantUser
 from tests.security.test_impersonation import config_map, kubernetes_object
 
 NOT_GRANTED = "ReferenceNotGranted"
 GRANTS = "referencegrants.setpoint.dev"
+PASSWORD = "Sesame-4711"
 DEPENDS_ON = "setpoint.dev/depends-on"
 SQL, STORAGE = "sql.cnrm.cloud.google.com", "storage.cnrm.cloud.google.com"
 
@@ -202,6 +203,17 @@ def test_references_of_one_namespace_need_no_grant(tenants: TenantCluster) -> No
 # --- Values that are secret by their type -----------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def keeper(tenants: TenantCluster) -> str:
+    """A user of alice's with a password in its spec, which is ready."""
+    metadata = {"name": "keeper", "annotations": {"cnrm.cloud.google.com/project-id": PROJECT}}
+    spec = {"instanceRef": {"name": "kept"}, "password": {"value": PASSWORD}}
+    tenants.alice.apply(instance("kept"))
+    tenants.alice.apply({"apiVersion": f"{SQL}/v1beta1", "kind": "SQLUser", "metadata": metadata, "spec": spec})
+    tenants.alice.until_reason("sqluser/keeper", "UpToDate")
+    return "keeper"
+
+
 @pytest.mark.parametrize(
     ("number", "path"),
     [
@@ -214,18 +226,15 @@ def test_references_of_one_namespace_need_no_grant(tenants: TenantCluster) -> No
         (6, 'metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]'),
     ],
 )
-def test_no_path_of_a_user_yields_its_password(tenants: TenantCluster, number: int, path: str) -> None:
+def test_no_path_of_a_user_yields_its_password(tenants: TenantCluster, keeper: str, number: int, path: str) -> None:
     alice, name = tenants.alice, f"thief-{number}"
-    spec = {"instanceRef": {"external": "some-project:outside"}, "password": {"value": "Sesame-4711"}}
-    metadata = {"name": "keeper", "annotations": {"cnrm.cloud.google.com/project-id": "some-project"}}
-    alice.apply({"apiVersion": f"{SQL}/v1beta1", "kind": "SQLUser", "metadata": metadata, "spec": spec})
-    ref = {"kind": "SQLUser", "name": "keeper", "path": path}
+    ref = {"kind": "SQLUser", "name": keeper, "path": path}
     alice.apply(kubernetes_object(name, config_map(name) | {"data": {"taken": {"$ref": ref}}}))
 
     message = alice.until_reason(f"kubernetesobject/{name}", "UpdateFailed")
 
     assert "no resource gets a secret value of another" in message
-    assert "4711" not in shown(alice, f"kubernetesobject/{name}")
+    assert PASSWORD not in shown(alice, f"kubernetesobject/{name}")
     assert alice.get(f"configmap/{name}") is None
 
 
@@ -237,7 +246,7 @@ def test_a_secret_whose_kind_comes_from_a_reference_yields_no_output(tenants: Te
         "apiVersion": "v1",
         "kind": {"$ref": ref},
         "metadata": {"name": "hidden"},
-        "stringData": {"key": "Sesame-4711"},
+        "stringData": {"key": PASSWORD},
     }
     alice.apply(kubernetes_object("hidden", hidden, waitFor={"field": "data.key"}))
 
@@ -246,4 +255,4 @@ def test_a_secret_whose_kind_comes_from_a_reference_yields_no_output(tenants: Te
     status = alice.get("kubernetesobject/hidden")["status"]
     assert alice.get("secret/hidden")["data"]["key"] == "U2VzYW1lLTQ3MTE="
     assert (status["output"]["state"], "last" in status["output"]) == ("unknown", False)
-    assert not any(text in shown(alice, "kubernetesobject/hidden") for text in ("U2VzYW1lLTQ3MTE=", "Sesame-4711"))
+    assert not any(text in shown(alice, "kubernetesobject/hidden") for text in ("U2VzYW1lLTQ3MTE=", PASSWORD))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from setpoint.core.redaction import REDACTED, is_secret, is_secret_path, redact
+from setpoint.core.redaction import REDACTED, has_secret_fields, redact, secret_within
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, ObjectShape, field_below
 from setpoint.core.values.canonical import encodes_same, same
@@ -41,9 +41,9 @@ def diff(
 
 def redact_changes(changes: Iterable[FieldChange], of: Json) -> tuple[FieldChange, ...]:
     """The changes of the Kubernetes object `of`, with the values of a Secret redacted."""
-    if not is_secret(of):
+    if not has_secret_fields(of):
         return tuple(changes)
-    return tuple(_redacted(one) if is_secret_path(one.path) else one for one in changes)
+    return tuple(one if secret_within(of, one.path) is None else _redacted(one) for one in changes)
 
 
 def _redacted(change: FieldChange) -> FieldChange:

@@ -21,7 +21,7 @@ from setpoint.core.schema.shape import (
 )
 from setpoint.core.unstructured import GroupKind, group_kind
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.core.values.paths import Path, PathStep, Selector, get_at, set_at, value_below
+from setpoint.core.values.paths import Path, PathStep, Selector, get_at, remove_at, set_at, value_below
 from setpoint.errors import YamlInvalid
 
 REDACTED: Final = "(redacted)"
@@ -138,11 +138,6 @@ def holds_secret_object(value: Json) -> bool:
     return any(map(holds_secret_object, value)) if isinstance(value, list | tuple) else False
 
 
-def is_secret_path(path: Path) -> bool:
-    """Whether the value at `path` of a Secret is a secret value, or contains one."""
-    return any(secret.covers(path) or path.covers(secret) for secret in SECRET_PATHS)
-
-
 # --- Whether a path of an object shows a secret value -----------------------------------------------------------------
 
 _MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
@@ -173,6 +168,21 @@ def secret_within(object_: Json, path: Path, shape: ObjectShape | None = None) -
             return secret
     typed = None if shape is None else write_only_within(shape, path)
     return typed or _secret_inside(object_, path)
+
+
+def has_secret_fields(object_: Json) -> bool:
+    """Whether objects of this kind have secret values: a Secret, or a kind of ours with write-only fields."""
+    return is_secret(object_) or group_kind(object_) in SECRET_FIELDS
+
+
+def without_secrets(object_: Json) -> Json:
+    """The object without its secret values, at any depth; with kubectl's copy of it only when it has none."""
+    shown = remove_at(object_, LAST_APPLIED)
+    if not has_secret_fields(object_) and not holds_secret(shown):
+        return object_
+    while (path := _secret_in_value(shown, Path())) is not None:
+        shown = remove_at(shown, path)
+    return shown
 
 
 def holds_secret(object_: Json) -> bool:

@@ -12,7 +12,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan, PlannedWrite
-from setpoint.core.redaction import is_secret, is_secret_path
+from setpoint.core.redaction import has_secret_fields, secret_within
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import Message, SubjectTerm
@@ -97,7 +97,7 @@ def _member(elements: Sequence[Json], text: str) -> Json | Missing:
 
 
 def _text(path: Path, value: Json, of: Json) -> str:
-    if is_secret(of) and is_secret_path(path):
+    if has_secret_fields(of) and secret_within(of, path) is not None:
         return f"(hidden, sha256 {digest([value])[:_SHOWN]})"
     return value if isinstance(value, str) else canonical(value).decode()
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from setpoint.core.redaction import SECRET_PATHS, is_secret
-from setpoint.core.values.json_types import Json
+from setpoint.core.redaction import without_secrets
 from setpoint.core.values.paths import Path, remove_at
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.judge import secrecy_of
@@ -139,9 +138,6 @@ class ObjectDataSource(DataSource):
                 why = f"There is no {config['kind']} {config['name']} in that cluster. Where it may be missing, write "
                 raise DiagnosticsError(error("No such object", f"{why}optional = true.", ("name",)))
             return {**config, "object": None, "yaml_body": None}
-        # The values of a Secret would be stored in the state in plain text.
-        hidden = (_MANAGED_FIELDS, *SECRET_PATHS) if is_secret(live) else (_MANAGED_FIELDS,)
-        visible: Json = dict(live)
-        for path in hidden:
-            visible = remove_at(visible, path)
+        # Secret values would be stored in the state in plain text.
+        visible = without_secrets(remove_at(dict(live), _MANAGED_FIELDS))
         return {**config, "object": dynamic_value(visible), "yaml_body": write_document(visible)}
