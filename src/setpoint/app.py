@@ -12,11 +12,12 @@ from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSetti
 from setpoint.clients.http import HttpClient, HttpInterceptor, intercepted_by
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
+from setpoint.core.redaction import SecretFields
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import CookieLocation, EngineContext
-from setpoint.engine.kind import AnyKind, ResourceType, find_kind
+from setpoint.engine.kind import AnyKind, ResourceType, find_kind, secret_fields_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
@@ -32,6 +33,7 @@ from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
 from setpoint.stores.memory import MemoryStore
+from setpoint.stores.sqlite.database_file import access_of_others
 from setpoint.stores.sqlite.store import OpenMode, open_sqlite
 
 if TYPE_CHECKING:
@@ -50,6 +52,10 @@ class StoreAccess(StrEnum):
     RUN = "run"
 
 
+def _ignore_warning(_text: str) -> None:
+    """For callers without a terminal."""
+
+
 @dataclass(frozen=True, slots=True)
 class AppSettings:
     """The settings of the process, from options and the environment."""
@@ -60,6 +66,8 @@ class AppSettings:
     clock: Clock = field(default_factory=SystemClock)
     # The only kinds that are reconciled; empty for all of them.
     kinds: Sequence[str] = ()
+    # Takes warnings for the operator.
+    warn: Callable[[str], None] = _ignore_warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +167,7 @@ async def open_app(
             )
             stack.push_async_callback(clusters.own.close)
         else:
-            store = await _open_store(settings, access)
+            store = await _open_store(settings, access, secret_fields_of((*kinds.values(), *owners.values())))
         clusters.secret = store.get
         stack.push_async_callback(store.close)
         engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners)
@@ -260,14 +268,18 @@ def _new_uid() -> str:
     return str(uuid.uuid4())
 
 
-async def _open_store(settings: AppSettings, access: StoreAccess) -> Store:
+async def _open_store(settings: AppSettings, access: StoreAccess, secrets: SecretFields) -> Store:
     clock, path = settings.clock, _path(settings.store)
     if path is None:
         return MemoryStore(clock, _new_uid)
     if access is StoreAccess.READ and not path.exists():
         # Nothing has been declared yet: an empty store to read from, without creating a file.
         return MemoryStore(clock, _new_uid)
-    return await open_sqlite(path, clock, _new_uid, OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE)
+    exposed = access_of_others(path.absolute().resolve())
+    if exposed:
+        settings.warn(exposed)
+    mode = OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE
+    return await open_sqlite(path, clock, _new_uid, mode, secrets=secrets)
 
 
 def _cluster_client(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from setpoint.errors import StoreError
-from setpoint.stores.sqlite.schema import MIGRATIONS, Migration, migrate, require_current
+from setpoint.stores.sqlite.schema import MIGRATIONS, Migration, migrate, require_readable
 
 PATH = Path("state.db")
 FIRST: Migration = ("CREATE TABLE numbers (n)", "INSERT INTO numbers VALUES (1)")
@@ -57,7 +57,7 @@ def test_the_error_of_a_reader_of_an_older_file_says_how_to_migrate_it(connectio
     migrate(connection, PATH, [FIRST])
 
     with pytest.raises(StoreError, match=r"^state\.db has version 1, and this setpoint reads version 2: any command"):
-        require_current(connection, PATH, [FIRST, SECOND])
+        require_readable(connection, PATH, [FIRST, SECOND], oldest=2)
 
 
 def test_a_new_file_has_every_table(connection: sqlite3.Connection) -> None:

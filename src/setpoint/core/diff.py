@@ -43,10 +43,11 @@ def redact_changes(changes: Iterable[FieldChange], of: Json) -> tuple[FieldChang
     """The changes of the Kubernetes object `of`, with the values of a Secret redacted."""
     if not is_secret(of):
         return tuple(changes)
-    return tuple(_redacted(one) if is_secret_path(one.path) else one for one in changes)
+    return tuple(redacted_change(one) if is_secret_path(one.path) else one for one in changes)
 
 
-def _redacted(change: FieldChange) -> FieldChange:
+def redacted_change(change: FieldChange) -> FieldChange:
+    """The change without its values; it still shows whether there is one."""
     before, after = (MISSING if isinstance(side, Missing) else REDACTED for side in (change.before, change.after))
     return replace(change, before=before, after=after)
 

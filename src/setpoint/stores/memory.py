@@ -130,9 +130,23 @@ class MemoryStore(RecordStore):
                 del self._records[change.before.ref]
             self._last = change.revision
             self._journal[self._last] = change
+            self._drop_superseded_secrets(change)
             self._journal.pop(self._last - self._limits.changes, None)
         if journaled:
             self._commits.notify()
+
+    def _drop_superseded_secrets(self, change: JournaledChange) -> None:
+        """The journal shows only those values of a Secret that it has now."""
+        before, after = change.before, change.after
+        if before is None or not before.secret or (after is not None and after.secret is before.secret):
+            return
+
+        def trimmed(record: ResourceRecord | None) -> ResourceRecord | None:
+            is_old = record is not None and record.uid == before.uid and record.secret == before.secret
+            return record.without_secrets() if record is not None and is_old and record is not after else record
+
+        for revision, one in self._journal.items():
+            self._journal[revision] = JournaledChange(revision, trimmed(one.before), trimmed(one.after))
 
     def _page(self, since: int, query: ResourceQuery) -> JournalPage:
         self._require_open()
