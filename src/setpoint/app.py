@@ -276,10 +276,11 @@ async def _open_store(settings: AppSettings, access: StoreAccess, secrets: Secre
         # Nothing has been declared yet: an empty store to read from, without creating a file.
         return MemoryStore(clock, _new_uid)
     exposed = access_of_others(path.absolute().resolve())
+    mode = OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE
+    store = await open_sqlite(path, clock, _new_uid, mode, secrets=secrets)
     if exposed:
         settings.warn(exposed)
-    mode = OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE
-    return await open_sqlite(path, clock, _new_uid, mode, secrets=secrets)
+    return store
 
 
 def _cluster_client(

@@ -121,6 +121,10 @@ def test_write_only_fields_are_redacted(spec: Any, redacted: Any) -> None:
         thing({"size": None, "key": None, "password": None}),
         thing({}),
         object_of({}, unknown={"field": "shown"}),
+        # References to resources and to Secrets.
+        {"kind": "Thing", "name": "t", "path": "spec.size", "token": "shown", "spec": None},
+        object_of({"kind": "A", "a": {"$ref": {"kind": "Thing", "name": "t", "path": "status.a"}}}),
+        {"status": {"owner": {"kind": "Secret", "name": "s", "key": "k"}}},
         {"kind": "ConfigMap", "data": {"password": "shown"}},
         {**SECRET, "type": "Opaque", "data": None},
         object_of({"kind": "ConfigMap"}, waitFor={"fieldValue": {"data.a": "b"}}),

@@ -111,8 +111,6 @@ _SECRET_KIND: Final = "secret"
 _REFERENCE: Final = "valueFrom"
 # The member of a spec that holds a Kubernetes object, as a map or as text.
 _MANIFEST: Final = "manifest"
-# The members of a document that its type leaves out.
-_UNTYPED_MEMBERS: Final = ("apiVersion", "kind", "metadata", "status")
 # A shorter text is part of many words by chance.
 _SHORTEST_TEXT: Final = 4
 
@@ -154,9 +152,16 @@ class SecretFields:
         kind = str(value.get("kind")).strip().casefold()
         typed = self._fields.get(kind)
         if typed is not None:
-            return _members(value, lambda name, one: self._typed_member(name, one, typed, hide))
+            return _members(value, lambda name, one: self._root_member(name, one, typed, hide))
         member = self._secret_member if kind == _SECRET_KIND else self._member
         return _members(value, lambda name, one: member(name, one, hide))
+
+    def _root_member(self, name: str, value: Json, typed: Field, hide: Hide) -> Json:
+        """A member of a resource; or of a reference to one, which has no spec."""
+        field = field_below(typed, name)
+        if field is None or value is None or name == "metadata":
+            return self._member(name, value, hide)
+        return self._field(value, field, hide)
 
     def _member(self, name: str, value: Json, hide: Hide) -> Json:
         if name == "metadata" and isinstance(value, Mapping):
@@ -194,10 +199,9 @@ class SecretFields:
         field = field_below(parent, name)
         if value is None:
             return None
-        if field is None or (name == "metadata" and field.is_open):
+        if field is None:
             # Not in the type: it may be a password with a typing error in its name.
-            is_hidden = name not in _UNTYPED_MEMBERS and not parent.is_open
-            return hide(value) if is_hidden else self._member(name, value, hide)
+            return self._object(value, hide) if parent.is_open else hide(value)
         if name == _MANIFEST and isinstance(value, str):
             found = self._text(value, hide)
             return hide(value) if found is None else found
