@@ -232,7 +232,7 @@ async def dry_run_apply(manifest: JsonObject, engine: EngineContext) -> Resource
     """
     if isinstance(engine.store, DryRunStore):
         return await engine.store.dry_run(manifest)
-    return await MemoryStore(engine.clock, _new_uid).apply(manifest)
+    return await MemoryStore(engine.clock, _new_uid, secrets=engine.secret_fields).apply(manifest)
 
 
 async def overlay_manifests(engine: EngineContext, manifests: Iterable[JsonObject]) -> EngineContext:

@@ -205,7 +205,7 @@ def test_secret_texts_have_each_form_in_which_a_message_may_repeat_them() -> Non
 
 
 def test_texts_are_redacted_wherever_they_are_repeated() -> None:
-    repeated = {"a": ["no hunter2 here, hunter", 1], "b": {"c": "nothing"}}
+    repeated: Any = {"a": ["no hunter2 here, hunter", 1], "b": {"c": "nothing"}}
 
     assert without_texts(repeated, {"hunter", "hunter2"}) == {
         "a": ["no (redacted) here, (redacted)", 1],

@@ -46,7 +46,7 @@ def resource_types() -> Mapping[GroupKind, ResourceType]:
 def _typed_places() -> Iterator[tuple[str, SecretPlace]]:
     for (group, name), type_ in resource_types().items():
         shape = shape_of(type_.tree_type)
-        head = {"apiVersion": f"{group}/{type_.version}", "kind": name, "metadata": {"name": "app"}}
+        head: JsonObject = {"apiVersion": f"{group}/{type_.version}", "kind": name, "metadata": {"name": "app"}}
         for path in (FieldPath.parse(one) for one in paths_of(shape) if "[" not in one):
             field = field_at(shape, path)
             if not field.write_only:
@@ -79,7 +79,11 @@ _STRUCT_FORMS: Final[Mapping[str, Callable[[str], Json]]] = {
 
 def kubernetes_object(manifest: Json, **spec: Json) -> JsonObject:
     """A KubernetesObject with this manifest."""
-    head = {"apiVersion": "setpoint.dev/v1alpha1", "kind": "KubernetesObject", "metadata": {"name": "app"}}
+    head: dict[str, Json] = {
+        "apiVersion": "setpoint.dev/v1alpha1",
+        "kind": "KubernetesObject",
+        "metadata": {"name": "app"},
+    }
     return {**head, "spec": {"manifest": manifest, **spec}}
 
 

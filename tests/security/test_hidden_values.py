@@ -270,7 +270,7 @@ def test_a_key_that_others_can_read_is_refused_and_draws_a_warning_while_it_is_n
 
 
 def test_nothing_is_sent_after_an_upgrade_of_the_store(workspace: Workspace) -> None:
-    instance = {
+    instance: JsonObject = {
         "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
         "kind": "SQLInstance",
         "metadata": {"name": "second", "annotations": PROJECT},

@@ -213,10 +213,10 @@ class SecretFields:
         match field.shape, value:
             case (ObjectShape() | MapShape(), Mapping()):
                 return self._spec(value, field, hide)
-            case (KeyedList(item=item), list() | tuple()):
-                return _elements(value, lambda one: self._field(one, item, hide))
-            case (AtomicList(item=item), list() | tuple()):
-                return _elements(value, lambda one: self._field(one, Field(item), hide))
+            case (KeyedList(item=keyed), list() | tuple()):
+                return _elements(value, lambda one: self._field(one, keyed, hide))
+            case (AtomicList(item=shape), list() | tuple()):
+                return _elements(value, lambda one: self._field(one, Field(shape), hide))
             case _:
                 return self._object(value, hide) if field.is_open else hide(value)
 

@@ -166,19 +166,17 @@ def read_manifest(manifest: JsonObject, secrets: SecretFields | None = None) -> 
         authored = _read(tree)
     except _Problem as problem:
         raise ManifestInvalid(Message(f"{which}: ", message_of(problem))) from None
-    return authored if secrets is None else _with_redacted(authored, secrets)
-
-
-def _with_redacted(authored: AuthoredManifest, secrets: SecretFields) -> AuthoredManifest:
+    if secrets is None:
+        return authored
+    # What is left of `tree` is the body.
     metadata = without_secret_copies(authored.metadata, secrets)
-    return replace(authored, metadata=metadata, redacted=redacted_body(authored.body, secrets))
+    return replace(authored, metadata=metadata, redacted=redacted_body(tree, secrets))
 
 
-def redacted_body(body: bytes, secrets: SecretFields) -> bytes:
+def redacted_body(body: JsonObject, secrets: SecretFields) -> bytes:
     """The author's part with its secret values redacted; empty when it holds none."""
-    tree = decode(body)
-    redacted = secrets.redacted(tree)
-    return b"" if redacted is tree else canonical(redacted)
+    redacted = secrets.redacted(body)
+    return b"" if redacted is body else canonical(redacted)
 
 
 def without_secret_copies(metadata: Mapping[str, Any], secrets: SecretFields) -> Mapping[str, Any]:

@@ -204,9 +204,10 @@ class SecretSealing:
         self._rewrite("notes", "message", self._message)
 
     def _redacted(self, body: bytes, uid: str) -> bytes:
-        redacted = redacted_body(body, self.secrets)
+        document = decode(body)
+        redacted = redacted_body(document, self.secrets)
         if redacted:
-            self._texts[uid] |= self.secrets.texts(decode(body))
+            self._texts[uid] |= self.secrets.texts(document)
         return redacted
 
     def _rewrite(self, table: str, column: str, change: Callable[[Any, str], Any]) -> None:
