@@ -53,8 +53,13 @@ class Tree(Struct):
     spec: Spec
 
 
+class Policy(Struct):
+    days: int = 0
+
+
 class Manifest(Struct):
     manifest: dict[str, Any] | str
+    tokenPolicy: Policy | UnsetType = UNSET
     waitFor: dict[str, Any] | UnsetType = UNSET
 
 
@@ -149,6 +154,8 @@ def test_a_document_without_secret_values_is_returned_as_it_is(document: Any) ->
         {**SECRET, "apiVersion": "x/v1", "kind": " SECRET ", "data": {"a": {"b": "hunter2"}}},
         {"kind": "List", "items": [{**SECRET, "data": {"a": "hunter2"}}]},
         [{**SECRET, "data": {"a": "hunter2"}}],
+        {"kind": "SecretList", "items": [{"data": {"a": "hunter2"}}]},
+        {"kind": "ThingList", "items": [{"spec": {"key": "hunter2"}}], "metadata": {}},
         thing({"password": {"value": "hunter2"}}),
         {**SECRET, "metadata": {"annotations": {LAST_APPLIED: '{"kind":"Secret","data":{"a":"hunter2"}}'}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": json.dumps(thing({"key": "hunter2"}))}}},
@@ -188,6 +195,40 @@ def test_a_manifest_in_text_is_redacted(text: str, redacted: str) -> None:
     assert FIELDS.redacted(object_of(text, waitFor={"fieldValue": {"a": "b"}})) == object_of(
         redacted, waitFor={"fieldValue": REDACTED}
     )
+
+
+@pytest.mark.parametrize(
+    ("spec", "redacted"),
+    [
+        ({"kubeconfig": "hunter2"}, {"kubeconfig": REDACTED}),
+        ({"kubeconfig": {"valueFrom": "a"}, "more": "b"}, {"kubeconfig": {"valueFrom": "a"}, "more": "b"}),
+        ({"tokenPolicy": "hunter2"}, {"tokenPolicy": REDACTED}),
+    ],
+)
+def test_what_does_not_fit_a_type_without_secrets_is_redacted_by_its_name(spec: Any, redacted: Any) -> None:
+    assert FIELDS.redacted(object_of({"kind": "A"}, **spec)) == object_of({"kind": "A"}, **redacted)
+
+
+def test_what_cannot_be_searched_is_redacted_as_a_whole() -> None:
+    deep: Any = {**SECRET, "data": {"a": "hunter2"}}
+    for _ in range(20_000):
+        deep = {"a": deep}
+
+    found = FIELDS.redacted(object_of(deep))
+
+    assert found == {"apiVersion": "x.dev/v1", "kind": "Object", "spec": REDACTED}
+    assert FIELDS.texts(object_of(deep)) == frozenset()
+
+
+@pytest.mark.parametrize("depth", [0, 400])
+def test_a_text_that_cannot_be_searched_is_redacted_alone(depth: int) -> None:
+    """Too deep to be searched; from far down on the stack, too deep to be read."""
+    deep = f"{'{a: ' * 195}{{kind: Secret, data: {{a: hunter2}}}}{'}' * 195}"
+
+    def redacted_from(left: int) -> Any:
+        return redacted_from(left - 1) if left else FIELDS.redacted(object_of(deep, more="shown"))
+
+    assert redacted_from(depth) == object_of(REDACTED, more="shown")
 
 
 def test_secrets_are_found_without_any_type() -> None:

@@ -8,6 +8,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import is_
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -128,31 +129,38 @@ class SecretFields:
 
     def redacted(self, document: JsonObject) -> JsonObject:
         """`document` with every secret value redacted; `document` itself when it holds none."""
-        found = self._object(document, _redact)
+        try:
+            found = self._object(document, _redact)
+        except RecursionError:
+            # Nested so deeply that it cannot be searched: only what it is called is shown.
+            return {name: one if name in ("apiVersion", "kind") else REDACTED for name, one in document.items()}
         assert isinstance(found, Mapping)
         return found
 
     def texts(self, document: JsonObject) -> frozenset[str]:
-        """The secret texts in `document`: see `secret_texts`."""
+        """The secret texts in `document`: see `secret_texts`. Those that are nested too deeply are left out."""
         found: set[str] = set()
 
         def collect(value: Json) -> Json:
             found.update(secret_texts(value))
             return value
 
-        self._object(document, collect)
+        with suppress(RecursionError):
+            self._object(document, collect)
         return frozenset(found)
 
-    def _object(self, value: Json, hide: Hide) -> Json:
-        """An object of any kind, a list of them, or a part of one."""
+    def _object(self, value: Json, hide: Hide, listed: str = "") -> Json:
+        """An object of any kind, a list of them, or a part of one. `listed`: the kind of objects that name none."""
         if isinstance(value, list | tuple):
-            return _elements(value, lambda one: self._object(one, hide))
+            return _elements(value, lambda one: self._object(one, hide, listed))
         if not isinstance(value, Mapping):
             return value
-        kind = str(value.get("kind")).strip().casefold()
-        typed = self._fields.get(kind)
+        kind = str(value.get("kind", listed)).strip().casefold()
+        typed, items = self._fields.get(kind), kind.removesuffix("list")
         if typed is not None:
             return _members(value, lambda name, one: self._root_member(name, one, typed, hide))
+        if items != kind:
+            return _members(value, lambda name, one: self._object(one, hide, items if name == "items" else ""))
         member = self._secret_member if kind == _SECRET_KIND else self._member
         return _members(value, lambda name, one: member(name, one, hide))
 
@@ -187,7 +195,10 @@ class SecretFields:
         documents = _read_text(text)
         if not documents or not all(isinstance(one, Mapping | list) for one in documents):
             return None
-        walked = [self._object(one, hide) for one in documents]
+        try:
+            walked = [self._object(one, hide) for one in documents]
+        except RecursionError:
+            return None
         return text if all(map(is_, walked, documents)) else _written(walked)
 
     def _secret_member(self, name: str, value: Json, hide: Hide) -> Json:
@@ -199,9 +210,10 @@ class SecretFields:
         field = field_below(parent, name)
         if value is None:
             return None
-        if field is None:
-            # Not in the type: it may be a password with a typing error in its name.
-            return self._object(value, hide) if parent.is_open else hide(value)
+        if field is None or (field.entries is not None and not isinstance(value, Mapping)):
+            # Not as the type says: it may be a password with a typing error in its name, or in the wrong place.
+            has_secret_name = _SECRET_NAME.search(name) is not None and _holds_value(value)
+            return hide(value) if has_secret_name or not parent.is_open else self._object(value, hide)
         if name == _MANIFEST and isinstance(value, str):
             found = self._text(value, hide)
             return hide(value) if found is None else found
@@ -288,7 +300,7 @@ def _read_text(text: str) -> list[Json] | None:
 
     try:
         return [one.value for one in read_documents(text, "")]
-    except SetpointError:
+    except (SetpointError, RecursionError):
         return None
 
 
