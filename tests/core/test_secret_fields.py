@@ -220,15 +220,15 @@ def test_what_cannot_be_searched_is_redacted_as_a_whole() -> None:
     assert FIELDS.texts(object_of(deep)) == frozenset()
 
 
-@pytest.mark.parametrize("depth", [0, 400])
-def test_a_text_that_cannot_be_searched_is_redacted_alone(depth: int) -> None:
-    """Too deep to be searched; from far down on the stack, too deep to be read."""
+@pytest.mark.parametrize("depth", range(0, 800, 40))
+def test_a_text_that_cannot_be_searched_is_redacted(depth: int) -> None:
+    """From far down on the stack, it is too deep to be searched; from further down, too deep to be read."""
     deep = f"{'{a: ' * 195}{{kind: Secret, data: {{a: hunter2}}}}{'}' * 195}"
 
     def redacted_from(left: int) -> Any:
         return redacted_from(left - 1) if left else FIELDS.redacted(object_of(deep, more="shown"))
 
-    assert redacted_from(depth) == object_of(REDACTED, more="shown")
+    assert "hunter2" not in str(redacted_from(depth))
 
 
 def test_secrets_are_found_without_any_type() -> None:
