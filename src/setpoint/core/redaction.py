@@ -9,11 +9,22 @@ import binascii
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from operator import is_
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Final, TypeAlias
 
-from setpoint.core.schema.shape import UNTYPED, AtomicList, Field, KeyedList, Leaf, MapShape, ObjectShape, field_below
+from setpoint.core.schema.shape import (
+    UNTYPED,
+    AtomicList,
+    Field,
+    KeyedList,
+    Leaf,
+    MapShape,
+    ObjectShape,
+    Shape,
+    field_below,
+)
 from setpoint.core.unstructured import GroupKind, group_kind
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
@@ -112,6 +123,8 @@ _SECRET_KIND: Final = "secret"
 _REFERENCE: Final = "valueFrom"
 # The member of a spec that holds a Kubernetes object, as a map or as text.
 _MANIFEST: Final = "manifest"
+# Values without any others in them.
+_SCALARS: Final = (str, int, float, NoneType)
 # A shorter text is part of many words by chance.
 _SHORTEST_TEXT: Final = 4
 
@@ -151,10 +164,12 @@ class SecretFields:
 
     def _object(self, value: Json, hide: Hide, listed: str = "") -> Json:
         """An object of any kind, a list of them, or a part of one. `listed`: the kind of objects that name none."""
-        if isinstance(value, list | tuple):
-            return _elements(value, lambda one: self._object(one, hide, listed))
-        if not isinstance(value, Mapping):
+        if isinstance(value, _SCALARS):
             return value
+        if not isinstance(value, Mapping):
+            return _elements(value, lambda one: self._object(one, hide, listed))
+        if not listed and "kind" not in value:
+            return _members(value, lambda name, one: self._member(name, one, hide))
         kind = str(value.get("kind", listed)).strip().casefold()
         typed, items = self._fields.get(kind), kind.removesuffix("list")
         if typed is not None:
@@ -172,14 +187,13 @@ class SecretFields:
         return self._field(value, field, hide)
 
     def _member(self, name: str, value: Json, hide: Hide) -> Json:
-        if name == "metadata" and isinstance(value, Mapping):
-            return _members(value, lambda inner, one: self._metadata_member(inner, one, hide))
-        return self._object(value, hide)
-
-    def _metadata_member(self, name: str, value: Json, hide: Hide) -> Json:
-        if name != "annotations" or not isinstance(value, Mapping):
+        if isinstance(value, _SCALARS):
             return value
-        return _members(value, lambda key, text: self._annotation(key, text, hide))
+        annotations = value.get("annotations") if name == "metadata" and isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping) or not isinstance(annotations, Mapping):
+            return self._object(value, hide)
+        shown = _members(annotations, lambda key, text: self._annotation(key, text, hide))
+        return value if shown is annotations else {**value, "annotations": shown}
 
     def _annotation(self, key: str, text: Json, hide: Hide) -> Json:
         """An annotation, which may be a copy of a whole manifest."""
@@ -207,9 +221,9 @@ class SecretFields:
         return _members(value, lambda _, one: hide(one)) if isinstance(value, Mapping) else hide(value)
 
     def _typed_member(self, name: str, value: Json, parent: Field, hide: Hide) -> Json:
-        field = field_below(parent, name)
         if value is None:
             return None
+        field = field_below(parent, name)
         if field is None or (field.entries is not None and not isinstance(value, Mapping)):
             # Not as the type says: it may be a password with a typing error in its name, or in the wrong place.
             has_secret_name = _SECRET_NAME.search(name) is not None and _holds_value(value)
@@ -222,13 +236,16 @@ class SecretFields:
     def _field(self, value: Json, field: Field, hide: Hide) -> Json:
         if field.write_only:
             return _write_only(value, field, hide)
+        if field.is_open and isinstance(value, _SCALARS):
+            return value
         match field.shape, value:
             case (ObjectShape() | MapShape(), Mapping()):
                 return self._spec(value, field, hide)
             case (KeyedList(item=keyed), list() | tuple()):
                 return _elements(value, lambda one: self._field(one, keyed, hide))
             case (AtomicList(item=shape), list() | tuple()):
-                return _elements(value, lambda one: self._field(one, Field(shape), hide))
+                item = _element(shape)
+                return _elements(value, lambda one: self._field(one, item, hide))
             case _:
                 return self._object(value, hide) if field.is_open else hide(value)
 
@@ -330,13 +347,23 @@ def _fits(value: Json, field: Field | None) -> bool:
 
 def _members(value: Mapping[str, Json], member: Callable[[str, Json], Json]) -> JsonObject:
     """Each member as `member` says; `value` itself when all are the same."""
-    walked = {name: member(name, one) for name, one in value.items()}
-    return value if all(map(is_, walked.values(), value.values())) else walked
+    changed: dict[str, Json] = {}
+    for name, one in value.items():
+        walked = member(name, one)
+        if walked is not one:
+            changed[name] = walked
+    return {**value, **changed} if changed else value
 
 
 def _elements(value: Sequence[Json], element: Callable[[Json], Json]) -> Json:
     walked = [element(one) for one in value]
     return value if all(map(is_, walked, value)) else walked
+
+
+@cache
+def _element(shape: Shape) -> Field:
+    """An element of a list that has no field of its own."""
+    return Field(shape)
 
 
 def _leaf_texts(value: Json) -> Iterator[str]:

@@ -49,11 +49,11 @@ async def get(request: CommandRequest) -> ExitCode:
         if not request.watch:
             require_targets_found(wanted, resources)
         secrets = engine.secret_fields
-        _show_resources([_shown(one, secrets, request) for one in resources], table, request)
+        _show_resources(resources, table, request, secrets)
         if request.watch:
             async for event in engine.store.watch(listing.revision, query):
                 if matches_targets(event.resource, wanted):
-                    _show_resources([_shown(_resource_after(event), secrets, request)], table, request)
+                    _show_resources([_resource_after(event)], table, request, secrets)
     return ExitCode.DONE
 
 
@@ -67,9 +67,11 @@ async def _unlisted_objects(
     return [one for one in found if one is not None]
 
 
-def _show_resources(resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest) -> None:
+def _show_resources(
+    resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest, secrets: SecretFields
+) -> None:
     if request.output in ("json", "yaml"):
-        print_documents([dict(resource.document) for resource in resources], request)
+        print_documents([dict(_shown(resource, secrets, request).document) for resource in resources], request)
     else:
         request.console.print(table.lines(resources, _now()), soft_wrap=True)
 
