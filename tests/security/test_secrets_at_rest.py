@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -18,7 +18,6 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.ports import EventRecord, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite.writer import GroupCommitWriter
 from tests.engine.clock import FakeClock
 from tests.security.embedded_stores import OTHER, PASSWORD, SECRETS, USER, in_child, kill_self, opened
 from tests.security.secret_places import (
@@ -98,6 +97,21 @@ def test_a_resource_reads_as_it_was_written(place: str, text: str) -> None:
 
 
 # --- Values that are changed or deleted ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", autouse=True)
+def keeping_sqlite() -> Iterator[None]:
+    """SQLite as it is by default: some systems build it so that it overwrites what is deleted."""
+    connect = sqlite3.connect
+
+    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        connection.execute("PRAGMA secure_delete = OFF").fetchall()
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connected)
+        yield
 
 
 @pytest.fixture
@@ -183,46 +197,43 @@ def test_a_reader_that_holds_a_snapshot_only_delays_that_the_log_is_emptied(path
     assert (meanwhile, afterwards) == ([0], [])
 
 
-@pytest.mark.parametrize("moment", ["before the log is emptied", "after the answer"])
-def test_a_deleted_value_is_gone_after_kill_9_and_reopening(
-    path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
+@pytest.mark.parametrize(
+    ("hook", "left"),
+    [
+        # Within the transaction, which is rolled back: the value is still in use.
+        ("_tidy", [0]),
+        # After the commit, before the log is emptied.
+        ("_scrub", []),
+        # After the answer.
+        ("", []),
+    ],
+)
+def test_a_deleted_value_is_gone_after_kill_9_and_reopening(path: Path, hook: str, left: list[int]) -> None:
     async def make() -> list[bytes]:
         store = await opened(path)
         await store.apply(user(PASSWORD))
-        await store.apply(secret(PASSWORD))
         await store.close()
         return sealed_values(path)
 
-    async def delete_both() -> None:
+    async def delete() -> None:
         store = await opened(path)
-        await store.delete(ResourceRef("", "Secret", "default", "login"))
-        if moment == "before the log is emptied":
-            monkeypatch.setattr(GroupCommitWriter, "_attempt", _then_kill(GroupCommitWriter._attempt))
+        assert store._writing is not None
+        if hook:
+            setattr(store._writing.writer, hook, kill_self)
         await store.delete(USER)
         kill_self()
 
+    async def left_when_reopened() -> list[int]:
+        store = await opened(path)
+        found = left_of(old, path.parent)
+        await store.close()
+        return found
+
     old = asyncio.run(make())
-    in_child(lambda: asyncio.run(delete_both()))
+    in_child(lambda: asyncio.run(delete()))
 
-    async def reopen() -> None:
-        await (await opened(path)).close()
-
-    asyncio.run(reopen())
-
-    assert len(old) == 2
-    gone = left_of(old, path.parent)
-    # The transaction that was under way is rolled back: its value is still in use.
-    assert gone == ([0] if moment == "before the log is emptied" else [])
+    assert asyncio.run(left_when_reopened()) == left
     assert audit(path) == NOTHING_WRONG
-
-
-def _then_kill(attempt: Callable[..., Any]) -> Callable[..., Any]:
-    def killed(*arguments: Any) -> Any:
-        attempt(*arguments)
-        kill_self()
-
-    return killed
 
 
 programs = st.lists(
