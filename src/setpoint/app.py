@@ -15,11 +15,12 @@ from setpoint.clients.http import HttpClient, HttpInterceptor, intercepted_by
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.clients.sockets import AddressPolicy, address_policy
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
+from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import CookieLocation, EngineContext
-from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind
+from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind, secret_fields_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
@@ -36,6 +37,7 @@ from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
 from setpoint.stores.memory import MemoryStore
+from setpoint.stores.sqlite.database_file import access_of_others
 from setpoint.stores.sqlite.store import OpenMode, open_sqlite
 
 if TYPE_CHECKING:
@@ -56,6 +58,10 @@ class StoreAccess(StrEnum):
     RUN = "run"
 
 
+def _ignore_warning(_text: str) -> None:
+    """For callers without a terminal."""
+
+
 @dataclass(frozen=True, slots=True)
 class AppSettings:
     """The settings of the process, from options and the environment."""
@@ -69,6 +75,8 @@ class AppSettings:
     # For a store in a cluster: where servers of kubeconfigs in Secrets may be, and where not; see `address_policy`.
     allowed_addresses: Sequence[str] = ()
     denied_addresses: Sequence[str] = ()
+    # Takes warnings for the operator.
+    warn: Callable[[str], None] = _ignore_warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +183,7 @@ async def open_app(
             store = cluster = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
             tenancy = Tenancy(_tenant_by_name, GrantedReferences(partial(cluster.all_in, kind=REFERENCE_GRANT)))
         else:
-            store = await _open_store(settings, access)
+            store = await _open_store(settings, access, secret_fields_of((*kinds.values(), *owners.values())))
         clusters.secret = store.get
         stack.push_async_callback(store.close)
         engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners, tenancy=tenancy)
@@ -244,7 +252,7 @@ async def dry_run_apply(manifest: JsonObject, engine: EngineContext) -> Resource
     """
     if isinstance(engine.store, DryRunStore):
         return await engine.store.dry_run(manifest)
-    return await MemoryStore(engine.clock, _new_uid).apply(manifest)
+    return await MemoryStore(engine.clock, _new_uid, secrets=engine.secret_fields).apply(manifest)
 
 
 async def overlay_manifests(engine: EngineContext, manifests: Iterable[JsonObject]) -> EngineContext:
@@ -280,14 +288,19 @@ def _new_uid() -> str:
     return str(uuid.uuid4())
 
 
-async def _open_store(settings: AppSettings, access: StoreAccess) -> Store:
+async def _open_store(settings: AppSettings, access: StoreAccess, secrets: SecretFields) -> Store:
     clock, path = settings.clock, _path(settings.store)
     if path is None:
         return MemoryStore(clock, _new_uid)
     if access is StoreAccess.READ and not path.exists():
         # Nothing has been declared yet: an empty store to read from, without creating a file.
         return MemoryStore(clock, _new_uid)
-    return await open_sqlite(path, clock, _new_uid, OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE)
+    exposed = access_of_others(path.absolute().resolve())
+    mode = OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE
+    store = await open_sqlite(path, clock, _new_uid, mode, secrets=secrets)
+    if exposed:
+        settings.warn(exposed)
+    return store
 
 
 def _cluster_client(

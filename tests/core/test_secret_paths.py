@@ -5,8 +5,14 @@ from typing import Annotated, Any
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.redaction import has_secret_fields, holds_secret, secret_within, without_secrets, write_only_within
 from setpoint.core.schema.shape import Keyed, Mark, field_at, shape_of
+from setpoint.core.secret_paths import (
+    has_secret_fields,
+    holds_secret,
+    secret_within,
+    without_secrets,
+    write_only_within,
+)
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 

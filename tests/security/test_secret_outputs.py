@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.app import AppSettings, StoreAccess, definitions, open_engine
-from setpoint.core.redaction import SECRET_FIELDS
 from setpoint.core.schema.shape import (
     AtomicList,
     Field,
@@ -23,6 +22,7 @@ from setpoint.core.schema.shape import (
     paths_of,
     shape_of,
 )
+from setpoint.core.secret_paths import SECRET_FIELDS
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, PathStep, Selector, value_below

@@ -34,6 +34,28 @@ class TestStamps:
         assert loop.run(store.apply(secret(stringData={"a": "2"}))).generation == 2
 
 
+class TestSupersededSecrets:
+    def test_a_watch_shows_only_the_present_values_of_a_secret(self, store: Store, loop: asyncio.Runner) -> None:
+        for value in ("1", "2"):
+            loop.run(store.apply(secret(stringData={"a": value})))
+        loop.run(store.update_status(loop.run(store.apply(secret(stringData={"a": "3"}))), {"seen": True}))
+
+        events = loop.run(take(store.watch(Revision("0")), 4))
+
+        shown = [event.resource.document.get("data") for event in events]
+        assert shown == [None, None, {"a": "Mw=="}, {"a": "Mw=="}]
+
+    def test_a_deleted_secret_is_shown_without_its_values(self, store: Store, loop: asyncio.Runner) -> None:
+        gone = loop.run(store.apply(secret(stringData={"a": "1"})))
+        loop.run(store.delete(gone.ref))
+        loop.run(store.apply(secret(stringData={"a": "1"})))
+
+        events = loop.run(take(store.watch(Revision("0")), 3))
+
+        shown = [(event.change.value, event.resource.document.get("data")) for event in events]
+        assert shown == [("added", None), ("deleted", None), ("added", {"a": "MQ=="})]
+
+
 class TestOwning:
     def test_nothing_is_deleted_with_its_owner(self, store: Store) -> None:
         assert store.collects is False

@@ -104,7 +104,7 @@ def test_a_key_that_is_readable_by_other_users_is_refused(encrypted: Path, reope
 def test_a_missing_key_is_named(encrypted: Path, reopen: Callable[[], SqliteStore]) -> None:
     key_of(encrypted).unlink()
 
-    with pytest.raises(StoreError, match=r"state\.db\.key is missing, and the store holds Secrets encrypted with it"):
+    with pytest.raises(StoreError, match=r"state\.db\.key is missing, and the store holds values encrypted with it"):
         reopen()
 
 

@@ -16,12 +16,14 @@ from setpoint.stores.sqlite.writer import GroupCommitWriter
 class WriterHarness:
     """A writer on a table of numbers that counts its commits."""
 
-    def __init__(self, path: Path, tidy: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, path: Path, tidy: Callable[[], None] = lambda: None, scrub: Callable[[], None] = lambda: None
+    ) -> None:
         prepare_file(path)
         self.connection = connect_to_write(path)
         self.connection.execute("CREATE TABLE numbers (n)")
         self.commits = 0
-        self.writer = GroupCommitWriter(self.connection, path, tidy, self._count)
+        self.writer = GroupCommitWriter(self.connection, path, tidy, self._count, scrub=scrub)
         self.path = path
 
     def add(self, number: object) -> object:
@@ -52,6 +54,26 @@ def test_a_write_is_on_disk_when_it_is_acknowledged(tmp_path: Path, loop: asynci
 
     full = 2
     assert loop.run(scenario()) == (("wal",), (full,))
+
+
+def test_a_write_is_acknowledged_whatever_becomes_of_the_scrubbing_after_its_commit(
+    tmp_path: Path, loop: asyncio.Runner
+) -> None:
+    scrubbed = list[bool]()
+
+    async def scenario() -> tuple[object, list[object]]:
+        def scrub() -> None:
+            scrubbed.append(harness.connection.in_transaction)
+            raise sqlite3.OperationalError("database is locked")
+
+        harness = WriterHarness(tmp_path / "numbers.db", scrub=scrub)
+        answer = await harness.writer.run(partial(harness.add, 1))
+        await harness.writer.close()
+        return answer, harness.on_disk()
+
+    assert loop.run(scenario()) == (1, [1])
+    # After the commit, and before the connection is closed.
+    assert scrubbed == [False, False]
 
 
 def test_concurrent_writes_share_one_commit(tmp_path: Path, loop: asyncio.Runner) -> None:

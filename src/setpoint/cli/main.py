@@ -32,6 +32,7 @@ _OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["table", "wide", "yaml", "json"]), default="table", help="The form."
 )
 _WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print every change.")
+_SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Print secret values, too.")
 _PLUGINS = click.option(
     "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
 )
@@ -212,7 +213,7 @@ def delete(context: click.Context, /, **options: object) -> None:
 
 
 @_command("get")
-@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
+@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH, _SHOW_SECRETS)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
 @click.pass_context
 def get(context: click.Context, /, **options: object) -> None:
@@ -222,7 +223,7 @@ def get(context: click.Context, /, **options: object) -> None:
 
 
 @_command("describe")
-@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
+@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH, _SHOW_SECRETS)
 @click.pass_context
 def describe(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.inspect import describe
@@ -332,7 +333,7 @@ def install(context: click.Context, /, **options: object) -> None:
 @_options(_TARGETS, _NAMESPACE)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
-@click.option("--with-secrets", is_flag=True, help="Their Secrets, too, in clear text; needs --to.")
+@click.option("--with-secrets", is_flag=True, help="Their Secrets and passwords, too, in clear text; needs --to.")
 @click.option("--pause", is_flag=True, help="From here on, pause them in this store.")
 @click.option("--to", metavar="FILE", help="Write it there, for its owner alone; - is standard output.")
 @click.pass_context

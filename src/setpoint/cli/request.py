@@ -41,12 +41,17 @@ class CommandRequest:
     wait: bool = True
     watch: bool = False
     seconds: float = 300.0
+    # Whether secret values are printed.
+    show_secrets: bool = False
 
     @staticmethod
     def of(options: dict[str, Any]) -> "CommandRequest":
         """The request made by the options of a command line."""
         settings = AppSettings(
-            options["store"] or DEFAULT_STORE, CookieLocation(options["cookies"]), environment=dict(os.environ)
+            options["store"] or DEFAULT_STORE,
+            CookieLocation(options["cookies"]),
+            environment=dict(os.environ),
+            warn=warn_once(),
         )
         return CommandRequest(
             settings,
@@ -58,7 +63,20 @@ class CommandRequest:
             options.get("wait", True),
             options.get("watch", False),
             parse_duration(options.get("timeout", "5m")),
+            options.get("show_secrets", False),
         )
+
+
+def warn_once() -> Callable[[str], None]:
+    """Prints each warning once, on standard error."""
+    printed = set[str]()
+
+    def warn(text: str) -> None:
+        if text not in printed:
+            printed.add(text)
+            error_console().print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
+
+    return warn
 
 
 def console_for(is_terminal: bool) -> SafeConsole:  # noqa: FBT001  # there is only this to know

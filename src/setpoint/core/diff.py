@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from setpoint.core.redaction import REDACTED, has_secret_fields, redact, secret_within
+from setpoint.core.redaction import REDACTED, redact
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, ObjectShape, field_below
+from setpoint.core.secret_paths import has_secret_fields, secret_within
 from setpoint.core.values.canonical import encodes_same, same
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import ElementKey, Path, is_list_of_objects, key_of, selector
@@ -43,10 +44,11 @@ def redact_changes(changes: Iterable[FieldChange], of: Json) -> tuple[FieldChang
     """The changes of the Kubernetes object `of`, with the values of a Secret redacted."""
     if not has_secret_fields(of):
         return tuple(changes)
-    return tuple(one if secret_within(of, one.path) is None else _redacted(one) for one in changes)
+    return tuple(one if secret_within(of, one.path) is None else redacted_change(one) for one in changes)
 
 
-def _redacted(change: FieldChange) -> FieldChange:
+def redacted_change(change: FieldChange) -> FieldChange:
+    """The change without its values; it still shows whether there is one."""
     before, after = (MISSING if isinstance(side, Missing) else REDACTED for side in (change.before, change.after))
     return replace(change, before=before, after=after)
 

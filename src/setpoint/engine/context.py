@@ -7,13 +7,14 @@ from typing import Final, Self, TypeAlias
 
 from setpoint.core.conditions import ConditionType
 from setpoint.core.plan import Plan, PlannedWrite
+from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, ResourceType, unknown_kind
+from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_kind
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
@@ -100,6 +101,11 @@ class EngineContext:
     def resource_types(self) -> Mapping[GroupKind, ResourceType]:
         """Every kind and owner."""
         return {**self.kinds, **self.owners}
+
+    @property
+    def secret_fields(self) -> SecretFields:
+        """What is secret in the resources of every kind and owner."""
+        return secret_fields_of(self.resource_types.values())
 
     def resource_type_of(self, resource: Resource) -> ResourceType:
         """The kind or owner of `resource`; ManifestInvalid when there is none."""

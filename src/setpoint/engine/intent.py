@@ -5,11 +5,13 @@ from functools import cache
 from typing import Final
 
 from setpoint.core.overlay import Declared
-from setpoint.core.redaction import redact
+from setpoint.core.redaction import REDACTED, redact
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
 from setpoint.core.schema.shape import Field, ObjectShape, field_at, paths_of, shape_of
+from setpoint.core.secret_fields import HIDDEN_VALUE, redacted_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.context import EngineContext, management_of
 from setpoint.engine.kind import AnyKind, Intent, ResolvedReferences, ResourceType, SecretKeyReference
@@ -17,12 +19,14 @@ from setpoint.engine.owners.children import is_two_way_merge
 from setpoint.engine.references import dependencies_of, resolve_dependencies
 from setpoint.engine.requeue import resync_seconds
 from setpoint.engine.resource import Resource
+from setpoint.errors import ManifestInvalid
 
 _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
 
 def check_manifest(resource: Resource, kind: ResourceType) -> None:
     """ManifestInvalid or UnknownField for a mistake of the author; no service is asked."""
+    require_shown_values(resource)
     FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
     management_of(resource.annotations)
     resync_seconds(resource.annotations)
@@ -30,8 +34,18 @@ def check_manifest(resource: Resource, kind: ResourceType) -> None:
     kind.check(resource)
 
 
+def require_shown_values(resource: Resource) -> None:
+    """ManifestInvalid for what a view printed in the place of a secret value: it must not become the value."""
+    if not resource.mentions(REDACTED):
+        return
+    at = redacted_at({name: one for name, one in resource.document.items() if name not in ("metadata", "status")})
+    if at is not None:
+        raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), FieldTerm(str(at)), HIDDEN_VALUE))
+
+
 async def resolve_intent(resource: Resource, engine: EngineContext) -> Intent:
     """The intent of `resource`; its dependencies have to exist and be ready."""
+    require_shown_values(resource)
     resolved = await resolve_dependencies(dependencies_of(resource, engine.resource_types), resource.ref, engine)
     return intent_of(resource, engine.kind_of(resource), resolved)
 

@@ -15,6 +15,8 @@ import msgspec
 
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import PlannedWrite, PlanOptions
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.messages import Message, MessageTerm
@@ -287,6 +289,11 @@ class Kind(ResourceType, Protocol[L]):
     async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done; RemoteRefused when it ended in an error."""
         ...
+
+
+def secret_fields_of(types: Iterable[ResourceType]) -> SecretFields:
+    """What is secret in resources of these types, by the marks of their specs."""
+    return SecretFields({(one.group, one.name): shape_of(one.tree_type) for one in types})
 
 
 # The engine does not read a kind's live type: it hands back what it was given.

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from setpoint.core.conditions import ConditionType
-from setpoint.core.redaction import secret_within
 from setpoint.core.schema.shape import shape_of
+from setpoint.core.secret_paths import secret_within
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import AnnotationTerm, Message

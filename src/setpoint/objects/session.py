@@ -12,7 +12,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan, PlannedWrite
-from setpoint.core.redaction import has_secret_fields, secret_within
+from setpoint.core.secret_paths import has_secret_fields, secret_within
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import Message, SubjectTerm

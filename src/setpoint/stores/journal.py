@@ -1,4 +1,7 @@
-"""The journal: every committed change in order, how many are retained, and the watch that follows them."""
+"""The journal: every committed change in order, how many are retained, and the watch that follows them.
+
+Secret values leave it when they are superseded: an earlier entry then shows the resource without them.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,15 +1,17 @@
 """Manifests: validation of what an author writes (names, labels, Secret data), and the part of it that a store keeps.
 
-No error message holds a value of a Secret.
+No error message holds a value of a Secret. Copies of secret values in annotations are not kept.
 """
 
 import base64
 import binascii
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from setpoint.core.redaction import LAST_APPLIED, REDACTED
+from setpoint.core.secret_fields import HIDDEN_VALUE, SecretFields
 from setpoint.core.unstructured import display_name
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import JsonObject
@@ -109,6 +111,8 @@ def _entries(body: dict[str, Any], member: str) -> list[tuple[str, str]]:
             raise ValueError(field_message(Path((member, key)), f" cannot have that key: write {DATA_KEY}"))
         if not isinstance(value, str):
             raise ValueError(field_message(Path((member, key)), f" is {json_type(value)}: write it as text, in quotes"))
+        if value == REDACTED:
+            raise ValueError(field_message(Path((member, key)), HIDDEN_VALUE))
     return list(entries.items())
 
 
@@ -132,22 +136,27 @@ _STORE_WRITTEN: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
     *("finalizers", "managedFields", "selfLink", "generateName"),
 )
-# kubectl's copy of the whole manifest: for a Secret it holds the values in plain text.
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class AuthoredManifest:
-    """The author's part of a manifest. `metadata` holds non-empty labels, annotations and ownerReferences."""
+    """The author's part of a manifest. `metadata` holds non-empty labels, annotations and ownerReferences.
+
+    `redacted` is `body` with its secret values redacted; empty when it holds none.
+    """
 
     ref: ResourceRef
     metadata: Mapping[str, Any]
     body: bytes
     secret: bytes
+    redacted: bytes = b""
 
 
-def read_manifest(manifest: JsonObject) -> AuthoredManifest:
-    """The author's part of `manifest`; ManifestInvalid names the member, what is wrong and what to write."""
+def read_manifest(manifest: JsonObject, secrets: SecretFields | None = None) -> AuthoredManifest:
+    """The author's part of `manifest`; ManifestInvalid names the member, what is wrong and what to write.
+
+    `secrets` finds the secret values, for a store that encrypts them.
+    """
     if not isinstance(manifest, Mapping):
         raise ManifestInvalid(
             f"a manifest is {json_type(manifest)}: write an object with apiVersion, kind and metadata"
@@ -155,9 +164,37 @@ def read_manifest(manifest: JsonObject) -> AuthoredManifest:
     tree = decode(canonical(manifest))
     which = display_name(tree)
     try:
-        return _read(tree)
+        authored = _read(tree)
     except _Problem as problem:
         raise ManifestInvalid(Message(f"{which}: ", message_of(problem))) from None
+    if secrets is None:
+        return authored
+    # What is left of `tree` is the body.
+    metadata = without_secret_copies(authored.metadata, secrets)
+    return replace(authored, metadata=metadata, redacted=redacted_body(tree, secrets))
+
+
+def redacted_body(body: JsonObject, secrets: SecretFields) -> bytes:
+    """The author's part with its secret values redacted; empty when it holds none."""
+    redacted = secrets.redacted(body)
+    return b"" if redacted is body else canonical(redacted)
+
+
+def without_secret_copies(metadata: Mapping[str, Any], secrets: SecretFields) -> Mapping[str, Any]:
+    """The metadata without annotations that repeat a secret value of a manifest; `metadata` itself when none does."""
+    present = metadata.get("annotations", {})
+    shown = _annotations_of(secrets.redacted({"metadata": {"annotations": present}}))
+    kept = {key: text for key, text in present.items() if shown[key] == text}
+    if len(kept) == len(present):
+        return metadata
+    rest = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**rest, "annotations": kept} if kept else rest
+
+
+def _annotations_of(document: JsonObject) -> dict[str, Any]:
+    metadata: Any = document["metadata"]
+    annotations: dict[str, Any] = metadata["annotations"]
+    return annotations
 
 
 def being_deleted_error(ref: ResourceRef) -> NotReady:
@@ -191,7 +228,8 @@ def _read(tree: dict[str, Any]) -> AuthoredManifest:
     kept = _checked_metadata(metadata)
     secret = b""
     if is_secret(ref):
-        kept.get("annotations", {}).pop(_LAST_APPLIED, None)
+        # kubectl's copy of the whole manifest, values included.
+        kept.get("annotations", {}).pop(LAST_APPLIED, None)
         secret = _secret(tree)
     return AuthoredManifest(ref, kept, canonical(tree), secret)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
+from setpoint.core.secret_fields import SecretFields
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError
@@ -26,8 +27,15 @@ from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, t
 class MemoryStore(RecordStore):
     """A Store in dictionaries. No method awaits inside, so each is atomic for its callers."""
 
-    def __init__(self, clock: Clock, new_uid: Callable[[], str], limits: StoreLimits = DEFAULT_LIMITS) -> None:
-        super().__init__(clock, new_uid)
+    def __init__(
+        self,
+        clock: Clock,
+        new_uid: Callable[[], str],
+        limits: StoreLimits = DEFAULT_LIMITS,
+        *,
+        secrets: SecretFields | None = None,
+    ) -> None:
+        super().__init__(clock, new_uid, secrets)
         self._limits = limits
         self._commits = CommitSignal()
         self._is_open = True
@@ -130,9 +138,23 @@ class MemoryStore(RecordStore):
                 del self._records[change.before.ref]
             self._last = change.revision
             self._journal[self._last] = change
+            self._drop_superseded_secrets(change)
             self._journal.pop(self._last - self._limits.changes, None)
         if journaled:
             self._commits.notify()
+
+    def _drop_superseded_secrets(self, change: JournaledChange) -> None:
+        """The journal shows only the secret values that a resource has now."""
+        before, after = change.before, change.after
+        if before is None or not before.holds_secrets or (after is not None and _has_parts_of(before, after)):
+            return
+
+        def trimmed(record: ResourceRecord | None) -> ResourceRecord | None:
+            is_old = record is not None and record.uid == before.uid and _has_parts_of(before, record)
+            return record.without_secrets() if record is not None and is_old else record
+
+        for revision, one in self._journal.items():
+            self._journal[revision] = JournaledChange(revision, trimmed(one.before), trimmed(one.after))
 
     def _page(self, since: int, query: ResourceQuery) -> JournalPage:
         self._require_open()
@@ -143,3 +165,8 @@ class MemoryStore(RecordStore):
     def _require_open(self) -> None:
         if not self._is_open:
             raise StoreError("the store is closed: open it again")
+
+
+def _has_parts_of(before: ResourceRecord, record: ResourceRecord) -> bool:
+    """Whether the author's part is the very one of `before`, and no equal one that was written later."""
+    return record.body is before.body and record.secret is before.secret

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
+from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, Lease, ResourceUpdate
@@ -153,7 +154,8 @@ def _created(authored: AuthoredManifest, now: str, uid: str) -> ResourceRecord:
         "creationTimestamp": now,
         "generation": 1,
     }
-    return ResourceRecord(authored.ref, uid, 0, _encoded(metadata), authored.body, authored.secret, b"")
+    parts = (_encoded(metadata), authored.body, authored.secret, b"")
+    return ResourceRecord(authored.ref, uid, 0, *parts, redacted=authored.redacted)
 
 
 def _edited(before: ResourceRecord, authored: AuthoredManifest, *, by_engine: bool = False) -> ResourceRecord:
@@ -167,6 +169,9 @@ def _edited(before: ResourceRecord, authored: AuthoredManifest, *, by_engine: bo
         "ownerReferences": owners,
     }
     engine_keys |= {OWNERS_KEY} if are_ours else set()
+    if before.redacted != authored.redacted:
+        # Also without a change by the author: another version of a kind may mark other fields as secret.
+        before = replace(before, redacted=authored.redacted)
     if (before.body, before.secret) == (authored.body, authored.secret):
         return _with_metadata(before, metadata, engine_keys)
     metadata["generation"] += 1
@@ -278,16 +283,18 @@ def released(held: Lease | None, lease: Lease) -> Lease | None:
 class RecordStore(DerivedStoreOperations):
     """The writes of a Store that keeps records: each is a mutation that the store commits."""
 
-    def __init__(self, clock: Clock, new_uid: Callable[[], str]) -> None:
+    def __init__(self, clock: Clock, new_uid: Callable[[], str], secrets: SecretFields | None = None) -> None:
         self._clock = clock
         self._new_uid = new_uid
+        # None for a store that does not encrypt.
+        self._secrets = secrets
 
     @property
     def collects(self) -> bool:
         return False
 
     async def apply(self, manifest: JsonObject) -> Resource:
-        authored = read_manifest(manifest)
+        authored = read_manifest(manifest, self._secrets)
         (record,) = await self._commit([(authored.ref, applied(authored, self._clock.now(), self._new_uid))])
         return _kept(record)
 
@@ -327,7 +334,7 @@ class RecordStore(DerivedStoreOperations):
         """
 
     def _child_change(self, write: ChildWrite) -> tuple[ResourceRef, Mutation]:
-        authored = read_manifest(write.document)
+        authored = read_manifest(write.document, self._secrets)
         if write.seen is None:
             return authored.ref, created(authored, self._clock.now(), self._new_uid)
         require_same_ref(write.seen.ref, authored.ref)

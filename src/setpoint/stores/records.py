@@ -30,6 +30,17 @@ class ResourceRecord(msgspec.Struct, frozen=True, gc=False):
     status: bytes  # empty before the first step
     # The annotations that the engine changed last; and a mark for its owner references, see mutations.OWNERS_KEY.
     engine_keys: frozenset[str] = frozenset()
+    # `body` with its secret values redacted; empty when it holds none. Then `body` is never on disk in plain text.
+    redacted: bytes = b""
+
+    @property
+    def holds_secrets(self) -> bool:
+        """Whether some of it has to be encrypted."""
+        return bool(self.secret or self.redacted)
+
+    def without_secrets(self) -> "ResourceRecord":
+        """What the journal shows once the values are superseded."""
+        return msgspec.structs.replace(self, body=self.redacted or self.body, secret=b"", redacted=b"")
 
 
 def to_resource(record: ResourceRecord) -> Resource:

@@ -23,6 +23,7 @@ from setpoint.cli.request import (
 from setpoint.cli.views import resources as view
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.resources import has_output
+from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import EngineContext
@@ -47,11 +48,12 @@ async def get(request: CommandRequest) -> ExitCode:
         table = view.ResourceTable(engine.resource_types, wide=wide, outputs=outputs)
         if not request.watch:
             require_targets_found(wanted, resources)
-        _show_resources(resources, table, request)
+        secrets = engine.secret_fields
+        _show_resources(resources, table, request, secrets)
         if request.watch:
             async for event in engine.store.watch(listing.revision, query):
                 if matches_targets(event.resource, wanted):
-                    _show_resources([_resource_after(event)], table, request)
+                    _show_resources([_resource_after(event)], table, request, secrets)
     return ExitCode.DONE
 
 
@@ -65,19 +67,27 @@ async def _unlisted_objects(
     return [one for one in found if one is not None]
 
 
-def _show_resources(resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest) -> None:
+def _show_resources(
+    resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest, secrets: SecretFields
+) -> None:
     if request.output in ("json", "yaml"):
-        print_documents([dict(view.redacted_document(resource)) for resource in resources], request)
+        print_documents([dict(_shown(resource, secrets, request).document) for resource in resources], request)
     else:
         request.console.print(table.lines(resources, _now()), soft_wrap=True)
+
+
+def _shown(resource: Resource, secrets: SecretFields, request: CommandRequest) -> Resource:
+    """The resource as it is printed: without secret values, unless they are asked for."""
+    return resource if request.show_secrets else Resource(secrets.redacted(resource.document))
 
 
 async def describe(request: CommandRequest) -> ExitCode:
     """Shows everything on record about the named resources."""
 
     async def show(resource: Resource, engine: EngineContext) -> _Rendered:
+        resource = _shown(resource, engine.secret_fields, request)
         notes = await engine.store.events(resource.ref)
-        data = {**view.redacted_document(resource), "notes": [view.event_data(note) for note in notes]}
+        data = {**resource.document, "notes": [view.event_data(note) for note in notes]}
         return data, view.description_of(resource, notes, _now())
 
     return await _show_each(request, show)

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,13 @@ from setpoint.core.values.yaml_documents import YamlDocument, read_documents, wr
 from setpoint.engine.context import EngineContext
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
-from setpoint.engine.transfer.export_format import ExportHeader, StoreExport, export_documents, read_export
+from setpoint.engine.transfer.export_format import (
+    ExportedResource,
+    ExportHeader,
+    StoreExport,
+    export_documents,
+    read_export,
+)
 from setpoint.engine.transfer.exporter import gather_export, is_paused_by_export, pause_for_export
 from setpoint.engine.transfer.importer import ImportedResource, check_import
 from setpoint.errors import ManifestInvalid, StoreError, UserError
@@ -41,6 +47,7 @@ _OWNERS_SECRETS: Final = (
     "the Secrets of owners are not exported, and keys that were generated for one are generated anew elsewhere: "
     "--with-secrets exports them"
 )
+_HIDDEN: Final = "its secret values are left out, and an import refuses it without them: --with-secrets exports them"
 _PAUSED: Final = "In the store they came from they are paused: nothing is done for them from there"
 
 
@@ -154,9 +161,20 @@ async def _build_export(
             _warn(f"{one.ref}: its owner is not exported, so that it has none elsewhere")
     if not export_options.with_secrets and any(one.is_secret for one in objects) and _has_owners(resources, engine):
         _warn(_OWNERS_SECRETS)
-    return StoreExport(
-        (header,), tuple(one for one in objects if export_options.with_secrets or not one.is_secret), taken
-    )
+    if export_options.with_secrets:
+        return StoreExport((header,), tuple(objects), taken)
+    return StoreExport((header,), tuple(one for one in objects if not one.is_secret), _redacted(taken, engine))
+
+
+def _redacted(taken: Sequence[ExportedResource], engine: EngineContext) -> tuple[ExportedResource, ...]:
+    """The resources without the secret values of their specs; a warning for each that had some."""
+    secrets, found = engine.secret_fields, list[ExportedResource]()
+    for one in taken:
+        document = secrets.redacted(one.resource.document)
+        if document is not one.resource.document:
+            _warn(f"{one.ref}: {_HIDDEN}")
+        found.append(replace(one, resource=Resource(document)))
+    return tuple(found)
 
 
 def _is_exported(owner: ResourceRef | None, resources: Sequence[Resource]) -> bool:

@@ -12,7 +12,6 @@ from setpoint.cli.views.plan import is_owner_plan, plan_from_record, plan_rows, 
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
-from setpoint.core.redaction import REDACTED
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
@@ -111,15 +110,6 @@ def age_of(resource: Resource, now: datetime.datetime) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size}{letter}"
     return f"{seconds}s"
-
-
-def redacted_document(resource: Resource) -> JsonObject:
-    """The whole resource for output; the values of a Secret are redacted."""
-    document = resource.document
-    data = document.get("data")
-    if resource.ref.kind != "Secret" or not isinstance(data, Mapping):
-        return document
-    return {**document, "data": dict.fromkeys(data, REDACTED)}
 
 
 def description_of(resource: Resource, notes: Iterable[EventRecord], now: datetime.datetime) -> RenderableType:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from setpoint.core.conditions import ConditionStatus, find_condition
-from setpoint.core.redaction import is_secret, secret_within
+from setpoint.core.redaction import is_secret
+from setpoint.core.secret_paths import secret_within
 from setpoint.core.unstructured import (
     condition_lag,
     conditions_of,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from setpoint.core.redaction import holds_secret
+from setpoint.core.secret_paths import holds_secret
 from setpoint.core.values.canonical import same
 from setpoint.engine.context import KindStepContext, Management
 from setpoint.engine.idle_cache import IdleEntry, ListedObject, state_digest

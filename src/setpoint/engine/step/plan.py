@@ -2,22 +2,27 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from setpoint.core.decide import Cookie, Decision
-from setpoint.core.diff import FieldChange
+from setpoint.core.diff import FieldChange, redacted_change
 from setpoint.core.overlay import Declared, overlay
 from setpoint.core.plan import Action, Plan, PlannedWrite, plan_fields
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import atomic_ancestor
+from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
-from setpoint.core.values.paths import Path
+from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import SupportsDryRun
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import Absent, Intent, LiveObservation
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.change_cause import ChangeCause, change_cause, value_digest
 from setpoint.engine.step.hold import held_fields, withhold
+
+# Where the spec of a kind with dry runs has its object.
+_MANIFEST: Final = Path(("spec", "manifest"))
 
 
 def live_digest(observed: LiveObservation) -> str | Missing:
@@ -104,7 +109,23 @@ async def with_dry_run(
     kind = context.kind
     if not isinstance(kind, SupportsDryRun) or decision is Decision.IN_SYNC:
         return context
-    return replace(context, dry_run_writes=await kind.dry_run(intent, observed, decision))
+    writes = await kind.dry_run(intent, observed, decision)
+    return replace(context, dry_run_writes=_redacted_writes(writes, intent, observed, context.engine.secret_fields))
+
+
+def _redacted_writes(
+    writes: Iterable[PlannedWrite], intent: Intent, observed: LiveObservation, secrets: SecretFields
+) -> tuple[PlannedWrite, ...]:
+    """The writes without secret values: those of the object in the manifest, and of the live one."""
+    wanted = get_at(intent.declared.tree, _MANIFEST)
+    objects = (wanted, None if isinstance(observed, Absent) else observed.whole)
+    pairs = [(one, secrets.redacted(one)) for one in objects if isinstance(one, Mapping)]
+
+    def shown(change: FieldChange) -> FieldChange:
+        is_secret = any(get_at(whole, change.path) is not get_at(cut, change.path) for whole, cut in pairs)
+        return redacted_change(change) if is_secret else change
+
+    return tuple(replace(write, changes=tuple(map(shown, write.changes))) for write in writes)
 
 
 def _dry_run_plan(decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext) -> Plan:

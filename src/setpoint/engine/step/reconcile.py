@@ -5,12 +5,15 @@ what it is about to do is on record before it does it, and every verb is idempot
 """
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from typing import Final, assert_never
 
 from setpoint.core.decide import Decision, decide
 from setpoint.core.plan import Plan
+from setpoint.core.secret_fields import secret_texts, without_texts
+from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsWait
 from setpoint.engine.context import (
@@ -30,9 +33,17 @@ from setpoint.engine.context import (
     step_context,
 )
 from setpoint.engine.intent import resolve_intent
-from setpoint.engine.kind import Intent, LiveObservation, Reconciliation, Unchanged, observe_decoded
+from setpoint.engine.kind import (
+    Intent,
+    LiveObservation,
+    Reconciliation,
+    SecretKeyReference,
+    Unchanged,
+    observe_decoded,
+)
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
+from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.engine.step.delete import (
@@ -122,6 +133,7 @@ async def _step(
     except StoreError:
         raise
     except SetpointError as error:
+        await _redact_error(error, context)
         return await _stop(context, error)
 
 
@@ -178,11 +190,17 @@ async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool
     state = StoredState.of(resource)
     state = state if trust_cookie else replace(state, cookie=None, body=None)
     # What a list showed is for the step alone.
-    found = await plan_step(step_context(resource, replace(engine, listed_objects=None), state))
+    context = step_context(resource, replace(engine, listed_objects=None), state)
+    try:
+        found = await plan_step(context)
+    except RemoteError as error:
+        await _redact_error(error, context)
+        raise
     match found:
         case PlannedStep():
             return found.plan
         case FailedStep():
+            await _redact_error(found.error, context)
             raise found.error
         case _:
             assert_never(found)
@@ -297,6 +315,26 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
     # The state of an object at another location says nothing about this one.
     state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
     return replace(context, state=state)
+
+
+async def _redact_error(error: SetpointError, context: StepContext) -> None:
+    """Redacts the secret values that a service repeats in its error: the status, events and logs will have the text."""
+    if not isinstance(error, RemoteError):
+        return
+    texts = await _secret_texts(context)
+    if without_texts(str(error), texts) != str(error):
+        parts = (str(without_texts(part, texts)) if type(part) is str else part for part in message_of(error).parts)
+        error.args = (Message(*parts), *error.args[1:])
+
+
+async def _secret_texts(context: StepContext) -> frozenset[str]:
+    """The secret values of the spec, and of the Secrets that it refers to."""
+    resource, engine = context.resource, context.engine
+    texts = engine.secret_fields.texts(resource.document)
+    with suppress(SetpointError):
+        keys = [one for one in dependencies_of(resource, engine.resource_types) if isinstance(one, SecretKeyReference)]
+        texts |= secret_texts((await resolve_available(keys, resource.ref, engine)).secrets)
+    return texts
 
 
 async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:

@@ -1,4 +1,4 @@
-"""The embedded store in one SQLite file: schema, tables, group commit, encryption of Secrets.
+"""The embedded store in one SQLite file: schema, tables, group commit, encryption of secret values.
 
 Imports the shared rules of stores; imported by app.
 """

@@ -2,7 +2,9 @@
 
 import fcntl
 import os
+import shlex
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,8 +76,12 @@ OWN_FOLDER: Final = ".setpoint"
 # acknowledged. But NORMAL may lose it in a power failure, and with it the claim of a resource whose object the cloud
 # has created: what is recorded before acting has to survive any crash. FULL costs one fsync for each commit, and group
 # commit shares it among all writes in flight.
-_FOR_WRITING: Final = ("journal_mode = WAL", "synchronous = FULL")
-_FOR_ALL: Final = ("busy_timeout = 5000", "temp_store = MEMORY")
+# With secure_delete, what is deleted is overwritten with zeros.
+_FOR_WRITING: Final = ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON")
+_BUSY_TIMEOUT: Final = "busy_timeout = 5000"
+_FOR_ALL: Final = (_BUSY_TIMEOUT, "temp_store = MEMORY")
+# Readers are done within a moment. One that is not must not hold up writers: the next commit tries again.
+_TRUNCATE_MILLISECONDS: Final = 100
 
 
 def prepare_file(path: Path) -> None:
@@ -106,6 +112,36 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """A connection that cannot write."""
     return _connect(path, "ro", _FOR_ALL)
+
+
+def truncate_log(connection: sqlite3.Connection) -> bool:
+    """Moves the log into the file and empties it, with all earlier pages in it; False while a reader prevents that."""
+    connection.execute(f"PRAGMA busy_timeout = {_TRUNCATE_MILLISECONDS}").fetchall()
+    try:
+        (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA {_BUSY_TIMEOUT}").fetchall()
+    return not busy
+
+
+def access_of_others(store: Path) -> str:
+    """Which file of a store other users can read or write, and what to do; empty when there is none."""
+    for suffix in ("", "-wal", "-shm", ".key"):
+        path = store.with_name(f"{store.name}{suffix}")
+        mode = _mode_of(path)
+        verbs = [verb for verb, bits in (("read", 0o044), ("written", 0o022)) if mode & bits]
+        if verbs:
+            advice = f"run chmod 600 {shlex.quote(str(store))}*"
+            return f"{path} can be {' and '.join(verbs)} by others (mode {mode:04o}): {advice}"
+    return ""
+
+
+def _mode_of(path: Path) -> int:
+    """The permissions of a file; none for one that is not there, or is removed meanwhile."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return 0
 
 
 def _connect(path: Path, mode: str, settings: tuple[str, ...]) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""Encryption of Secrets at rest: AES-256-GCM under a random key in a file of its own."""
+"""Encryption of secret values at rest: AES-256-GCM under a random key in a file of its own."""
 
 import hashlib
 import os
@@ -45,7 +45,7 @@ class SecretCipher:
         except InvalidTag as error:
             raise StoreError(
                 "an encrypted value was changed on disk, or moved to another resource: "
-                "restore the store from a copy, or delete the Secret and apply it again"
+                "restore the store from a copy, or delete the resource and apply it again"
             ) from error
 
     def require_key_of(self, encrypted: bytes) -> None:
@@ -56,7 +56,7 @@ class SecretCipher:
         key = self._loaded()
         if key is None:
             raise StoreError(
-                f"{self._path} is missing, and the store holds Secrets encrypted with it: put the key file back. "
+                f"{self._path} is missing, and the store holds values encrypted with it: put the key file back. "
                 "Without it their values are lost: then move the store away and apply everything again"
             )
         if not encrypted.startswith(key.head):
@@ -79,7 +79,7 @@ class _Key:
     """A key, and the header of every value encrypted with it."""
 
     def __init__(self, key: bytes) -> None:
-        # Imported here, because most stores never hold a Secret, and the import costs 15 ms.
+        # Imported here, because most stores never hold a secret value, and the import costs 15 ms.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         self.cipher = AESGCM(key)

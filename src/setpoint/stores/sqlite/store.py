@@ -1,6 +1,6 @@
 """The SQLite store: one file, one writing process, any number of readers.
 
-Its parts: schema (tables and migrations), tables (rows), writer (group commit), encryption (Secrets) and
+Its parts: schema (tables and migrations), tables (rows), writer (group commit), encryption (secret values) and
 database_file (lock, connections, errors).
 """
 
@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, TypeVar
 
+from setpoint.core.secret_fields import NO_TYPES, SecretFields
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError
@@ -36,9 +37,10 @@ from setpoint.stores.sqlite.database_file import (
     prepare_file,
     require_file,
     sqlite_errors,
+    truncate_log,
 )
 from setpoint.stores.sqlite.encryption import SecretCipher
-from setpoint.stores.sqlite.schema import migrate, require_current
+from setpoint.stores.sqlite.schema import SecretSealing, migrate, require_readable
 from setpoint.stores.sqlite.tables import EventAndLeaseTables, ResourceTables
 from setpoint.stores.sqlite.writer import GroupCommitWriter
 
@@ -63,14 +65,17 @@ async def open_sqlite(
     new_uid: Callable[[], str],
     mode: OpenMode = OpenMode.WRITE,
     limits: StoreLimits = DEFAULT_LIMITS,
+    *,
+    secrets: SecretFields = NO_TYPES,
 ) -> "SqliteStore":
     """The store in the file `path`, created if need be when opened for writing; `close` it when done.
 
-    StoreInUse while another process has it open for writing; StoreError says what is wrong with the file.
+    `secrets` finds the values that are encrypted. StoreInUse while another process has it open for writing; StoreError
+    says what is wrong with the file.
     """
     path = path.absolute().resolve()
-    opened = _open_to_write(path, limits) if mode is OpenMode.WRITE else _open_to_read(path, limits)
-    return SqliteStore(path, clock, new_uid, opened)
+    opened = _open_to_write(path, limits, secrets) if mode is OpenMode.WRITE else _open_to_read(path, limits)
+    return SqliteStore(path, clock, new_uid, opened, secrets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +106,10 @@ class _Opened:
 class SqliteStore(RecordStore):
     """A Store in one file. Reads run in the event loop, from a snapshot; writes in the writer's thread."""
 
-    def __init__(self, path: Path, clock: Clock, new_uid: Callable[[], str], opened: _Opened) -> None:
-        super().__init__(clock, new_uid)
+    def __init__(
+        self, path: Path, clock: Clock, new_uid: Callable[[], str], opened: _Opened, secrets: SecretFields
+    ) -> None:
+        super().__init__(clock, new_uid, secrets)
         self._path = path
         self._reading = opened.reading
         self._writing = opened.writing
@@ -229,20 +236,28 @@ class SqliteStore(RecordStore):
             raise StoreError("the store is closed: open it again")
 
 
-def _open_to_write(path: Path, limits: StoreLimits) -> _Opened:
+def _open_to_write(path: Path, limits: StoreLimits, secrets: SecretFields) -> _Opened:
     prepare_file(path)
     with ExitStack() as undo, sqlite_errors(path):
         lock = FileLock(path)
         undo.callback(lock.release)
         connection = connect_to_write(path)
         undo.callback(connection.close)
-        migrate(connection, path)
+        migrate(connection, path, seal=SecretSealing(connection, _cipher(path), secrets).run)
         connected = _connected(connection, path, limits)
+        # A process that was killed may have left values in the log that it had dropped.
+        connected.tables.has_dropped_secrets = not truncate_log(connection)
         second = connect_to_read(path)
         undo.callback(second.close)
         reading = _connected(second, path, limits)
         commits = CommitSignal()
-        writer = GroupCommitWriter(connection, path, lambda: _trim_journal(connected.tables, limits), commits.notify)
+        writer = GroupCommitWriter(
+            connection,
+            path,
+            lambda: _trim_journal(connected.tables, limits),
+            commits.notify,
+            scrub=lambda: _scrub_log(connected),
+        )
         undo.pop_all()
     return _Opened(reading, _Writing(connected, writer, commits, lock))
 
@@ -252,20 +267,31 @@ def _open_to_read(path: Path, limits: StoreLimits) -> _Opened:
     with ExitStack() as undo, sqlite_errors(path):
         connection = connect_to_read(path)
         undo.callback(connection.close)
-        require_current(connection, path)
+        require_readable(connection, path)
         connected = _connected(connection, path, limits)
         undo.pop_all()
     return _Opened(connected, None)
 
 
 def _connected(connection: sqlite3.Connection, path: Path, limits: StoreLimits) -> _Connected:
-    """StoreError when the store holds Secrets and their key is missing."""
-    cipher = SecretCipher(path.with_name(f"{path.name}.key"))
+    """StoreError when the store holds encrypted values and their key is missing."""
+    cipher = _cipher(path)
     tables = ResourceTables(connection, cipher)
     encrypted = tables.any_encrypted()
     if encrypted is not None:
         cipher.require_key_of(encrypted)
     return _Connected(connection, tables, EventAndLeaseTables(connection, limits))
+
+
+def _cipher(path: Path) -> SecretCipher:
+    return SecretCipher(path.with_name(f"{path.name}.key"))
+
+
+def _scrub_log(connected: _Connected) -> None:
+    """Empties the log if it may hold values that were dropped."""
+    tables = connected.tables
+    if tables.has_dropped_secrets and truncate_log(connected.connection):
+        tables.has_dropped_secrets = False
 
 
 def _trim_journal(tables: ResourceTables, limits: StoreLimits) -> None:

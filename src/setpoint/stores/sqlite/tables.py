@@ -11,6 +11,7 @@ from setpoint.core.values.canonical import canonical
 from setpoint.engine.ports import EventRecord, Lease, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import ResourceRef
 from setpoint.stores.journal import JournaledChange, JournalPage, StoreLimits, labels_of, require_retained
+from setpoint.stores.manifests import is_secret
 from setpoint.stores.mutations import Mutation, acquired, released
 from setpoint.stores.records import ResourceRecord
 from setpoint.stores.sqlite.encryption import SecretCipher
@@ -43,6 +44,8 @@ class ResourceTables:
     def __init__(self, connection: sqlite3.Connection, cipher: SecretCipher) -> None:
         self._execute = connection.execute
         self._cipher = cipher
+        # Whether secret values were dropped that an earlier page of the file, or of its log, may still hold.
+        self.has_dropped_secrets = False
 
     def find(self, ref: ResourceRef) -> ResourceRecord | None:
         """The record of `ref`, if there is one."""
@@ -126,7 +129,7 @@ class ResourceTables:
 
     def _replace(self, before: ResourceRecord, after: ResourceRecord, old_body: int) -> None:
         body = old_body
-        if after.body is not before.body or after.secret is not before.secret:
+        if any(getattr(after, part) is not getattr(before, part) for part in ("body", "secret", "redacted")):
             body = self._add_body(after)
             self._supersede(old_body, after.revision)
         self._execute(
@@ -146,14 +149,21 @@ class ResourceTables:
         self._add_to_journal(revision, ResourceChangeType.DELETED, before, body)
 
     def _add_body(self, record: ResourceRecord) -> int:
-        encrypted = (
-            self._cipher.encrypt(record.secret, _associated_data(record.ref, record.uid)) if record.secret else None
-        )
-        added = self._execute("INSERT INTO bodies (body, sealed) VALUES (?, ?)", (record.body, encrypted))
+        added = self._execute("INSERT INTO bodies (body, sealed) VALUES (?, ?)", self._body_columns(record))
         assert added.lastrowid is not None
         return added.lastrowid
 
+    def _body_columns(self, record: ResourceRecord) -> tuple[bytes, bytes | None]:
+        """The body without its secret values, and what is encrypted: the data of a Secret, or else the whole body."""
+        if not record.holds_secrets:
+            return record.body, None
+        plain = record.secret or record.body
+        return record.redacted or record.body, self._cipher.encrypt(plain, associated_data(record.ref, record.uid))
+
     def _supersede(self, body: int, revision: int) -> None:
+        """The journal still shows it, without its secret values."""
+        dropped = self._execute("UPDATE bodies SET sealed = NULL WHERE id = ? AND sealed IS NOT NULL", (body,)).rowcount
+        self.has_dropped_secrets |= dropped > 0
         self._execute("UPDATE bodies SET superseded = ? WHERE id = ?", (revision, body))
 
     def _add_to_journal(
@@ -172,8 +182,12 @@ class ResourceTables:
 
     def _record(self, ref: ResourceRef, row: SqlRow) -> ResourceRecord:
         uid, revision, metadata, body, encrypted, status, keys = row[:_RECORD_COLUMNS]
-        secret = b"" if encrypted is None else self._cipher.decrypt(encrypted, _associated_data(ref, uid))
-        return ResourceRecord(ref, uid, revision, metadata, body, secret, status, _keys(keys))
+        if encrypted is None:
+            return ResourceRecord(ref, uid, revision, metadata, body, b"", status, _keys(keys))
+        plain = self._cipher.decrypt(encrypted, associated_data(ref, uid))
+        if is_secret(ref):
+            return ResourceRecord(ref, uid, revision, metadata, body, plain, status, _keys(keys))
+        return ResourceRecord(ref, uid, revision, metadata, plain, b"", status, _keys(keys), body)
 
     def _entry(self, row: SqlRow) -> JournaledChange:
         revision, change, *key = row[2 * _RECORD_COLUMNS :]
@@ -194,7 +208,7 @@ def _key(ref: ResourceRef) -> tuple[str, str, str, str]:
     return (ref.group, ref.kind, ref.namespace, ref.name)
 
 
-def _associated_data(ref: ResourceRef, uid: str) -> bytes:
+def associated_data(ref: ResourceRef, uid: str) -> bytes:
     """The associated data of an encrypted value: copied to another resource, it cannot be decrypted."""
     return canonical([*_key(ref), uid])
 

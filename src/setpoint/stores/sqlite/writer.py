@@ -33,7 +33,10 @@ class _Outcome:
 
 
 class GroupCommitWriter:
-    """Owns `connection`. `tidy` runs at the end of each transaction, `committed` in the event loop after it."""
+    """Owns `connection`. `tidy` runs at the end of each transaction, `committed` in the event loop after it.
+
+    `scrub` runs after each commit, before the callers are answered.
+    """
 
     def __init__(
         self,
@@ -41,11 +44,14 @@ class GroupCommitWriter:
         path: Path,
         tidy: Callable[[], None],
         committed: Callable[[], None],
+        *,
+        scrub: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection = connection
         self._path = path
         self._tidy = tidy
         self._committed = committed
+        self._scrub = scrub
         self._loop = asyncio.get_running_loop()
         self._waiting: list[_Job] = []
         self._handed_over: SimpleQueue[list[_Job] | None] = SimpleQueue()
@@ -91,6 +97,8 @@ class GroupCommitWriter:
             batch, is_last = self._next_batch()
             if batch:
                 self._post(self._deliver, self._commit(batch))
+        with suppress(sqlite3.Error):
+            self._scrub()
         self._connection.close()
         self._post(lambda _: self._ended.set(), [])
 
@@ -119,6 +127,9 @@ class GroupCommitWriter:
             with suppress(sqlite3.Error):
                 self._connection.rollback()
             return [_Outcome(job.answer, error=self._translated(error)) for job in batch]
+        # The writes are on disk, whatever becomes of this: it is tried again after the next commit.
+        with suppress(sqlite3.Error):
+            self._scrub()
         return outcomes
 
     def _attempt(self, job: _Job) -> _Outcome:

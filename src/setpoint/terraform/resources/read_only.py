@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from setpoint.core.redaction import without_secrets
+from setpoint.core.secret_paths import without_secrets
 from setpoint.core.values.paths import Path, remove_at
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.judge import secrecy_of
