@@ -32,6 +32,7 @@ _NAMESPACE = click.option("-n", "--namespace", default="default", show_default=T
 _OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["table", "wide", "yaml", "json"]), default="table", help="The form."
 )
+_ALL_NAMESPACES = click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
 _WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print every change.")
 _PLUGINS = click.option(
     "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
@@ -203,16 +204,7 @@ def verify_upgrade(context: click.Context, /, **options: object) -> None:
     _exit(context, verify, options)
 
 
-@_command("get")
-@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
-@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
-@click.pass_context
-def get(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.inspect import get
-
-    _run(context, get, options)
-
-
+get = _declare("get", "inspect", _TARGETS, _NAMESPACE, _OUTPUT, _WATCH, _ALL_NAMESPACES)
 describe, explain, events = (
     _declare(name, "inspect", _TARGETS, _NAMESPACE, _OUTPUT, _WATCH) for name in ("describe", "explain", "events")
 )
@@ -320,7 +312,7 @@ def tenant(context: click.Context, /, **options: object) -> None:
 
 @_command("export")
 @_options(_TARGETS, _NAMESPACE)
-@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
+@_ALL_NAMESPACES
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
 @click.option("--with-secrets", is_flag=True, help="Their Secrets, too, in clear text; needs --to.")
 @click.option("--pause", is_flag=True, help="From here on, pause them in this store.")
@@ -334,7 +326,7 @@ def export(context: click.Context, /, **options: object) -> None:
 
 @_command("graph")
 @_options(_FILES, _TARGETS, _NAMESPACE)
-@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
+@_ALL_NAMESPACES
 @click.option("-o", "--output", type=click.Choice(["text", "dot", "mermaid", "json"]), default="text", help="The form.")
 @click.pass_context
 def graph(context: click.Context, /, **options: object) -> None:
