@@ -25,6 +25,7 @@ from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.core.decide import Decision
 from setpoint.engine.context import EngineContext
+from setpoint.engine.owner import SECRETS
 from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceQuery, SystemClock
 from setpoint.engine.resource import Revision
 from setpoint.runtime.informer import Informer, ResourceEvent
@@ -88,7 +89,9 @@ class _SetpointProcess:
 
     def __init__(self, job: Job, google: GoogleClient) -> None:
         self.http, clock, kinds = _CountingHttpClient(), SystemClock(), kinds_of(google)
-        cluster_scope = ClusterScope(served_kinds(kinds, long_running=True), SYSTEM_NAMESPACE, job.namespace)
+        cluster_scope = ClusterScope(
+            served_kinds((*kinds, SECRETS), long_running=True), SYSTEM_NAMESPACE, job.namespace
+        )
         self.store = _GatedStore(client_for(job, self.http), cluster_scope)
         self.telemetry = Telemetry([google.budgets])
         engine = EngineContext(

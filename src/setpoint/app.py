@@ -21,7 +21,7 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind, secret_fields_of
-from setpoint.engine.owner import Owner
+from setpoint.engine.owner import SECRETS, Owner, refers_to_secrets
 from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
@@ -214,14 +214,15 @@ def definitions() -> Mapping[GroupKind, JsonObject]:
     from setpoint.kinds.field_docs import field_docs
     from setpoint.stores.kubernetes.crds import crd_for
 
+    described: Mapping[GroupKind, DescribedType] = {**described_types(), REFERENCE_GRANT: ReferenceGrantType()}
+    return {name: crd_for(described[name], field_docs) for name in sorted(described)}
+
+
+def described_types() -> Mapping[GroupKind, ResourceType]:
+    """Every kind and owner in the order of their names, to be described."""
     # No service is asked: the kinds describe themselves.
     google = GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS))
-    described: Mapping[GroupKind, DescribedType] = {
-        **_kinds(google, Clusters(), SystemClock()),
-        **_owners({}),
-        REFERENCE_GRANT: ReferenceGrantType(),
-    }
-    return {name: crd_for(described[name], field_docs) for name in sorted(described)}
+    return dict(sorted({**_kinds(google, Clusters(), SystemClock()), **_owners({})}.items()))
 
 
 def owners() -> Sequence[Owner]:
@@ -334,8 +335,10 @@ def _open_cluster(
 
     address = cluster_address_in(settings.store, settings.environment)
     handled = [resource_types[name] for name in select_kinds(settings.kinds, resource_types)]
-    # The kinds that owners make and read need RBAC only where an owner is reconciled.
+    # RBAC on the kinds that owners make and read, and on Secrets, is there only where they are needed.
     related = {one for owner in handled if isinstance(owner, Owner) for one in (*owner.makes, *owner.reads)}
+    if any(map(refers_to_secrets, handled)):
+        related.add(SECRETS)
     return open_kubernetes(
         address,
         client,

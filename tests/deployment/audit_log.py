@@ -31,13 +31,18 @@ def arguments(folder: Path) -> tuple[str, ...]:
 
 def requests_of(user: str, folder: Path) -> set[AuditedRequest]:
     """The requests of `user` so far, without discovery."""
-    return {_asked(one) for one in _entries(folder) if one["user"]["username"] == user and "objectRef" in one}
+    return {_asked(one) for one in _entries(folder) if _user_of(one) == user and "objectRef" in one}
 
 
 def _entries(folder: Path) -> Iterator[Any]:
     with (folder / "audit.log").open(encoding="utf-8") as log:
         for line in log:
             yield json.loads(line)
+
+
+def _user_of(entry: Any) -> str:
+    """The user whose rights counted: the impersonated one, if there was any."""
+    return str(entry.get("impersonatedUser", entry["user"])["username"])
 
 
 def _asked(entry: Any) -> AuditedRequest:

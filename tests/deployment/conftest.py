@@ -26,7 +26,11 @@ class Kubectl:
 
     def run(self, *arguments: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
         """The exit code and output."""
-        cluster = () if self.access is None else (f"--kubeconfig={self.access.kubeconfig}",)
+        cluster: tuple[str, ...] = ()
+        if self.access is not None:
+            # What kubectl knows of a cluster it keeps by address: an earlier cluster may have had the same.
+            cache = self.access.folder / "kubectl-cache"
+            cluster = f"--kubeconfig={self.access.kubeconfig}", f"--cache-dir={cache}"
         return subprocess.run(
             [str(self.program), *cluster, *arguments], input=stdin, capture_output=True, text=True, check=False
         )

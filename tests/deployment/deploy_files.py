@@ -6,26 +6,30 @@ kustomize, and the templates of Helm.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import yaml
 
-from setpoint.app import definitions, owners
-from setpoint.core.unstructured import text_at
+from setpoint.app import definitions, described_types
+from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.manifests import controller_manifests, service_monitor, type_manifests
+from setpoint.deployment.manifests import controller_manifests, service_monitor
 from setpoint.deployment.rbac import (
-    access_of_owners,
-    cluster_scoped_rules,
+    POLICY_VALIDATIONS,
+    POLICY_VARIABLES,
+    GroupResource,
+    access_of,
     controller_rbac,
     lease_rules,
-    owned_object_rules,
-    resource_rules,
-    resources_of,
-    user_rbac,
+    resource_of,
+    tenant_rules,
+    writing_role,
 )
+from setpoint.engine.owner import Owner
+from tests.deployment.installed_objects import DEFAULT, DEFAULT_KINDS, access, types
 
 KUSTOMIZE: Final = Path("deploy/kustomize")
 CHART: Final = Path("deploy/helm/setpoint")
@@ -37,42 +41,53 @@ WATCHED: Final = "default"
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def files(definitions: Sequence[JsonObject]) -> dict[Path, str]:
+def files() -> dict[Path, str]:
     """Every generated file with its content."""
-    written = {**_for_kustomize(definitions), **_for_helm(definitions)}
+    written = {**_for_kustomize(), **_for_helm()}
     return {path: HEAD + as_yaml(content) for path, content in written.items()}
 
 
-def _for_kustomize(definitions: Sequence[JsonObject]) -> dict[Path, Json]:
-    kinds, objects = resources_of(definitions), access_of_owners(owners(), definitions)
-    watching = Installation(watch_namespace=WATCHED)
-    rights = controller_rbac(watching, kinds, objects)
+def _for_kustomize() -> dict[Path, Json]:
+    """The default kinds: `setpoint install --dry-run --kinds` prints a base for others."""
+    rights = controller_rbac(replace(DEFAULT, watch_namespace=WATCHED), access(DEFAULT_KINDS))
     narrow = [one for one in rights if text_at(one, "metadata", "namespace") == WATCHED]
     return {
-        **_with_list(KUSTOMIZE / "crds", type_manifests(definitions)),
-        **_with_list(KUSTOMIZE / "base", controller_manifests(Installation(), kinds, objects)),
+        **_with_list(KUSTOMIZE / "crds", list(types().values())),
+        **_with_list(KUSTOMIZE / "base", controller_manifests(DEFAULT, access(DEFAULT_KINDS))),
         **_one_by_one(KUSTOMIZE / "components/namespaced", narrow),
         **_one_by_one(KUSTOMIZE / "components/service-monitor", [service_monitor(Installation())]),
     }
 
 
-def _for_helm(definitions: Sequence[JsonObject]) -> dict[Path, Json]:
-    kinds, objects = resources_of(definitions), access_of_owners(owners(), definitions)
-    view, edit, admin = user_rbac(kinds)
-    rules: Mapping[str, Json] = {
-        "resources": resource_rules(kinds),
-        "objects": owned_object_rules(objects),
-        "cluster": cluster_scoped_rules(objects),
-        "leases": lease_rules(),
-        "view": view["rules"],
-        "edit": edit["rules"],
-        "admin": admin["rules"],
-    }
+def _for_helm() -> dict[Path, Json]:
+    known = definitions()
     return {
-        **_one_by_one(CHART / "files/crds", map(_kept, definitions)),
-        **{CHART / f"files/rules/{name}.yaml": content for name, content in rules.items()},
-        # In lower case, as `--kinds` takes them in any.
-        CHART / "files/owners.yaml": sorted(owner.name.lower() for owner in owners()),
+        **_one_by_one(CHART / "files/crds", map(_kept, known.values())),
+        CHART / "files/rules/tenants.yaml": tenant_rules(),
+        CHART / "files/rules/leases.yaml": lease_rules(),
+        CHART / "files/write-policy.yaml": {
+            "variables": list(POLICY_VARIABLES),
+            "validations": list(POLICY_VALIDATIONS),
+        },
+        # By name in lower case, as `--kinds` takes them in any.
+        CHART / "files/kinds.yaml": {name[1].lower(): _kind(name, known[name]) for name in described_types()},
+    }
+
+
+def _kind(name: GroupKind, definition: JsonObject) -> JsonObject:
+    """What the templates have to know of a kind: its names, who may write it, and what handling it takes."""
+    handled, (group, plural) = described_types()[name], resource_of(definition)
+    needed = access_of([handled], [definition])
+    owned = handled.makes if isinstance(handled, Owner) else ()
+    return {
+        "kind": name[1],
+        "group": group,
+        "plural": plural,
+        "default": not isinstance(handled, Owner),
+        "writtenBy": writing_role(GroupResource(group, plural)),
+        "makes": [one.kind for one in owned if (one.group, one.kind) in described_types()],
+        "watches": [f"{one.group}/{one.plural}" for one in needed.watched],
+        "reads": [f"{one.group}/{one.plural}" for one in needed.cluster_scoped],
     }
 
 
@@ -126,9 +141,9 @@ def as_yaml(content: Json) -> str:
     return text
 
 
-def write(definitions: Sequence[JsonObject]) -> None:
+def write() -> None:
     """Writes every file, and removes stale ones."""
-    written = files(definitions)
+    written = files()
     for path in stale(written):
         path.unlink()
     for path, text in written.items():
@@ -143,4 +158,4 @@ def stale(written: Mapping[Path, str]) -> list[Path]:
 
 
 if __name__ == "__main__":
-    write(list(definitions().values()))
+    write()

@@ -5,15 +5,30 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
-from setpoint.app import definitions, owners
+from setpoint.app import definitions, described_types
 from setpoint.core.values.json_types import JsonObject
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import controller_manifests, type_manifests
-from setpoint.deployment.rbac import access_of_owners, resources_of
+from setpoint.deployment.rbac import KindAccess, access_of
 
 Key: TypeAlias = tuple[str, str, str]
-TYPES: Final = list(definitions().values())
-KINDS: Final = resources_of(TYPES)
+DEFAULT_KINDS: Final = ("KubernetesObject", "SQLDatabase", "SQLInstance", "SQLUser", "StorageBucket")
+TRUSTEE_KINDS: Final = ("KbsConfig", "TrusteeConfig")
+ALL_KINDS: Final = (*DEFAULT_KINDS, *TRUSTEE_KINDS)
+# What is installed unless other kinds are named.
+DEFAULT: Final = Installation(kinds=DEFAULT_KINDS)
+_DEFINITIONS: Final = {kind: one for (_, kind), one in definitions().items()}
+_TYPES: Final = {kind: one for (_, kind), one in described_types().items()}
+
+
+def crds(kinds: Sequence[str] = DEFAULT_KINDS) -> list[JsonObject]:
+    """The definitions of these kinds, in order."""
+    return [one for kind, one in _DEFINITIONS.items() if kind in kinds]
+
+
+def access(kinds: Sequence[str]) -> KindAccess:
+    """What these kinds take."""
+    return access_of([_TYPES[kind] for kind in kinds], crds(kinds))
 
 
 def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
@@ -23,16 +38,14 @@ def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
     return found
 
 
-def types() -> dict[Key, JsonObject]:
-    """The CRDs and user roles: once in a cluster."""
-    return by_key(type_manifests(TYPES))
+def types(kinds: Sequence[str] = DEFAULT_KINDS, *, objects_too: bool = False) -> dict[Key, JsonObject]:
+    """The CRDs and user roles: once in a cluster. Grants go with every kind."""
+    return by_key(type_manifests(crds([*kinds, "ReferenceGrant"]), objects_too=objects_too))
 
 
 def process(installation: Installation) -> dict[Key, JsonObject]:
     """The controller and its permissions."""
-    is_any = not installation.kinds or {owner.name for owner in owners()} & set(installation.kinds)
-    handled = owners() if is_any else ()
-    return by_key(controller_manifests(installation, KINDS, access_of_owners(handled, TYPES)))
+    return by_key(controller_manifests(installation, access(installation.kinds)))
 
 
 def in_stream(text: str) -> dict[Key, Any]:

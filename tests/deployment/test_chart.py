@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
 from tests.deployment.chart import rendered, run, without
 from tests.deployment.deploy_files import CHART, KEEP
-from tests.deployment.installed_objects import by_key, process, types
+from tests.deployment.installed_objects import ALL_KINDS, DEFAULT, TRUSTEE_KINDS, Key, by_key, process, types
 
 VALUES = (CHART / "values.yaml").read_text(encoding="utf-8")
 SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+OBJECT = ["KubernetesObject"]
 DEPLOYMENT = ("Deployment", "setpoint-system", "setpoint")
 
 
@@ -29,38 +31,74 @@ def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("settings", "installation"),
+    ("settings", "choices"),
     [
-        ([], Installation()),
-        (["replicas=1"], Installation(replicas=1)),
-        (["replicas=5", "shards=20"], Installation(replicas=5, shards=20)),
-        (["watchNamespace=team"], Installation(watch_namespace="team")),
+        ([], {}),
+        (["replicas=1"], {"replicas": 1}),
+        (["replicas=5", "shards=20"], {"replicas": 5, "shards": 20}),
+        (["watchNamespace=team"], {"watch_namespace": "team"}),
+        (["watchNamespace=setpoint-system"], {"watch_namespace": "setpoint-system"}),
         (
             ["image.repository=registry.example.com/setpoint"],
-            Installation(image=f"registry.example.com/setpoint:{__version__}"),
+            {"image": f"registry.example.com/setpoint:{__version__}"},
         ),
-        (["image.tag=next"], Installation(image="setpoint:next")),
-        (["kinds={SQLUser,SQLInstance}"], Installation(kinds=("SQLUser", "SQLInstance"))),
-        (["kinds={TrusteeConfig}"], Installation(kinds=("TrusteeConfig",))),
-        ([f"image.digest=sha256:{'0' * 64}"], Installation(image=f"setpoint@sha256:{'0' * 64}")),
+        (["image.tag=next"], {"image": "setpoint:next"}),
+        (["kinds={SQLUser,SQLInstance}"], {"kinds": ("SQLUser", "SQLInstance")}),
+        (["kinds={sqlusers,SQLUser}"], {"kinds": ("SQLUser",)}),
+        (["kinds={StorageBucket}"], {"kinds": ("StorageBucket",)}),
+        (["kinds={KbsConfig}"], {"kinds": ("KbsConfig",)}),
+        ([f"kinds={{{','.join(ALL_KINDS)}}}"], {"kinds": ALL_KINDS}),
+        (["kinds={KbsConfig,TrusteeConfig}", "watchNamespace=a"], {"kinds": TRUSTEE_KINDS, "watch_namespace": "a"}),
+        ([f"image.digest=sha256:{'0' * 64}"], {"image": f"setpoint@sha256:{'0' * 64}"}),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, list) else "",
 )
-def test_a_release_has_the_objects_of_setpoint_install(settings: list[str], installation: Installation) -> None:
-    assert rendered("crds.install=false", *settings) == _without_namespace(process(installation))
+def test_a_release_has_the_objects_of_setpoint_install(settings: list[str], choices: dict[str, Any]) -> None:
+    assert rendered("crds.install=false", *settings) == _without_namespace(process(replace(DEFAULT, **choices)))
 
 
 def test_a_release_may_be_in_any_namespace() -> None:
     assert rendered("crds.install=false", namespace="elsewhere") == _without_namespace(
-        process(Installation(namespace="elsewhere"))
+        process(replace(DEFAULT, namespace="elsewhere"))
     )
 
 
-def test_the_crds_are_installed_and_kept_on_uninstall() -> None:
-    kinds = {key: one for key, one in rendered().items() if key in types()}
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ([], types()),
+        (["kinds={KubernetesObject}"], types(OBJECT)),
+        (["kinds={KubernetesObject}", "aggregateKubernetesObjects=true"], types(OBJECT, objects_too=True)),
+        (["aggregateKubernetesObjects=true"], types(objects_too=True)),
+        ([f"kinds={{{','.join(ALL_KINDS)}}}"], types(ALL_KINDS)),
+    ],
+    ids=["default", "one", "one aggregated", "aggregated", "all"],
+)
+def test_the_crds_of_the_kinds_are_installed_and_kept_on_uninstall(settings: list[str], wanted: dict[Key, Any]) -> None:
+    kinds = {key: one for key, one in rendered(*settings).items() if key in types(ALL_KINDS)}
 
     assert {key for key, one in kinds.items() if one["metadata"]["annotations"] != KEEP} == set()
-    assert without(kinds, frozenset({"annotations"})) == without(types(), frozenset({"annotations"}))
+    assert without(kinds, frozenset({"annotations"})) == without(wanted, frozenset({"annotations"}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["kinds={SQLInstant}"], 'kinds: no kind "SQLInstant" is known here; there is kbsconfig, '),
+        (["kinds={TrusteeConfig}"], "kinds: a TrusteeConfig makes a KbsConfig, which has to be handled as well"),
+        (
+            ["watchNamespace=team", "serviceAccount.name=setpoint"],
+            "serviceAccount.name: setpoint is the account of the tenant",
+        ),
+    ],
+)
+def test_values_that_contradict_each_other_are_refused(settings: list[str], message: str) -> None:
+    values = [word for setting in settings for word in ("--set", setting)]
+
+    done = run("template", "setpoint", str(CHART), "--namespace", "team", *values)
+
+    assert done.returncode != 0
+    assert message in done.stderr
 
 
 def test_a_service_monitor_is_rendered_when_enabled() -> None:
@@ -74,7 +112,12 @@ def test_two_releases_share_no_object() -> None:
     first, second = rendered("crds.install=false"), rendered("crds.install=false", release="blue")
 
     assert set(first) & set(second) == set()
-    assert {name for _, _, name in second} == {"blue-setpoint", "blue-setpoint-leases", "blue-setpoint-metrics"}
+    assert {name for _, _, name in second} == {
+        "blue-setpoint",
+        "blue-setpoint-leases",
+        "blue-setpoint-metrics",
+        "blue-setpoint-writes",
+    }
 
 
 # --- Values -----------------------------------------------------------------------------------------------------------

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.deployment.deploy_files import HEAD, files, stale
-from tests.deployment.installed_objects import TYPES
 
-WRITTEN = files(TYPES)
+WRITTEN = files()
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=str)

@@ -1,6 +1,7 @@
 """`setpoint install`: the manifests that it prints, and its errors."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from setpoint.cli.main import main
-from setpoint.deployment.installation import Installation
 from tests.cluster.access import Access
-from tests.deployment.installed_objects import by_key, in_stream, process, types
+from tests.deployment.installed_objects import DEFAULT, by_key, in_stream, process, types
 
 
 def _install(kubeconfig: Path | str, *options: str) -> Result:
@@ -22,21 +22,23 @@ def _install(kubeconfig: Path | str, *options: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("options", "installation"),
+    ("options", "choices"),
     [
-        ([], Installation()),
-        (["--namespace", "keepers", "--watch-namespace", "team"], Installation("keepers", watch_namespace="team")),
-        (["--image", "a/b:c", "--replicas", "1", "--shards", "3"], Installation(image="a/b:c", replicas=1, shards=3)),
-        (["--env", "A=b=c", "--env", "D="], Installation(environment=(("A", "b=c"), ("D", "")))),
-        (["--kinds", "sqlusers,SQLInstance"], Installation(kinds=("SQLUser", "SQLInstance"))),
-        (["--kinds", "KbsConfig"], Installation(kinds=("KbsConfig",))),
+        ([], {}),
+        (["--namespace", "keepers", "--watch-namespace", "team"], {"namespace": "keepers", "watch_namespace": "team"}),
+        (["--image", "a/b:c", "--replicas", "1", "--shards", "3"], {"image": "a/b:c", "replicas": 1, "shards": 3}),
+        (["--env", "A=b=c", "--env", "D="], {"environment": (("A", "b=c"), ("D", ""))}),
+        (["--kinds", "sqlusers,SQLInstance, sqluser"], {"kinds": ("SQLUser", "SQLInstance")}),
+        (["--kinds", "KbsConfig"], {"kinds": ("KbsConfig",)}),
+        (["--kinds", "TrusteeConfig,KbsConfig"], {"kinds": ("TrusteeConfig", "KbsConfig")}),
     ],
 )
-def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str], installation: Installation) -> None:
+def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str], choices: dict[str, Any]) -> None:
     printed = _install("/nowhere", "--dry-run", *options)
     as_json: Any = orjson.loads(_install("/nowhere", "--dry-run", "-o", "json", *options).stdout)
 
-    wanted = {**types(), **process(installation)}
+    installation = replace(DEFAULT, **choices)
+    wanted = {**types(installation.kinds), **process(installation)}
     assert in_stream(printed.stdout) == wanted
     assert by_key(as_json["items"]) == wanted
 
@@ -44,18 +46,22 @@ def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str
 def test_without_crds_no_crd_is_printed() -> None:
     printed = in_stream(_install("/nowhere", "--dry-run", "--no-crds").stdout)
 
-    assert printed == process(Installation())
+    assert printed == process(DEFAULT)
 
 
-def test_without_owners_there_are_no_permissions_on_children() -> None:
-    printed = in_stream(_install("/nowhere", "--dry-run", "--kinds", "SQLInstance").stdout)
+def test_kubernetes_objects_are_aggregated_on_request() -> None:
+    printed = in_stream(_install("/nowhere", "--dry-run", "--aggregate-kubernetes-objects").stdout)
 
-    rules = printed["ClusterRole", "", "setpoint"]["rules"]
-    assert [(rule["resources"], rule["verbs"]) for rule in rules if rule["apiGroups"] == [""]] == [
-        (["secrets"], ["get", "list", "watch"]),
-        (["events"], ["get", "create", "patch"]),
-    ]
-    assert not [rule for rule in rules if {"create", "update", "delete"} & {*rule["verbs"]} - {"create"}]
+    assert printed == {**types(objects_too=True), **process(DEFAULT)}
+
+
+def test_an_owner_without_the_kind_that_it_makes_is_refused() -> None:
+    result = _install("/nowhere", "--dry-run", "--kinds", "TrusteeConfig")
+
+    assert (result.exit_code, result.output.strip()) == (
+        1,
+        "error: --kinds: a TrusteeConfig makes a KbsConfig, which has to be handled as well: add KbsConfig",
+    )
 
 
 def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -12,19 +13,30 @@ from setpoint.cli.main import main
 from setpoint.core.values.durations import parse_duration
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import container_arguments, deployment, pod_spec, store_url
-from setpoint.deployment.rbac import GRANTS, GroupResource, OwnerAccess, controller_rbac, resources_of, user_rbac
+from setpoint.deployment.rbac import (
+    GRANTS,
+    KUBERNETES_OBJECTS,
+    SECRETS,
+    GroupResource,
+    KindAccess,
+    controller_rbac,
+    resources_of,
+    user_rbac,
+)
+from setpoint.deployment.tenants import TenantOptions, tenant_manifests
 from setpoint.errors import UserError
 from setpoint.runtime.manager import Phase
 from setpoint.runtime.server import HttpServer
 from setpoint.stores.kubernetes.factory import POD_NAMESPACE, SYSTEM_NAMESPACE, ClusterAddress, parse_cluster_address
-from tests.deployment.installed_objects import TYPES, process
+from tests.deployment.installed_objects import ALL_KINDS, DEFAULT_KINDS, access, crds, process
 
 LAMPS = (
     GroupResource("house.example.com", "lamps"),
     GroupResource("house.example.com", "plugs"),
     GroupResource("yard.example.com", "taps"),
 )
-SWITCHES = OwnerAccess(
+SWITCHES = KindAccess(
+    LAMPS[:1],
     owners=LAMPS[:1],
     children=(GroupResource("", "secrets"), LAMPS[2]),
     read=(GroupResource("", "configmaps"),),
@@ -57,7 +69,7 @@ def _rules(role: Any) -> list[tuple[str, str, str]]:
 
 
 def test_the_controller_has_least_privilege() -> None:
-    role, _, leases, _ = controller_rbac(Installation(), LAMPS)
+    role, _, leases, _ = controller_rbac(Installation(), KindAccess(LAMPS))
 
     assert (role["kind"], _rules(role)) == (
         "ClusterRole",
@@ -67,45 +79,66 @@ def test_the_controller_has_least_privilege() -> None:
             ("house.example.com", "lamps/status plugs/status", "patch"),
             ("yard.example.com", "taps/status", "patch"),
             ("setpoint.dev", "referencegrants", "get list watch"),
-            ("", "secrets", "get list watch"),
             ("", "events", "get create patch"),
+            ("", "serviceaccounts", "get impersonate"),
+            ("", "namespaces", "get list watch"),
         ],
     )
+    assert [rule["resourceNames"] for rule in _list(role["rules"]) if "resourceNames" in rule] == [["setpoint"]]
     assert (leases["kind"], _rules(leases)) == ("Role", [("coordination.k8s.io", "leases", "get list create update")])
 
 
-def test_the_controller_may_write_children_and_read_sources() -> None:
-    role, *_ = controller_rbac(Installation(), LAMPS[:1], SWITCHES)
+def test_the_controller_watches_what_owners_make_and_read_and_writes_none_of_it() -> None:
+    role, *_ = controller_rbac(Installation(), SWITCHES)
 
     assert _rules(role) == [
         ("house.example.com", "lamps", "get list watch patch"),
         ("house.example.com", "lamps/status", "patch"),
         ("setpoint.dev", "referencegrants", "get list watch"),
-        ("", "secrets", "get list watch"),
         ("", "events", "get create patch"),
-        ("house.example.com", "lamps/finalizers", "update"),
-        ("", "secrets", "get list watch create update delete"),
-        ("yard.example.com", "taps", "get list watch create update delete"),
-        ("", "configmaps", "get list watch"),
+        ("", "serviceaccounts", "get impersonate"),
+        ("", "namespaces", "get list watch"),
+        ("", "configmaps secrets", "list watch"),
+        ("yard.example.com", "taps", "list watch"),
         ("", "nodes", "get list watch"),
     ]
 
 
-def test_with_one_namespace_no_cluster_scoped_kind_is_read() -> None:
-    role, *_ = controller_rbac(Installation(watch_namespace="team"), LAMPS, SWITCHES)
+def test_the_account_of_a_namespace_keeps_children_and_reads_sources() -> None:
+    account, role, *_ = tenant_manifests(TenantOptions("team"), SWITCHES)
+
+    assert account["automountServiceAccountToken"] is False
+    assert _rules(role) == [
+        ("", "configmaps", "get"),
+        ("", "secrets", "get create update delete"),
+        ("yard.example.com", "taps", "get create update delete"),
+        ("house.example.com", "lamps/finalizers", "update"),
+    ]
+
+
+def test_with_one_namespace_its_annotations_are_read_and_no_cluster_scoped_kind_is() -> None:
+    role, *_ = controller_rbac(Installation(watch_namespace="team"), SWITCHES)
 
     assert "nodes" not in str(role)
+    assert [rule for rule in _rules(role) if "namespaces" in rule] == [("", "namespaces", "get")]
 
 
 def test_with_one_namespace_there_are_no_cluster_roles() -> None:
-    objects = controller_rbac(Installation(watch_namespace="team"), LAMPS, SWITCHES)
+    objects = process(Installation(watch_namespace="team", kinds=ALL_KINDS)).values()
 
-    assert [(one["kind"], _metadata(one)["namespace"]) for one in objects] == [
-        ("Role", "team"),
-        ("RoleBinding", "team"),
-        ("Role", "setpoint-system"),
-        ("RoleBinding", "setpoint-system"),
-    ]
+    assert [one["kind"] for one in objects if "namespace" not in _metadata(one)] == ["Namespace"]
+    assert {_metadata(one)["namespace"] for one in objects if one["kind"] == "Role"} == {"team", "setpoint-system"}
+
+
+@pytest.mark.parametrize(("home", "account"), [("setpoint-system", "setpoint"), ("team", "setpoint-controller")])
+def test_the_account_of_the_pods_is_not_that_of_the_tenant(home: str, account: str) -> None:
+    objects = process(Installation(home, watch_namespace="team", kinds=DEFAULT_KINDS))
+
+    pod: Any = objects["Deployment", home, "setpoint"]["spec"]
+    bound = [one["subjects"] for (kind, _, _), one in objects.items() if kind == "RoleBinding"]
+    assert ("ServiceAccount", home, account) in objects
+    assert pod["template"]["spec"]["serviceAccountName"] == account
+    assert bound == [[{"kind": "ServiceAccount", "name": account, "namespace": home}]] * 2
 
 
 def _metadata(tree: Any) -> Any:
@@ -128,10 +161,32 @@ def test_user_roles_aggregate_to_view_and_edit_and_those_of_grants_to_admin() ->
         assert labels == [f"rbac.authorization.k8s.io/aggregate-to-{name}"]
 
 
-def test_plural_and_group_are_the_name_of_the_crd() -> None:
-    names = {f"{kind.plural}.{kind.group}" for kind in (*resources_of(TYPES), GRANTS)}
+def test_a_kubernetes_object_is_seen_by_users_and_written_only_if_the_administrator_says_so() -> None:
+    view, edit, _ = user_rbac([KUBERNETES_OBJECTS])
+    _, more, _ = user_rbac([KUBERNETES_OBJECTS], objects_too=True)
 
-    assert names == {_metadata(one)["name"] for one in TYPES}
+    assert ("setpoint.dev", "kubernetesobjects referencegrants", "get list watch") in _rules(view)
+    # The role is there without a rule: an earlier installation may have given it some.
+    assert _rules(edit) == []
+    assert _rules(more) == [("setpoint.dev", "kubernetesobjects", "create update patch delete deletecollection")]
+
+
+def test_secrets_are_watched_only_for_kinds_that_refer_to_them() -> None:
+    assert {kind: SECRETS in access([kind]).watched for kind in (*DEFAULT_KINDS, "KbsConfig")} == {
+        "KubernetesObject": True,
+        "SQLDatabase": False,
+        "SQLInstance": True,
+        "SQLUser": True,
+        "StorageBucket": False,
+        "KbsConfig": True,
+    }
+
+
+def test_plural_and_group_are_the_name_of_the_crd() -> None:
+    defined = crds([*ALL_KINDS, "ReferenceGrant"])
+    names = {f"{kind.plural}.{kind.group}" for kind in (*resources_of(defined), GRANTS)}
+
+    assert names == {_metadata(one)["name"] for one in defined}
 
 
 # --- Pods -------------------------------------------------------------------------------------------------------------
@@ -143,6 +198,12 @@ def test_the_arguments_of_a_pod_are_valid() -> None:
     parsed = _parsed(str(command), [str(option) for option in options])
 
     assert (parsed["shards"], parsed["identity"], parsed["metrics"]) == (3, "$(POD_NAME)", ":8080")
+
+
+def test_a_pod_is_told_which_kinds_it_handles() -> None:
+    *_, kinds = container_arguments(Installation(kinds=("SQLUser", "SQLInstance")))
+
+    assert kinds == "--kinds=SQLUser,SQLInstance"
 
 
 @pytest.mark.parametrize("watched", [None, "team"])
@@ -205,7 +266,9 @@ def test_a_selector_never_changes() -> None:
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_one_pod_may_be_evicted_at_a_time(replicas: int) -> None:
-    budget: Any = process(Installation(replicas=replicas))["PodDisruptionBudget", "setpoint-system", "setpoint"]
+    budget: Any = process(Installation(replicas=replicas, kinds=DEFAULT_KINDS))[
+        "PodDisruptionBudget", "setpoint-system", "setpoint"
+    ]
 
     assert budget["spec"]["maxUnavailable"] == 1
 
@@ -214,7 +277,7 @@ def test_one_pod_may_be_evicted_at_a_time(replicas: int) -> None:
     "installation", [Installation(namespace="team", watch_namespace="team"), Installation(namespace="default")]
 )
 def test_a_namespace_with_other_workloads_is_left_as_it_is(installation: Installation) -> None:
-    assert [kind for kind, _, _ in process(installation) if kind == "Namespace"] == []
+    assert [kind for kind, _, _ in process(replace(installation, kinds=DEFAULT_KINDS)) if kind == "Namespace"] == []
 
 
 # --- Options ----------------------------------------------------------------------------------------------------------

@@ -24,11 +24,10 @@ from tests.deployment.audit_log import AuditedRequest, arguments, requests_of
 from tests.deployment.conftest import Kubectl
 from tests.deployment.eventually import once
 from tests.deployment.file_audit import WATCHED
+from tests.deployment.installed_objects import ALL_KINDS, DEFAULT_KINDS
 from tests.localcloud.process import cloud_process
 
 CREATED = [
-    "CustomResourceDefinition kbsconfigs.confidentialcontainers.org created",
-    "CustomResourceDefinition trusteeconfigs.confidentialcontainers.org created",
     "CustomResourceDefinition kubernetesobjects.setpoint.dev created",
     "CustomResourceDefinition referencegrants.setpoint.dev created",
     "CustomResourceDefinition sqldatabases.sql.cnrm.cloud.google.com created",
@@ -44,6 +43,8 @@ CREATED = [
     "ClusterRoleBinding setpoint created",
     "Role setpoint-system/setpoint-leases created",
     "RoleBinding setpoint-system/setpoint-leases created",
+    "ValidatingAdmissionPolicy setpoint-writes created",
+    "ValidatingAdmissionPolicyBinding setpoint-writes created",
     "Service setpoint-system/setpoint-metrics created",
     "NetworkPolicy setpoint-system/setpoint created",
     "PodDisruptionBudget setpoint-system/setpoint created",
@@ -101,8 +102,12 @@ class Pod:
         return self.kubectl(*arguments, "--namespace", self.namespace, stdin=stdin)
 
     def requests(self) -> set[AuditedRequest]:
-        """The requests of the pod so far."""
+        """The requests of the pod so far, with its own rights."""
         return requests_of(f"system:serviceaccount:{self.installation.namespace}:setpoint", self.audit)
+
+    def requests_as_tenant(self) -> set[AuditedRequest]:
+        """The requests on behalf of the namespace."""
+        return requests_of(f"system:serviceaccount:{self.namespace}:setpoint", self.audit)
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +132,13 @@ def first_install(audited: Kubectl) -> Result:
 
 
 def _install(kubectl: Kubectl, *options: str) -> Result:
+    return _setpoint(kubectl, "install", *options)
+
+
+def _setpoint(kubectl: Kubectl, *arguments: str) -> Result:
     assert kubectl.access is not None
     environment = {"KUBECONFIG": str(kubectl.access.kubeconfig)}
-    return CliRunner(env=environment).invoke(main, ["install", *options], catch_exceptions=False)
+    return CliRunner(env=environment).invoke(main, arguments, catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +148,11 @@ def cloud() -> Iterator[str]:
 
 
 # Each installation has a service account of its own: no permission of the first helps the second.
-@pytest.fixture(
-    scope="module", params=[("setpoint-system", None, "default"), ("team-system", "team", "team")], ids=["all", "one"]
-)
+AS_BY_DEFAULT = ("setpoint-system", None, DEFAULT_KINDS)
+WITH_TRUSTEE = ("team-system", "team", ALL_KINDS)
+
+
+@pytest.fixture(scope="module")
 def pod(
     request: pytest.FixtureRequest,
     audited: Kubectl,
@@ -150,14 +161,16 @@ def pod(
     cloud: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Pod]:
-    """A pod that reconciles all namespaces, and one that reconciles a single namespace."""
-    home, watched, namespace = request.param
+    """A pod that reconciles all namespaces, as installed by default; and one of a single namespace, with Trustee."""
+    home, watched, kinds = request.param
     images = (("OPERATOR_IMAGE_NAME", "operator:1"),)
-    installation = Installation(namespace=home, watch_namespace=watched, environment=images)
+    installation = Installation(namespace=home, watch_namespace=watched, environment=images, kinds=kinds)
+    namespace = watched or "default"
     if watched is not None:
         audited("create", "namespace", watched)
-        installed = _install(audited, "--no-crds", "--namespace", home, "--watch-namespace", watched)
+        installed = _install(audited, "--namespace", home, "--watch-namespace", watched, "--kinds", ",".join(kinds))
         assert installed.exit_code == 0, installed.output
+    assert _setpoint(audited, "tenant", namespace, "--kinds", ",".join(kinds)).exit_code == 0
     with _process(audited, tmp_path_factory.mktemp("pod"), cloud, installation) as address:
         pod = Pod(audited, installation, address, audit, namespace)
         yield pod
@@ -257,16 +270,20 @@ def _replicas(kubectl: Kubectl) -> object:
 
 # This scenario is short: no other writer interferes, and nothing is retried.
 SELDOM = {("storage.cnrm.cloud.google.com", "storagebuckets", "get"), ("", "events", "patch")}
+# By namespace: that of the installation with a Trustee has these as well.
+WATCHED_FOR = {"default": (), "team": ("configmaps", "persistentvolumeclaims", "services", "deployments")}
 PERMISSIONS = {
     *(("storage.cnrm.cloud.google.com", "storagebuckets", verb) for verb in ("get", "list", "watch", "patch")),
     ("storage.cnrm.cloud.google.com", "storagebuckets/status", "patch"),
-    *(("", "secrets", verb) for verb in ("get", "list", "watch")),
+    *(("", "secrets", verb) for verb in ("list", "watch")),
+    ("", "serviceaccounts", "get"),
     *(("", "events", verb) for verb in ("get", "create", "patch")),
     *(("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "create")),
 }
 
 
 # The first test of each pod: a later one would use more permissions.
+@pytest.mark.parametrize("pod", [AS_BY_DEFAULT, WITH_TRUSTEE], indirect=True, ids=["default", "trustee"])
 def test_a_pod_uses_its_permissions_and_is_never_refused(pod: Pod) -> None:
     pod("create", "secret", "generic", "shop-app", "--from-literal=password=Sesame-1")
     assert once(lambda: _status(f"{pod.address}/readyz"), 200) == 200
@@ -282,8 +299,20 @@ def test_a_pod_uses_its_permissions_and_is_never_refused(pod: Pod) -> None:
     requests = pod.requests()
     assert [one for one in requests if one.is_refused] == []
     assert PERMISSIONS - {one[:3] for one in requests} <= SELDOM
+    # No kind is watched but those that are named, and what they need.
+    watched = {one.resource for one in requests if one.verb == "watch"} - {"namespaces"}
+    assert watched == {
+        "secrets",
+        "referencegrants",
+        *(f"{kind.lower()}s" for kind in pod.installation.kinds),
+        *WATCHED_FOR[pod.namespace],
+    }
+    # The Secret is read as the account of its namespace.
+    assert ("", "secrets", "get", False) in pod.requests_as_tenant()
+    assert ("", "secrets", "get") not in {one[:3] for one in requests}
 
 
+@pytest.mark.parametrize("pod", [WITH_TRUSTEE], indirect=True, ids=["trustee"])
 def test_a_pod_may_create_revert_and_recreate_children(pod: Pod) -> None:
     pod.apply(TRUSTEE)
     pod.wait_for("create", "deployment/trustee-deployment")
@@ -295,4 +324,6 @@ def test_a_pod_may_create_revert_and_recreate_children(pod: Pod) -> None:
     pod.wait_for(AS_GENERATED, "kbsconfig/trustee-kbs-config")
 
     assert deployment["spec"]["template"]["spec"]["initContainers"][0]["image"] == "operator:1"
-    assert [one for one in pod.requests() if one.is_refused] == []
+    assert [one for one in (*pod.requests(), *pod.requests_as_tenant()) if one.is_refused] == []
+    assert {one[:3] for one in pod.requests()} & {("apps", "deployments", "create"), ("", "secrets", "create")} == set()
+    assert ("apps", "deployments", "create", False) in pod.requests_as_tenant()

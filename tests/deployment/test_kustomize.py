@@ -1,6 +1,7 @@
 """The objects that kustomize builds: those of `setpoint install`, and the changes of each overlay."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 
@@ -10,7 +11,7 @@ from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
 from tests.deployment.conftest import Kubectl
 from tests.deployment.deploy_files import KUSTOMIZE
-from tests.deployment.installed_objects import by_key, in_stream, process, types
+from tests.deployment.installed_objects import DEFAULT, by_key, in_stream, process, types
 
 DEPLOYMENT = ("Deployment", "setpoint-system", "setpoint")
 ACCOUNT = ("ServiceAccount", "setpoint-system", "setpoint")
@@ -18,12 +19,12 @@ ACCOUNT = ("ServiceAccount", "setpoint-system", "setpoint")
 
 def test_crds_and_controller_are_two_bases(kubectl_alone: Kubectl) -> None:
     assert in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "crds"))) == types()
-    assert in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "base"))) == process(Installation())
+    assert in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "base"))) == process(DEFAULT)
 
 
 def test_removing_the_controller_removes_no_crd() -> None:
     """Otherwise `kubectl delete -k` would delete every resource, and its live object."""
-    assert {kind for kind, _, _ in process(Installation())} & {kind for kind, _, _ in types()} == {"ClusterRole"}
+    assert {kind for kind, _, _ in process(DEFAULT)} & {kind for kind, _, _ in types()} == {"ClusterRole"}
 
 
 @pytest.mark.parametrize("watched", ["default", "team-a"])
@@ -35,7 +36,7 @@ def test_the_watched_namespace_is_named_once(kubectl_alone: Kubectl, tmp_path: P
 
     built = in_stream(kubectl_alone("kustomize", str(overlay)))
 
-    assert built == process(Installation(watch_namespace=watched))
+    assert built == process(replace(DEFAULT, watch_namespace=watched))
 
 
 def test_workload_identity_is_one_annotation(kubectl_alone: Kubectl) -> None:
@@ -43,7 +44,7 @@ def test_workload_identity_is_one_annotation(kubectl_alone: Kubectl) -> None:
 
     annotations = built[ACCOUNT]["metadata"].pop("annotations")
     assert annotations == {"iam.gke.io/gcp-service-account": "setpoint@PROJECT_ID.iam.gserviceaccount.com"}
-    assert built == process(Installation())
+    assert built == process(DEFAULT)
 
 
 def test_a_key_is_mounted_where_the_program_reads_it(kubectl_alone: Kubectl) -> None:
@@ -60,7 +61,7 @@ def test_a_key_is_mounted_where_the_program_reads_it(kubectl_alone: Kubectl) -> 
         {"name": "google-key", "secret": {"secretName": "setpoint-google-key", "defaultMode": 0o440}}
     ]
     assert pod["securityContext"].pop("fsGroup") == pod["securityContext"]["runAsGroup"]
-    assert built == process(Installation())
+    assert built == process(DEFAULT)
 
 
 def test_components_can_be_combined(kubectl_alone: Kubectl, tmp_path: Path) -> None:

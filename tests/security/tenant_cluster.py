@@ -4,27 +4,26 @@ import json
 import os
 import subprocess
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 import yaml
+from click.testing import CliRunner
 
-from setpoint.app import definitions, owners
-from setpoint.deployment.installation import Installation
-from setpoint.deployment.manifests import controller_manifests, type_manifests
-from setpoint.deployment.rbac import access_of_owners, resources_of
+from setpoint.cli.main import main
 from soak.fleet.cloud import MultiEndpointCloud
 from soak.fleet.process import RunProcess, surroundings
 from tests.cluster.access import USERS, Access
 from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl, install_kinds
+from tests.deployment.installed_objects import ALL_KINDS, DEFAULT, process, types
 
 _HOME: Final = "setpoint-system"
-# What is not started here: pods do not run on this API server.
-_WORKLOADS: Final = ("Deployment", "PodDisruptionBudget", "NetworkPolicy", "Service")
+# What is not applied: the kinds are served already, and pods do not run on this API server.
+_LEFT_OUT: Final = ("CustomResourceDefinition", "Deployment", "PodDisruptionBudget", "NetworkPolicy", "Service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +114,8 @@ class TenantCluster:
         return Kubectl(self.program, self.access, "default")
 
     def _installed_objects(self) -> list[Any]:
-        types = list(definitions().values())
-        roles = [one for one in type_manifests(types) if one not in types]
-        process = controller_manifests(Installation(), resources_of(types), access_of_owners(owners(), types))
-        return [one for one in (*roles, *process) if one["kind"] not in _WORKLOADS]
+        objects = (*types(ALL_KINDS).values(), *process(replace(DEFAULT, kinds=ALL_KINDS)).values())
+        return [one for one in objects if one["kind"] not in _LEFT_OUT]
 
     def _controller_kubeconfig(self) -> Path:
         """A kubeconfig with the token of the controller's ServiceAccount, as its pod has it."""
@@ -133,7 +130,10 @@ class TenantCluster:
     def _new_user(self, name: str) -> TenantUser:
         """A user with the role `edit`, in a namespace that an administrator set up."""
         namespace = self.access.new_namespace(is_tenant=False)
-        self.access.make_tenant(namespace, "edit", everywhere=False)
+        environment = {"KUBECONFIG": str(self.access.kubeconfig)}
+        options = ["tenant", namespace, "--kinds", ",".join(ALL_KINDS)]
+        done = CliRunner(env=environment).invoke(main, options, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
         admin = Kubectl(self.program, self.access, namespace)
         admin("create", "rolebinding", "editor", "--clusterrole=edit", f"--user={name}")
         admin("create", "role", "objects", "--verb=*", "--resource=kubernetesobjects.setpoint.dev")

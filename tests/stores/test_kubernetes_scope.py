@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 
@@ -10,9 +11,10 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Representation
 from setpoint.engine.owner import ObjectKind
-from setpoint.engine.ports import EVERYTHING, ResourceQuery, Store
+from setpoint.engine.ports import EVERYTHING, ResourceList, ResourceQuery, Store
 from setpoint.engine.tenancy import REFERENCE_GRANT, ReferenceGrantType
-from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes, served_kinds
+from setpoint.errors import StoreError
+from setpoint.stores.kubernetes.factory import ClusterAddress, cluster_address_in, open_kubernetes, served_kinds
 from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import GadgetKind, Service
@@ -158,3 +160,59 @@ def test_a_query_for_one_namespace_lists_no_cluster_scoped_kind() -> None:
         "/api/v1/namespaces/team-a/secrets",
         "/apis/test.setpoint.dev/v1/namespaces/team-a/gadgets",
     ]
+
+
+def test_a_controller_watches_secrets_only_where_they_are_named() -> None:
+    without = served_kinds([GadgetKind(Service())], long_running=True)
+
+    assert [kind.kind for kind in without.values()] == ["Gadget"]
+
+
+# --- Kinds without a CRD ----------------------------------------------------------------------------------------------
+
+
+class PartlyServed(EmptyCluster):
+    """A cluster that serves these plurals, and none else."""
+
+    def __init__(self, *plurals: str) -> None:
+        super().__init__()
+        self.plurals = plurals
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        found = await super().send(request)
+        if self.paths[-1].rpartition("/")[2] in self.plurals:
+            return found
+        return HttpResponse(404, {"Content-Type": "text/plain"}, b"404 page not found\n")
+
+
+@dataclass(slots=True)
+class WidgetKind(GadgetKind):
+    """Another kind."""
+
+    name: str = "Widget"
+
+
+async def _list(http: EmptyCluster, *, long_running: bool) -> ResourceList:
+    client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)
+    kinds = GadgetKind(Service()), WidgetKind(Service())
+    store = open_kubernetes(ClusterAddress(), client, kinds, FakeClock(), long_running=long_running)
+    try:
+        return await store.list()
+    finally:
+        await store.close()
+
+
+def test_to_a_command_a_kind_without_a_crd_is_empty() -> None:
+    listing = asyncio.run(_list(PartlyServed("gadgets"), long_running=False))
+
+    assert listing.resources == ()
+    # A watch from there shows everything, once there is a CRD.
+    assert listing.revision == "Gadget.test.setpoint.dev=1,Widget.test.setpoint.dev=0"
+
+
+@pytest.mark.parametrize(("plurals", "long_running"), [((), False), (("gadgets",), True)])
+def test_without_any_crd_or_one_of_a_controller_it_is_said_what_to_do(
+    plurals: tuple[str, ...], long_running: bool
+) -> None:
+    with pytest.raises(StoreError, match="apply its CRD; `setpoint crds` prints those of ours"):
+        asyncio.run(_list(PartlyServed(*plurals), long_running=long_running))

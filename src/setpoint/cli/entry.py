@@ -32,6 +32,7 @@ COMMAND_HELP: Final = {
     "reconcile": "Reconcile now, and retry what a service did not accept.",
     "record": "Record all that setpoint plan --all reads in one file. Without Secrets; it can be planned elsewhere.",
     "run": "Run the controllers, until SIGTERM or Ctrl-C.",
+    "tenant": "Give a namespace the account that setpoint acts as there. With the rights that the kinds need.",
     "terraform": "Use setpoint as a provider of Terraform and OpenTofu.",
     "verify-upgrade": "Plan one world with two versions, and compare. "
     "Exit 0 nothing new is written, 2 something is, 1 broken.\n\n"

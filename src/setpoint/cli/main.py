@@ -6,6 +6,7 @@ The help texts are in `entry`, where `setpoint --help` is answered without click
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -31,6 +32,7 @@ _NAMESPACE = click.option("-n", "--namespace", default="default", show_default=T
 _OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["table", "wide", "yaml", "json"]), default="table", help="The form."
 )
+_ALL_NAMESPACES = click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
 _WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print every change.")
 _SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Print secret values, too.")
 _PLUGINS = click.option(
@@ -107,13 +109,22 @@ def demo(svg: str | None) -> None:
     run_demo(svg)
 
 
-@_command("apply")
-@_options(_FILES, _WAIT, _TIMEOUT)
-@click.pass_context
-def apply(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.apply import apply
+def _declare(name: str, module: str, *options: Callable[[Callable[..., None]], Callable[..., None]]) -> click.Command:
+    """Declares the command `name` with these options: the function of that name in a module of `commands`."""
 
-    _run(context, apply, options)
+    @_command(name)
+    @_options(*options)
+    @click.pass_context
+    def command(context: click.Context, /, **chosen: object) -> None:
+        _run(context, getattr(import_module(f"setpoint.cli.commands.{module}"), name), chosen)
+
+    return command
+
+
+apply = _declare("apply", "apply", _FILES, _WAIT, _TIMEOUT)
+reconcile, delete = (
+    _declare(name, "apply", _FILES, _TARGETS, _NAMESPACE, _WAIT, _TIMEOUT) for name in ("reconcile", "delete")
+)
 
 
 @_command("plan")
@@ -194,59 +205,9 @@ def verify_upgrade(context: click.Context, /, **options: object) -> None:
     _exit(context, verify, options)
 
 
-@_command("reconcile")
-@_options(_FILES, _TARGETS, _NAMESPACE, _WAIT, _TIMEOUT)
-@click.pass_context
-def reconcile(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.apply import reconcile
-
-    _run(context, reconcile, options)
-
-
-@_command("delete")
-@_options(_FILES, _TARGETS, _NAMESPACE, _WAIT, _TIMEOUT)
-@click.pass_context
-def delete(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.apply import delete
-
-    _run(context, delete, options)
-
-
-@_command("get")
-@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH, _SHOW_SECRETS)
-@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
-@click.pass_context
-def get(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.inspect import get
-
-    _run(context, get, options)
-
-
-@_command("describe")
-@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH, _SHOW_SECRETS)
-@click.pass_context
-def describe(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.inspect import describe
-
-    _run(context, describe, options)
-
-
-@_command("explain")
-@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
-@click.pass_context
-def explain(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.inspect import explain
-
-    _run(context, explain, options)
-
-
-@_command("events")
-@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
-@click.pass_context
-def events(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.inspect import events
-
-    _run(context, events, options)
+get = _declare("get", "inspect", _TARGETS, _NAMESPACE, _OUTPUT, _WATCH, _SHOW_SECRETS, _ALL_NAMESPACES)
+describe = _declare("describe", "inspect", _TARGETS, _NAMESPACE, _OUTPUT, _WATCH, _SHOW_SECRETS)
+explain, events = (_declare(name, "inspect", _TARGETS, _NAMESPACE, _OUTPUT, _WATCH) for name in ("explain", "events"))
 
 
 @_command("run")
@@ -317,9 +278,10 @@ def crds(context: click.Context, /, **options: object) -> None:
 @click.option("--replicas", type=click.IntRange(1, 100), default=2, show_default=True, help="How many there are.")
 @click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
 @click.option("--watch-namespace", metavar="NAMESPACE", help="Reconcile this one only, with no rights beyond it.")
-@click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only, with no rights for the rest.")
+@click.option("--kinds", default="", metavar="KIND,...", help="These kinds only; otherwise all but Trustee's.")
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
 @click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
+@click.option("--aggregate-kubernetes-objects", is_flag=True, help="The role edit may write KubernetesObjects, too.")
 @click.option("--force", is_flag=True, help="Take over fields of another field manager.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form of --dry-run.")
 @click.pass_context
@@ -329,9 +291,28 @@ def install(context: click.Context, /, **options: object) -> None:
     _exit(context, install, options)
 
 
+@_command("tenant")
+@click.argument("tenant", metavar="NAMESPACE")
+@click.option("--dry-run", is_flag=True, help="Only print what would be applied, for kubectl or a repository.")
+@click.option("--kinds", default="", metavar="KIND,...", help="Rights for these kinds; otherwise all but Trustee's.")
+@click.option("--service-account", default="setpoint", show_default=True, metavar="NAME", help="The account.")
+@click.option("--role", metavar="CLUSTERROLE", help="That of KubernetesObjects; '' is none.  [default: edit]")
+@click.option("--project", default="", metavar="ID", help="The Google project of the namespace.")
+@click.option("--google-service-account", default="", metavar="EMAIL", help="The Google account of the namespace.")
+@click.option("--operator-namespace", default="setpoint-system", show_default=True, help="Where setpoint runs.")
+@click.option("--operator-service-account", default="setpoint", show_default=True, help="The account it runs as.")
+@click.option("--force", is_flag=True, help="Take over fields of another field manager.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form of --dry-run.")
+@click.pass_context
+def tenant(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.install import set_up_tenant
+
+    _exit(context, set_up_tenant, options)
+
+
 @_command("export")
 @_options(_TARGETS, _NAMESPACE)
-@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
+@_ALL_NAMESPACES
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
 @click.option("--with-secrets", is_flag=True, help="Their Secrets and passwords, too, in clear text; needs --to.")
 @click.option("--pause", is_flag=True, help="From here on, pause them in this store.")
@@ -345,7 +326,7 @@ def export(context: click.Context, /, **options: object) -> None:
 
 @_command("graph")
 @_options(_FILES, _TARGETS, _NAMESPACE)
-@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
+@_ALL_NAMESPACES
 @click.option("-o", "--output", type=click.Choice(["text", "dot", "mermaid", "json"]), default="text", help="The form.")
 @click.pass_context
 def graph(context: click.Context, /, **options: object) -> None:

@@ -32,16 +32,18 @@ class Installation:
     watch_namespace: str | None = None
     # More environment variables, such as the images of generated objects.
     environment: tuple[tuple[str, str], ...] = ()
-    # The only kinds that are reconciled; empty for all of them.
+    # The kinds that are reconciled, and no others.
     kinds: tuple[str, ...] = ()
+
+    @property
+    def account(self) -> str:
+        """The ServiceAccount of the pods. In the namespace that they reconcile, `setpoint` is that of the tenant."""
+        return f"{NAME}-controller" if self.namespace == self.watch_namespace else NAME
 
     def __post_init__(self) -> None:
         for name in (self.namespace, self.watch_namespace):
-            if name is not None and not _NAMESPACE_PATTERN.fullmatch(name):
-                raise UserError(
-                    f"{name!r} cannot be a namespace: write up to 63 lower-case letters, digits and -, "
-                    "with a letter or digit at both ends"
-                )
+            if name is not None:
+                require_namespace_name(name)
         if not _IMAGE_PATTERN.fullmatch(self.image):
             raise UserError(f"{self.image!r} names no image: write it as registry.example.com/setpoint:{__version__}")
         for name, _ in self.environment:
@@ -54,6 +56,15 @@ class Installation:
         """The images that are named by a tag alone: another writer of the registry can move it to other bytes."""
         named = (value for name, value in self.environment if name.endswith(_IMAGE_VARIABLE))
         return tuple(image for image in (self.image, *named) if not _DIGEST_PATTERN.search(image))
+
+
+def require_namespace_name(name: str) -> None:
+    """UserError for a text that cannot name a namespace."""
+    if not _NAMESPACE_PATTERN.fullmatch(name):
+        raise UserError(
+            f"{name!r} cannot be a namespace: write up to 63 lower-case letters, digits and -, "
+            "with a letter or digit at both ends"
+        )
 
 
 NAME: Final = "setpoint"

@@ -12,24 +12,23 @@ from setpoint.deployment.installation import (
     cluster_metadata,
     namespaced_metadata,
 )
-from setpoint.deployment.rbac import NO_OWNERS, GroupResource, OwnerAccess, controller_rbac, resources_of, user_rbac
+from setpoint.deployment.rbac import KindAccess, controller_rbac, resources_of, user_rbac, write_policy
 
 _SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
-def type_manifests(definitions: Sequence[JsonObject]) -> list[JsonObject]:
+def type_manifests(definitions: Sequence[JsonObject], *, objects_too: bool = False) -> list[JsonObject]:
     """What a cluster has once: the CRDs, and roles for users of them. It stays when the controller is removed."""
-    return [*definitions, *user_rbac(resources_of(definitions))]
+    return [*definitions, *user_rbac(resources_of(definitions), objects_too=objects_too)]
 
 
-def controller_manifests(
-    installation: Installation, kinds: Sequence[GroupResource], access: OwnerAccess = NO_OWNERS
-) -> list[JsonObject]:
+def controller_manifests(installation: Installation, access: KindAccess) -> list[JsonObject]:
     """The controller. All of it can be removed, and resources stay."""
     return [
         *namespace_manifest(installation),
         service_account(installation),
-        *controller_rbac(installation, kinds, access),
+        *controller_rbac(installation, access),
+        *write_policy(installation, access.kinds),
         metrics_service(installation),
         network_policy(installation),
         disruption_budget(installation),
@@ -59,7 +58,7 @@ def service_account(installation: Installation) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": namespaced_metadata(installation.namespace),
+        "metadata": namespaced_metadata(installation.namespace, installation.account),
         "automountServiceAccountToken": False,
     }
 
@@ -92,7 +91,7 @@ def disruption_budget(installation: Installation) -> JsonObject:
 def pod_spec(installation: Installation) -> JsonObject:
     """A pod within the pod security standard `restricted`."""
     return {
-        "serviceAccountName": NAME,
+        "serviceAccountName": installation.account,
         "automountServiceAccountToken": True,
         "terminationGracePeriodSeconds": _TERMINATION_SECONDS,
         "securityContext": {
@@ -150,7 +149,7 @@ def container_arguments(installation: Installation) -> list[Json]:
         f"--metrics=:{METRICS_PORT}",
         "--log-format=json",
         f"--grace={GRACE_SECONDS}s",
-        *([f"--kinds={','.join(installation.kinds)}"] if installation.kinds else []),
+        f"--kinds={','.join(installation.kinds)}",
     ]
 
 

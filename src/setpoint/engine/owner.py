@@ -6,9 +6,10 @@ three-way merge with edits, its memory, plans, conditions, events, adoption and 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from setpoint.core.merge.children import Child
+from setpoint.core.schema.shape import paths_of, shape_of
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.kind import ResourceType
@@ -24,6 +25,9 @@ class ObjectKind(NamedTuple):
     kind: str
     plural: str
     is_namespaced: bool = True
+
+
+SECRETS: Final = ObjectKind("", "v1", "Secret", "secrets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +86,10 @@ class Owner(ResourceType, Protocol):
     def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """The children that are deleted before `finalizer` is removed."""
         ...
+
+
+def refers_to_secrets(resource_type: ResourceType) -> bool:
+    """Whether resources of the type name Secrets: in a field `secretKeyRef`, or as children or sources of an owner."""
+    if isinstance(resource_type, Owner):
+        return SECRETS in (*resource_type.makes, *resource_type.reads)
+    return any(".secretKeyRef" in path for path in paths_of(shape_of(resource_type.tree_type)))

@@ -3,8 +3,14 @@
 {{ $name | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
+{{/* In the namespace that is looked after, the account `setpoint` is that of the tenant. */}}
 {{- define "setpoint.account" -}}
-{{ .Values.serviceAccount.name | default (include "setpoint.name" .) }}
+{{- $suffix := ternary "-controller" "" (eq .Release.Namespace .Values.watchNamespace) }}
+{{- $name := .Values.serviceAccount.name | default (printf "%s%s" (include "setpoint.name" .) $suffix) }}
+{{- if and $suffix (eq $name "setpoint") }}
+{{- fail "serviceAccount.name: setpoint is the account of the tenant in the namespace that is looked after: choose another" }}
+{{- end }}
+{{- $name }}
 {{- end }}
 
 {{- define "setpoint.selected" -}}
@@ -33,9 +39,66 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
-{{/* Whether a kind is handled that makes objects of others: then there are rights on those. */}}
-{{- define "setpoint.handlesOwners" -}}
-{{- $owners := .Files.Get "files/owners.yaml" | fromYamlArray }}
-{{- if empty .Values.kinds }}yes{{ end }}
-{{- range .Values.kinds }}{{ if has (lower . | trimSuffix "s") $owners }}yes{{ end }}{{ end }}
+{{/* The handled kinds in lower case, as a JSON list, in the order given: those that are named, else the default ones. */}}
+{{- define "setpoint.kinds" -}}
+{{- $known := .Files.Get "files/kinds.yaml" | fromYaml }}
+{{- $names := list }}
+{{- range .Values.kinds }}
+{{- $name := lower . }}
+{{- if not (hasKey $known $name) }}{{ $name = trimSuffix "s" $name }}{{ end }}
+{{- if not (hasKey $known $name) }}
+{{- fail (printf "kinds: no kind %q is known here; there is %s" . (keys $known | sortAlpha | join ", ")) }}
+{{- end }}
+{{- $names = append $names $name }}
+{{- end }}
+{{- if empty $names }}
+{{- range $name, $kind := $known }}{{ if $kind.default }}{{ $names = append $names $name }}{{ end }}{{ end }}
+{{- end }}
+{{- range $name := $names }}
+{{- range (index $known $name).makes }}
+{{- if not (has (lower .) $names) }}
+{{- fail (printf "kinds: a %s makes a %s, which has to be handled as well: add %s" (index $known $name).kind . .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $names | uniq | toJson }}
+{{- end }}
+
+{{/* The handled kinds by name, as an option takes them. */}}
+{{- define "setpoint.kindNames" -}}
+{{- $known := .Files.Get "files/kinds.yaml" | fromYaml }}
+{{- $names := list }}
+{{- range include "setpoint.kinds" . | fromJsonArray }}{{ $names = append $names (index $known .).kind }}{{ end }}
+{{- join "," $names }}
+{{- end }}
+
+{{/* What the handled kinds have in `member` of files/kinds.yaml, as a sorted JSON list; `resource`: GROUP/PLURAL. */}}
+{{- define "setpoint.ofKinds" -}}
+{{- $known := .context.Files.Get "files/kinds.yaml" | fromYaml }}
+{{- $found := list }}
+{{- range include "setpoint.kinds" .context | fromJsonArray }}
+{{- $kind := index $known . }}
+{{- if eq $.member "resource" }}
+{{- $found = append $found (printf "%s/%s" $kind.group $kind.plural) }}
+{{- else }}
+{{- $found = concat $found (index $kind $.member) }}
+{{- end }}
+{{- end }}
+{{- $found | uniq | sortAlpha | toJson }}
+{{- end }}
+
+{{/* Rules of a role, by group: `verbs` on `resources`, each GROUP/PLURAL; with `subresource`, on that alone. */}}
+{{- define "setpoint.rules" -}}
+{{- $groups := dict }}
+{{- range .resources }}
+{{- $parts := splitn "/" 2 . }}
+{{- $name := $parts._1 }}
+{{- with $.subresource }}{{ $name = printf "%s/%s" $name . }}{{ end }}
+{{- $_ := set $groups $parts._0 (append (get $groups $parts._0 | default list) $name) }}
+{{- end }}
+{{- range $group, $names := $groups }}
+- apiGroups: [{{ $group | quote }}]
+  resources: {{ toJson $names }}
+  verbs: {{ toJson $.verbs }}
+{{- end }}
 {{- end }}

@@ -1,12 +1,17 @@
-"""`setpoint install`: the manifests of setpoint itself, printed for kubectl or applied to a cluster."""
+"""`setpoint install` and `setpoint tenant`: what setpoint itself needs in a cluster, and what a namespace gives it.
 
-from collections.abc import Sequence
+Both print manifests for kubectl, or apply them.
+"""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 from rich.text import Text
 
-from setpoint.app import definitions, owners, select_kinds
+from setpoint.app import definitions, described_types, select_kinds
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import error_console
@@ -15,22 +20,36 @@ from setpoint.clients.kubernetes.contexts import connection_from_environment
 from setpoint.clients.kubernetes.discovery import Discovery
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint, Representation
 from setpoint.core.conditions import find_condition
-from setpoint.core.unstructured import conditions_of, display_name, text_at
+from setpoint.core.unstructured import GroupKind, conditions_of, display_name, text_at
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import controller_manifests, type_manifests
-from setpoint.deployment.rbac import access_of_owners, resources_of
+from setpoint.deployment.rbac import KUBERNETES_OBJECTS, POLICY_GROUP, KindAccess, access_of
+from setpoint.deployment.tenants import (
+    TENANT_ANNOTATIONS,
+    TenantOptions,
+    namespace_annotations,
+    objects_binding,
+    tenant_manifests,
+)
+from setpoint.engine.kind import ResourceType
+from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock
 from setpoint.engine.tenancy import REFERENCE_GRANT
-from setpoint.errors import WaitTimedOut
+from setpoint.errors import KindNotServed, UserError, WaitTimedOut
 
 # Not the field manager of the controllers: an installation is applied by an operator.
 FIELD_MANAGER: Final = "setpoint-install"
+TENANT_FIELD_MANAGER: Final = "setpoint-tenant"
+_OBJECT_KIND: Final = "KubernetesObject"
 _DEFINITION: Final = "CustomResourceDefinition"
 # An API server takes moments to serve a new CRD.
 _ESTABLISH_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
+
+
+# --- setpoint install -------------------------------------------------------------------------------------------------
 
 
 def install(options: dict[str, Any]) -> int:
@@ -39,18 +58,16 @@ def install(options: dict[str, Any]) -> int:
 
 
 async def _install(request: CommandRequest, options: dict[str, Any]) -> ExitCode:
-    installation = _installation(options)
-    objects = _objects(installation, options)
+    kinds = installed_kinds(_words(options), described_types())
+    installation = _installation(kinds, options)
+    objects = _objects(installation, kinds, options)
     for image in installation.mutable_images():
         _warn(f"{image} is named by a tag, which may be moved to other bytes: name it by its digest, as NAME@sha256:…")
     if options["dry_run"]:
         _print(objects, request)
     else:
-        client = KubernetesClient(connection_from_environment(request.settings.environment))
-        try:
-            await _apply_all(objects, client, request, force=options["force"])
-        finally:
-            await client.close()
+        async with _applier(request, FIELD_MANAGER, force=options["force"]) as applier:
+            await applier.apply_all(objects)
     return ExitCode.DONE
 
 
@@ -59,10 +76,7 @@ def _warn(text: str) -> None:
     error_console().print(Text(text, style="yellow"), soft_wrap=True)
 
 
-def _installation(options: dict[str, Any]) -> Installation:
-    words = [word for word in options["kinds"].split(",") if word]
-    reconciled = [name for name in definitions() if name != REFERENCE_GRANT]
-    kinds = tuple(name for _, name in select_kinds(words, reconciled)) if words else ()
+def _installation(kinds: Sequence[GroupKind], options: dict[str, Any]) -> Installation:
     return Installation(
         options["namespace"],
         options["image"],
@@ -70,22 +84,50 @@ def _installation(options: dict[str, Any]) -> Installation:
         options["shards"],
         options["watch_namespace"],
         tuple(_variable(one) for one in options["env"]),
-        kinds,
+        tuple(name for _, name in kinds),
     )
 
 
-def _objects(installation: Installation, options: dict[str, Any]) -> list[JsonObject]:
-    kinds, types = installation.kinds, list(definitions().values())
-    # An owner may own another owner's resources: there are rights for all owners, or for none.
-    handled = owners() if not kinds or any(owner.name in kinds for owner in owners()) else ()
-    process = controller_manifests(installation, resources_of(types), access_of_owners(handled, types))
-    return [*(type_manifests(types) if options["crds"] else ()), *process]
+def _objects(installation: Installation, kinds: Sequence[GroupKind], options: dict[str, Any]) -> list[JsonObject]:
+    known = definitions()
+    process = controller_manifests(installation, _access(kinds, known))
+    if not options["crds"]:
+        return process
+    # Grants are declared by administrators of namespaces, and go with every kind.
+    types = [one for name, one in known.items() if name in kinds or name == REFERENCE_GRANT]
+    return [*type_manifests(types, objects_too=options["aggregate_kubernetes_objects"]), *process]
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    return [word.strip() for word in options["kinds"].split(",") if word.strip()]
 
 
 def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     # Without "=" the name is invalid, and is refused with the other names.
     return (name, value) if equals else (f"{text}=", "")
+
+
+def installed_kinds(words: Sequence[str], types: Mapping[GroupKind, ResourceType]) -> Sequence[GroupKind]:
+    """The kinds that `words` name, and no others; without words all but owners, which need more rights.
+
+    UserError for an owner without a kind that it makes: no controller would reconcile its children.
+    """
+    if not words:
+        return [name for name, one in types.items() if not isinstance(one, Owner)]
+    chosen = list(dict.fromkeys(select_kinds(words, types)))
+    for owner in (types[name] for name in chosen):
+        for made in owner.makes if isinstance(owner, Owner) else ():
+            if (made.group, made.kind) in types and (made.group, made.kind) not in chosen:
+                raise UserError(
+                    f"--kinds: a {owner.name} makes a {made.kind}, which has to be handled as well: add {made.kind}"
+                )
+    return chosen
+
+
+def _access(kinds: Collection[GroupKind], known: Mapping[GroupKind, JsonObject]) -> KindAccess:
+    types = described_types()
+    return access_of([types[name] for name in kinds], [known[name] for name in kinds])
 
 
 def _print(objects: Sequence[JsonObject], request: CommandRequest) -> None:
@@ -95,30 +137,143 @@ def _print(objects: Sequence[JsonObject], request: CommandRequest) -> None:
         request.console.out("---\n".join(map(write_document, objects)), end="")
 
 
+# --- setpoint tenant --------------------------------------------------------------------------------------------------
+
+
+def set_up_tenant(options: dict[str, Any]) -> int:
+    """The exit code of the command."""
+    return run_command(lambda request: _set_up_tenant(request, options), options)
+
+
+async def _set_up_tenant(request: CommandRequest, options: dict[str, Any]) -> ExitCode:
+    tenant = TenantOptions(
+        options["tenant"],
+        options["service_account"],
+        "edit" if options["role"] is None else options["role"],
+        options["project"],
+        options["google_service_account"],
+        options["operator_namespace"],
+        options["operator_service_account"],
+    )
+    objects = tenant_manifests(tenant, _tenant_access(tenant, options))
+    if options["dry_run"]:
+        _print(objects, request)
+        return ExitCode.DONE
+    async with _applier(request, TENANT_FIELD_MANAGER, force=options["force"]) as applier:
+        objects = await _with_earlier_annotations(tenant, objects, applier)
+        await _withdraw_role(tenant, objects, applier)
+        await applier.apply_all(objects)
+    return ExitCode.DONE
+
+
+def _tenant_access(tenant: TenantOptions, options: Mapping[str, Any]) -> KindAccess:
+    """What the account needs access to; only KubernetesObjects name another account than the default one."""
+    known, words = definitions(), _words(options)
+    kinds = installed_kinds(words if words or tenant.is_default_account else [_OBJECT_KIND], described_types())
+    others = [name for _, name in kinds if name != _OBJECT_KIND]
+    if others and not tenant.is_default_account:
+        raise UserError(
+            f"--kinds: a {others[0]} names no account: leave out --service-account, or all kinds but {_OBJECT_KIND}"
+        )
+    access = _access(kinds, known)
+    if options["role"] and KUBERNETES_OBJECTS not in access.kinds:
+        raise UserError(f"--role says what a {_OBJECT_KIND} may do: add {_OBJECT_KIND} to --kinds, or leave it out")
+    return access
+
+
+async def _with_earlier_annotations(
+    tenant: TenantOptions, objects: list[JsonObject], applier: "_Applier"
+) -> list[JsonObject]:
+    """The same, with the annotations of an earlier run that this one does not name; UserError without the Namespace.
+
+    What an apply leaves out is removed: a tenant would lose its project with a change of its Google account.
+    """
+    live = await applier.read(namespace_annotations(tenant.namespace, {}))
+    if live is None:
+        raise UserError(
+            f"there is no namespace {tenant.namespace}: make it first with `kubectl create namespace "
+            f"{tenant.namespace}`, or check the name"
+        )
+    if not tenant.annotations:
+        return objects
+    earlier = {name: text_at(live, "metadata", "annotations", name) for name in TENANT_ANNOTATIONS}
+    kept = {name: text for name, text in earlier.items() if text}
+    return [namespace_annotations(tenant.namespace, {**kept, **tenant.annotations}), *objects[1:]]
+
+
+async def _withdraw_role(tenant: TenantOptions, objects: Sequence[JsonObject], applier: "_Applier") -> None:
+    """Deletes the binding of an earlier run, if it is to another role: a cluster does not change the role of one."""
+    binding = objects_binding(tenant)
+    live = await applier.read(binding)
+    given = text_at(binding, "roleRef", "name") if binding in objects else ""
+    if live is not None and (text_at(live, "roleRef", "kind"), text_at(live, "roleRef", "name")) != (
+        "ClusterRole",
+        given,
+    ):
+        await applier.delete(binding)
+
+
 # --- Applying ---------------------------------------------------------------------------------------------------------
 
 
-async def _apply_all(
-    objects: Sequence[JsonObject], client: KubernetesClient, request: CommandRequest, *, force: bool
-) -> None:
-    """Applies one after the other, with a line for each; the first error ends it. Idempotent: it can be run again."""
-    discovery = Discovery(client)
-    for tree in objects:
-        kind = await discovery.find(text_at(tree, "apiVersion"), text_at(tree, "kind"))
-        endpoint = kind.endpoint(text_at(tree, "metadata", "namespace") or None, text_at(tree, "metadata", "name"))
-        word = await _apply(tree, endpoint, client, force=force)
-        if text_at(tree, "kind") == _DEFINITION:
-            await _wait_established(endpoint, client, request.settings.clock)
-        request.console.print(Text(f"{display_name(tree)} {word}"), soft_wrap=True)
+@asynccontextmanager
+async def _applier(request: CommandRequest, manager: str, *, force: bool) -> AsyncIterator["_Applier"]:
+    client = KubernetesClient(connection_from_environment(request.settings.environment))
+    try:
+        yield _Applier(client, Discovery(client), request, manager, force)
+    finally:
+        await client.close()
 
 
-async def _apply(tree: JsonObject, endpoint: Endpoint, client: KubernetesClient, *, force: bool) -> str:
-    """Applies an object: created, updated or unchanged. HeldByOthers for a field of another manager, unless `force`."""
-    before = await client.get(endpoint, Representation.METADATA)
-    after = await client.apply(endpoint, tree, ApiWriteOptions(FIELD_MANAGER), force=force)
-    if before is None:
-        return "created"
-    return "unchanged" if _resource_version(before) == _resource_version(after) else "updated"
+@dataclass(frozen=True, slots=True)
+class _Applier:
+    """Applies manifests to a cluster as one field manager, with a line for each."""
+
+    client: KubernetesClient
+    discovery: Discovery
+    request: CommandRequest
+    manager: str
+    force: bool
+
+    async def apply_all(self, objects: Sequence[JsonObject]) -> None:
+        """Applies one after the other; the first error ends it. Idempotent: it can be run again."""
+        for tree in objects:
+            try:
+                endpoint = await self._endpoint(tree)
+            except KindNotServed:
+                if not text_at(tree, "apiVersion").startswith(f"{POLICY_GROUP}/"):
+                    raise
+                self._say(tree, "left out: the cluster does not serve this kind; Kubernetes 1.30 and newer do")
+                continue
+            word = await self._apply(tree, endpoint)
+            if text_at(tree, "kind") == _DEFINITION:
+                await _wait_established(endpoint, self.client, self.request.settings.clock)
+            self._say(tree, word)
+
+    async def read(self, tree: JsonObject) -> Json:
+        """The object as it is in the cluster, or None."""
+        found = await self.client.get(await self._endpoint(tree))
+        return None if found is None else _decoded(found)
+
+    async def delete(self, tree: JsonObject) -> None:
+        """Deletes an object."""
+        await self.client.delete(await self._endpoint(tree))
+        self._say(tree, "deleted")
+
+    async def _apply(self, tree: JsonObject, endpoint: Endpoint) -> str:
+        """Created, updated or unchanged. HeldByOthers for a field of another manager, unless `force`."""
+        before = await self.client.get(endpoint, Representation.METADATA)
+        after = await self.client.apply(endpoint, tree, ApiWriteOptions(self.manager), force=self.force)
+        if before is None:
+            return "created"
+        return "unchanged" if _resource_version(before) == _resource_version(after) else "updated"
+
+    async def _endpoint(self, tree: JsonObject) -> Endpoint:
+        kind = await self.discovery.find(text_at(tree, "apiVersion"), text_at(tree, "kind"))
+        return kind.endpoint(text_at(tree, "metadata", "namespace") or None, text_at(tree, "metadata", "name"))
+
+    def _say(self, tree: JsonObject, word: str) -> None:
+        self.request.console.print(Text(f"{display_name(tree)} {word}"), soft_wrap=True)
 
 
 async def _wait_established(endpoint: Endpoint, client: KubernetesClient, clock: Clock) -> None:

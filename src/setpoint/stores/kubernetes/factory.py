@@ -9,7 +9,7 @@ from setpoint.clients.kubernetes.requests import Representation
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import DescribedType
-from setpoint.engine.owner import ObjectKind
+from setpoint.engine.owner import SECRETS, ObjectKind
 from setpoint.engine.ports import Clock
 from setpoint.engine.tenancy import REFERENCE_GRANT
 from setpoint.errors import ManifestInvalid
@@ -22,7 +22,6 @@ SCHEME: Final = "kubernetes"
 # The namespace of the pods that `setpoint install` creates, and so of their leases; a pod gets it from its manifest.
 SYSTEM_NAMESPACE: Final = "setpoint-system"
 POD_NAMESPACE: Final = "POD_NAMESPACE"
-_SECRETS: Final = ObjectKind("", "v1", "Secret", "secrets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +88,24 @@ def open_kubernetes(
 def served_kinds(
     kinds: Iterable[DescribedType | ObjectKind], namespace: str | None = None, *, long_running: bool
 ) -> Mapping[GroupKind, ServedKind]:
-    """The kinds with a definition of ours, in `namespace` or everywhere; Secrets; and what owners generate or read.
+    """The kinds with a definition of ours, in `namespace` or everywhere; and those of objects, such as Secrets.
 
-    Of the latter and of Secrets only metadata is watched; an object is read when a resource references it.
+    Of the latter only metadata is watched; an object is read when a resource references it. A command, which watches
+    none of them, may read Secrets whatever the kinds are.
     """
     served: dict[GroupKind, ServedKind] = {}
+    secrets = () if long_running else (SECRETS,)
     # A kind with a controller stays one when an owner generates it as well.
-    for one in sorted((_SECRETS, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
+    for one in sorted((*secrets, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
         if isinstance(one, ObjectKind):
             kind = _uncached_kind(one, namespace, long_running=long_running)
         else:
             # A type without a status is no resource: a command reads it by name or namespace.
             listed = long_running or one.definition.has_status
-            kind = ServedKind(one.group, one.version, one.name, plural_of(one), listed=listed)
+            # A cluster may have the CRDs of some kinds only; a controller handles those that it is told to.
+            kind = ServedKind(
+                one.group, one.version, one.name, plural_of(one), listed=listed, is_optional=not long_running
+            )
         served[kind.name] = kind
     return served
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from itertools import count
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.ports import ResourceChangeType as StoreChange
 from setpoint.engine.resource import Resource
-from setpoint.errors import RemoteExpired, StoreError
+from setpoint.errors import KindNotServed, RemoteExpired, StoreError
 from setpoint.stores.kubernetes.bookmarks import to_revision
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.errors import store_errors
@@ -24,6 +24,8 @@ from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, dec
 from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind, selection_for
 
 _SLICE_SIZE: Final = 16
+# The page of a kind without a CRD: a watch from there shows all objects, once there is one.
+_NOT_SERVED: Final = ObjectPage((), "0", "", is_first=True)
 
 
 class MultiKindLister:
@@ -49,7 +51,7 @@ class MultiKindLister:
         """Page by page, kind by kind. The first page of each kind is read before any is returned, for the bookmark."""
         kinds = self._scope.kinds_for(query)
         # From before the list: changes that a later page shows are repeated by a watch from here.
-        firsts = list(await asyncio.gather(*(self._page(kind, query, PageRequest(size)) for kind in kinds)))
+        firsts = await self._first_pages(kinds, query, size)
         revision = to_revision({kind.name: page.resource_version for kind, page in zip(kinds, firsts, strict=True)})
         if self._cache is not None and query == EVERYTHING:
             self._cache.restart(kind.name for kind in kinds)
@@ -63,6 +65,22 @@ class MultiKindLister:
                 if not page.token:
                     break
                 page = await self._next_page(kind, query, PageRequest(size, page.token))
+
+    async def _first_pages(self, kinds: Sequence[ServedKind], query: ResourceQuery, size: int) -> list[ObjectPage]:
+        """The first page of each: an empty one where the cluster lacks the CRD; KindNotServed where it lacks all."""
+        found = await asyncio.gather(*(self._first_page(kind, query, size) for kind in kinds))
+        lacking = [one for one in found if isinstance(one, KindNotServed)]
+        if lacking and len(lacking) == len(found):
+            raise lacking[0]
+        return [_NOT_SERVED if isinstance(one, KindNotServed) else one for one in found]
+
+    async def _first_page(self, kind: ServedKind, query: ResourceQuery, size: int) -> ObjectPage | KindNotServed:
+        try:
+            return await self._page(kind, query, PageRequest(size))
+        except KindNotServed as error:
+            if not kind.is_optional:
+                raise
+            return error
 
     async def _next_page(self, kind: ServedKind, query: ResourceQuery, paging: PageRequest) -> ObjectPage:
         """The next page; all of the kind on one page when the continue token has expired."""
@@ -163,13 +181,23 @@ class MultiKindWatch:
     async def _follow(self, kind: ServedKind, since: str) -> None:
         endpoint = kind.all_in(self._scope.place(self._query))
         try:
-            with store_errors():
+            with store_errors(), _unless_optional(kind):
                 events = watch(self._client, endpoint, since, selection_for(self._query, kind.form))
                 async with aclosing(events):
                     async for event in events:
                         await self._events.put(_kind_event(event, kind))
         except Exception as error:  # noqa: BLE001 - raised in the reader
             await self._events.put(error)
+
+
+@contextmanager
+def _unless_optional(kind: ServedKind) -> Iterator[None]:
+    """A watch of an optional kind without a CRD ends without an event."""
+    try:
+        yield
+    except KindNotServed:
+        if not kind.is_optional:
+            raise
 
 
 class _Metadata(msgspec.Struct, rename="camel"):

@@ -15,7 +15,7 @@ class ServedKind:
     """A kind in the version that is written, and the form in which it is read: whole, or metadata only.
 
     Objects of a kind that is not `listed` are only read by name: there may be many that setpoint does not manage.
-    A kind that is not `namespaced` is cluster-scoped.
+    A kind that is not `namespaced` is cluster-scoped. One that `is_optional` counts as empty where it has no CRD.
     """
 
     group: str
@@ -25,6 +25,7 @@ class ServedKind:
     form: Representation = Representation.WHOLE
     listed: bool = True
     namespaced: bool = True
+    is_optional: bool = False
 
     @property
     def name(self) -> GroupKind:

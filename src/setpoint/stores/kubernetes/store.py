@@ -304,7 +304,9 @@ class KubernetesStore(DerivedStoreOperations):
             kind = await self._any_kind(ref)
         if kind is None:
             return None
-        is_ours = kind.name in self._scope.cached or not kind.namespaced
+        # A cluster-scoped source of an owner is named without a namespace; any other reference has one.
+        is_source = not kind.namespaced and not ref.namespace and kind.name in self._scope.kinds
+        is_ours = kind.name in self._scope.cached or is_source
         client = self._client if is_ours else await self._client_of_tenant(ref)
         with tenant_errors():
             raw = await client.get(kind.one(ref))
