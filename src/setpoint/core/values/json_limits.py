@@ -4,12 +4,19 @@ Decoded, a value takes up to a hundred times the space of its text, and one that
 """
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import msgspec
 
 from setpoint.core.values.canonical import MAX_DEPTH
 
+T = TypeVar("T")
+
 # Of one JSON text: decoded, that many take about 10 MB.
 MAX_VALUES: Final = 100_000
+# Where a text is cut: deeper than any that is accepted, so that what is left of it is not accepted, either.
+_CUT_DEPTH: Final = MAX_DEPTH + 16
 _OPENING: Final = (b"[", b"{")
 _CLOSING: Final = (b"]", b"}")
 # Up to the next mark outside of strings, or up to the end. Possessive, so that any text takes one pass and no stack; a
@@ -38,6 +45,14 @@ def excess_of(text: bytes, values: float = MAX_VALUES, depth: int = MAX_DEPTH) -
         if found > values:
             return f"has more than {values:,} values"
     return ""
+
+
+def decode_cut(decode: Callable[[bytes | msgspec.Raw], T], text: bytes | msgspec.Raw) -> T:
+    """The decoded text; one that is nested too deeply for the stack is cut first, below every depth that is accepted."""
+    try:
+        return decode(text)
+    except RecursionError:
+        return decode(cut_nesting(bytes(text), _CUT_DEPTH))
 
 
 def cut_nesting(text: bytes, depth: int) -> bytes:

@@ -62,7 +62,7 @@ class MultiKindLister:
                     yield ResourceList(tuple(_resource(item, kind, cache) for item in some), revision)
                 if not page.token:
                     break
-                page = await self._next_page(kind, query, PageRequest(size, page.token))
+                page = await self._next_page(kind, query, page.next_page)
 
     async def _next_page(self, kind: ServedKind, query: ResourceQuery, paging: PageRequest) -> ObjectPage:
         """The next page; all of the kind on one page when the continue token has expired."""

@@ -15,6 +15,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
 from setpoint.core.values.canonical import same
+from setpoint.core.values.json_limits import decode_cut
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
     EVERYTHING,
@@ -214,7 +215,7 @@ class KubernetesStore(DerivedStoreOperations):
             answer = None if kind is None else await self._client.delete(kind.one(ref))
         if answer is None or kind is None:
             return None
-        if _kinds.decode(answer).kind == "Status":
+        if decode_cut(_kinds.decode, answer).kind == "Status":
             self._drop(ref, _endings.decode(answer).details.uid)
             return None
         marked = decode_object(answer, kind.api_version, kind.kind)
