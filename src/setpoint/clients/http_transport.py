@@ -7,8 +7,7 @@ its limit allows.
 import asyncio
 import socket
 import zlib
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -252,36 +251,3 @@ def abort(response: aiohttp.ClientResponse) -> None:
 def _transport_of(response: aiohttp.ClientResponse) -> asyncio.Transport | None:
     """None once the whole response has arrived."""
     return response.connection.transport if response.connection else None
-
-
-class TenantQuota:
-    """Which clients of tenants are kept: the most recently used ones, at most so many of one tenant and of all."""
-
-    def __init__(self, most: int, most_of_one: int) -> None:
-        self._most = most
-        self._most_of_one = most_of_one
-        # The tenant of each client, the least recently used first.
-        self._tenants: dict[str, str] = {}
-
-    def use(self, client: str, tenant: str) -> tuple[str, ...]:
-        """The clients that have to go, now that `client` is used: of this tenant, or of the one with the most."""
-        is_known = self._tenants.pop(client, None) == tenant
-        self._tenants[client] = tenant
-        return () if is_known else tuple(self._evicted())
-
-    def forget(self, client: str) -> None:
-        """The client is gone."""
-        self._tenants.pop(client, None)
-
-    def has(self, tenant: str) -> bool:
-        """Whether any client of `tenant` is kept."""
-        return tenant in self._tenants.values()
-
-    def _evicted(self) -> Iterator[str]:
-        while True:
-            (largest, count), *_ = Counter(self._tenants.values()).most_common(1)
-            if count <= self._most_of_one and len(self._tenants) <= self._most:
-                return
-            oldest = next(client for client, tenant in self._tenants.items() if tenant == largest)
-            del self._tenants[oldest]
-            yield oldest

@@ -101,7 +101,8 @@ class Informer:
         except SetpointError as error:
             # One resource that cannot be summed up must not stop all others.
             _log.warning("resource left out", extra={"ref": ref, "why": str(error)})
-            return self._drop(ref)
+            self._drop(ref)
+            return
         if before is None or before.revision != after.revision:
             owner = self._index.owner_of(ref)
             self._handler(

@@ -1,4 +1,4 @@
-"""Limits of encoded JSON, found without decoding and without recursion: how deep it is nested, how many values it holds.
+"""Limits of encoded JSON, found without decoding and without recursion: how deep it is nested, how many values it has.
 
 Decoded, a value takes up to a hundred times the space of its text, and one that is nested deeply exhausts the stack.
 """
@@ -48,7 +48,7 @@ def excess_of(text: bytes, values: float = MAX_VALUES, depth: int = MAX_DEPTH) -
 
 
 def decode_cut(decode: Callable[[bytes | msgspec.Raw], T], text: bytes | msgspec.Raw) -> T:
-    """The decoded text; one that is nested too deeply for the stack is cut first, below every depth that is accepted."""
+    """The decoded text; one that is nested too deeply for the stack is cut first, below any depth that is accepted."""
     try:
         return decode(text)
     except RecursionError:

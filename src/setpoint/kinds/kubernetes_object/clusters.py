@@ -6,7 +6,7 @@ A cluster has an ID that is safe to store: `own`, `in-cluster`, `context:NAME`, 
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
@@ -21,7 +21,8 @@ from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, ClusterSpec, Kuber
 from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 if TYPE_CHECKING:
-    from setpoint.clients.http import HttpInterceptor
+    from setpoint.clients.http import HttpClient, HttpInterceptor
+    from setpoint.clients.http_transport import HeldBytes, HttpLimits
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.discovery import Discovery
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
 # Characters of names that stay readable in a location.
 _PLAIN: Final = ":@.~"
+# How many clusters of Secrets are connected at once, of all namespaces and of one; and how much of their unfinished
+# responses is held, of one namespace.
+_MAX_CLUSTERS, _MAX_OF_NAMESPACE = 100, 20
+_MAX_HELD: Final = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,7 @@ class Clusters:
     counted: Callable[[ClientRequestCounts], None] = _uncounted
     # The interceptor of requests to a cluster, by the cluster's ID.
     interceptor: Callable[[str], "HttpInterceptor | None"] = _no_interceptor
+    limits: "HttpLimits | None" = None
     # The connection of every cluster in a replay: it reaches no server.
     recorded: "ClusterConnection | None" = None
     # The ID of the default cluster, once it was needed.
@@ -119,9 +125,13 @@ class Clusters:
     _accesses: dict[str, ClusterAccess] = field(default_factory=dict)
     # The text of each kubeconfig from a Secret, by cluster ID.
     _kubeconfigs: dict[str, str] = field(default_factory=dict, repr=False)
-    # Access by a kubeconfig that has changed since; and clients to be closed.
+    # Access by a kubeconfig that has changed since; and clients to be closed once they are idle.
     _outdated: dict[str, ClusterAccess] = field(default_factory=dict)
     _unused: list["KubernetesClient"] = field(default_factory=list)
+    # Clusters of Secrets: which are kept, their requests, and the responses held for each namespace.
+    _quota: "TenantQuota" = field(default_factory=lambda: TenantQuota(_MAX_CLUSTERS, _MAX_OF_NAMESPACE))
+    _counts: ClientRequestCounts = field(default_factory=Counter)
+    _held: dict[str, "HeldBytes"] = field(default_factory=dict)
 
     def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
         """The ID of the spec's cluster; a resolved kubeconfig is used from now on."""
@@ -139,8 +149,10 @@ class Clusters:
 
     async def connect(self, cluster_id: str) -> ClusterAccess:
         """The access to a cluster, created on first use; UserError for a cluster that is not configured."""
+        await self._close_unused()
         if cluster_id.startswith(_SECRET) and cluster_id not in self._kubeconfigs:
             self._set_kubeconfig(cluster_id, await self._read_kubeconfig(cluster_id))
+        self._use(cluster_id)
         found = self._accesses.get(cluster_id)
         if found is None:
             found = self._accesses[cluster_id] = self._new_access(cluster_id, self._outdated.get(cluster_id))
@@ -175,6 +187,7 @@ class Clusters:
 
     def _set_kubeconfig(self, cluster_id: str, text: str) -> None:
         """Replaces the kubeconfig: the former one is not used any more, even if the new one is invalid."""
+        self._use(cluster_id)
         self._kubeconfigs[cluster_id] = text
         known = self._accesses.pop(cluster_id, None)
         if known is not None:
@@ -182,7 +195,6 @@ class Clusters:
 
     def _new_access(self, cluster_id: str, before: ClusterAccess | None) -> ClusterAccess:
         """New access; after a change of the kubeconfig it keeps the open connections."""
-        from setpoint.clients.http import HttpClient
         from setpoint.clients.kubernetes.client import KubernetesClient
         from setpoint.clients.kubernetes.discovery import Discovery
 
@@ -195,12 +207,46 @@ class Clusters:
             return ClusterAccess(self.own, Discovery(self.own))
         connection = self._connection(cluster_id)
         http = before.client.http if before is not None and before.client.connection.proxy == connection.proxy else None
-        http = http or HttpClient(connection.proxy, self.interceptor(cluster_id))
+        http = http or self._new_http(cluster_id, connection)
         client = KubernetesClient(connection, http=http, budgets=self.budgets)
         if before is None or http is not before.client.http:
-            self.counted(client.http.counts)
             self._unused += [] if before is None else [before.client]
         return ClusterAccess(client, Discovery(client))
+
+    def _new_http(self, cluster_id: str, connection: "ClusterConnection") -> "HttpClient":
+        """A client; that of a cluster of a Secret is within the limits of its namespace."""
+        from setpoint.clients.http import DEFAULT_LIMITS, HttpClient
+        from setpoint.clients.http_transport import HeldBytes
+
+        limits, interceptor = self.limits or DEFAULT_LIMITS, self.interceptor(cluster_id)
+        if not cluster_id.startswith(_SECRET):
+            http = HttpClient(connection.proxy, interceptor, limits=limits)
+            self.counted(http.counts)
+            return http
+        held = self._held.setdefault(_secret_parts(cluster_id)[0], HeldBytes(_MAX_HELD))
+        http = HttpClient(connection.proxy, interceptor, limits=limits.of_tenant(), held=held)
+        if not self._counts:
+            self.counted(self._counts)
+        # One mapping for all of them: such clients come and go.
+        http.counts = self._counts
+        return http
+
+    def _use(self, cluster_id: str) -> None:
+        """Notes that a cluster is used; the least recently used ones of Secrets are retired to make room."""
+        if not cluster_id.startswith(_SECRET):
+            return
+        for retired in self._quota.use(cluster_id, _secret_parts(cluster_id)[0]):
+            self._kubeconfigs.pop(retired, None)
+            for access in (self._accesses.pop(retired, None), self._outdated.pop(retired, None)):
+                if access is not None:
+                    access.client.http.retire()
+                    self._unused.append(access.client)
+
+    async def _close_unused(self) -> None:
+        idle = [client for client in self._unused if client.http.is_idle]
+        self._unused = [client for client in self._unused if client not in idle]
+        for client in idle:
+            await client.close()
 
     def _connection(self, cluster_id: str) -> "ClusterConnection":
         from setpoint.clients.kubernetes.contexts import (
@@ -230,6 +276,31 @@ class Clusters:
         if found is None:
             raise DependencyNotFound(f"Secret {namespace}/{name} was not found: the kubeconfig of the cluster is in it")
         return secret_value(SecretKeyReference(KUBECONFIG, ref, key), found)
+
+
+class TenantQuota:
+    """Which clients of tenants are kept: the most recently used, at most so many of all tenants and of one."""
+
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self._most = most
+        self._most_of_one = most_of_one
+        # The tenant of each client, the least recently used first.
+        self._tenants: dict[str, str] = {}
+
+    def use(self, client: str, tenant: str) -> tuple[str, ...]:
+        """The clients that have to go, now that `client` is used: of this tenant, or of the one with the most."""
+        is_known = self._tenants.pop(client, None) == tenant
+        self._tenants[client] = tenant
+        return () if is_known else tuple(self._evicted())
+
+    def _evicted(self) -> Iterator[str]:
+        while True:
+            (largest, count), *_ = Counter(self._tenants.values()).most_common(1)
+            if count <= self._most_of_one and len(self._tenants) <= self._most:
+                return
+            oldest = next(client for client, tenant in self._tenants.items() if tenant == largest)
+            del self._tenants[oldest]
+            yield oldest
 
 
 def kubeconfig_key(cluster: ClusterSpec) -> SecretKeyRef | None:
