@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import HttpResponse, error_summary
+from setpoint.clients.http import UNDECODABLE, HttpResponse, error_summary
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.errors import (
     OperationRunning,
@@ -112,7 +112,7 @@ def _conflict(summary: str, reason: str, method: str) -> RemoteError | Operation
 def _decode_error(body: bytes) -> _Error:
     try:
         return _decoder.decode(body).error
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNDECODABLE:
         # The page of a proxy, or nothing: not an error of Google's.
         return _Error()
 

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 # Of one JSON text: decoded, that many take about 10 MB.
 MAX_VALUES: Final = 100_000
+# Of a list whose items are decoded one by one.
+MAX_LIST_VALUES: Final = 4 * MAX_VALUES
 # Where a text is cut: deeper than any that is accepted, so that what is left of it is not accepted, either.
 _CUT_DEPTH: Final = MAX_DEPTH + 16
 _OPENING: Final = (b"[", b"{")

@@ -35,6 +35,8 @@ _PLAIN: Final = ":@.~"
 # responses is held, of one namespace.
 _MAX_CLUSTERS, _MAX_OF_NAMESPACE = 100, 20
 _MAX_HELD: Final = 16 * 2**20
+# In characters.
+_LONGEST_KUBECONFIG: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Clusters:
             return f"{_CONTEXT}{context}" if context else self._default_cluster()
         cluster_id = f"{_SECRET}{resource.ref.namespace}/{key.name}/{key.key}" + (f"/{context}" if context else "")
         text = resolved.secrets.get(KUBECONFIG)
-        if text is not None and self._kubeconfigs.get(cluster_id) != text:
+        if text is not None and self._kubeconfigs.get(cluster_id) != text[: _LONGEST_KUBECONFIG + 1]:
             self._set_kubeconfig(cluster_id, text)
         return cluster_id
 
@@ -188,7 +190,8 @@ class Clusters:
     def _set_kubeconfig(self, cluster_id: str, text: str) -> None:
         """Replaces the kubeconfig: the former one is not used any more, even if the new one is invalid."""
         self._use(cluster_id)
-        self._kubeconfigs[cluster_id] = text
+        # One that is too long is refused once it is used: no more than that is kept of it.
+        self._kubeconfigs[cluster_id] = text[: _LONGEST_KUBECONFIG + 1]
         known = self._accesses.pop(cluster_id, None)
         if known is not None:
             self._outdated[cluster_id] = known
@@ -265,9 +268,10 @@ class Clusters:
         if cluster_id.startswith(_CONTEXT):
             return connection_from_environment(self.environment, cluster_id.removeprefix(_CONTEXT))
         namespace, name, key, context = _secret_parts(cluster_id)
-        return connection_from_untrusted_text(
-            self._kubeconfigs[cluster_id], f"{key} of Secret {namespace}/{name}", context or None
-        )
+        text, where = self._kubeconfigs[cluster_id], f"{key} of Secret {namespace}/{name}"
+        if len(text) > _LONGEST_KUBECONFIG:
+            raise UserError(f"{where}: larger than {_LONGEST_KUBECONFIG // 1024} KiB: write the contexts that are used")
+        return connection_from_untrusted_text(text, where, context or None)
 
     async def _read_kubeconfig(self, cluster_id: str) -> str:
         namespace, name, key, _ = _secret_parts(cluster_id)
