@@ -7,7 +7,8 @@ its limit allows.
 import asyncio
 import socket
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -251,3 +252,31 @@ def abort(response: aiohttp.ClientResponse) -> None:
 def _transport_of(response: aiohttp.ClientResponse) -> asyncio.Transport | None:
     """None once the whole response has arrived."""
     return response.connection.transport if response.connection else None
+
+
+# --- Clients of tenants -----------------------------------------------------------------------------------------------
+
+
+class TenantQuota:
+    """Which clients of tenants are kept: the most recently used, at most so many of all tenants and of one."""
+
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self._most = most
+        self._most_of_one = most_of_one
+        # The tenant of each client, the least recently used first.
+        self._tenants: dict[str, str] = {}
+
+    def use(self, client: str, tenant: str) -> tuple[str, ...]:
+        """The clients that have to go, now that `client` is used: of this tenant, or of the one with the most."""
+        is_known = self._tenants.pop(client, None) == tenant
+        self._tenants[client] = tenant
+        return () if is_known else tuple(self._evicted())
+
+    def _evicted(self) -> Iterator[str]:
+        while True:
+            (largest, count), *_ = Counter(self._tenants.values()).most_common(1)
+            if count <= self._most_of_one and len(self._tenants) <= self._most:
+                return
+            oldest = next(client for client, tenant in self._tenants.items() if tenant == largest)
+            del self._tenants[oldest]
+            yield oldest

@@ -28,7 +28,7 @@ _NEXT_MARK: Final = re.compile(
 )
 
 
-def excess_of(text: bytes, values: float = MAX_VALUES, depth: int = MAX_DEPTH) -> str:
+def excess_of(text: bytes | bytearray, values: float = MAX_VALUES, depth: int = MAX_DEPTH) -> str:
     """What is too much in a JSON text, as the end of a sentence; empty for one within the limits."""
     opened = text.count(b"[") + text.count(b"{")
     if opened <= depth and opened + text.count(b",") < values:

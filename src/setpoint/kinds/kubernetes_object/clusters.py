@@ -6,7 +6,7 @@ A cluster has an ID that is safe to store: `own`, `in-cluster`, `context:NAME`, 
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
@@ -22,7 +22,7 @@ from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 if TYPE_CHECKING:
     from setpoint.clients.http import HttpClient, HttpInterceptor
-    from setpoint.clients.http_transport import HeldBytes, HttpLimits
+    from setpoint.clients.http_transport import HeldBytes, HttpLimits, TenantQuota
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.discovery import Discovery
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -131,7 +131,7 @@ class Clusters:
     _outdated: dict[str, ClusterAccess] = field(default_factory=dict)
     _unused: list["KubernetesClient"] = field(default_factory=list)
     # Clusters of Secrets: which are kept, their requests, and the responses held for each namespace.
-    _quota: "TenantQuota" = field(default_factory=lambda: TenantQuota(_MAX_CLUSTERS, _MAX_OF_NAMESPACE))
+    _quota: "TenantQuota | None" = None
     _counts: ClientRequestCounts = field(default_factory=Counter)
     _held: dict[str, "HeldBytes"] = field(default_factory=dict)
 
@@ -236,8 +236,11 @@ class Clusters:
 
     def _use(self, cluster_id: str) -> None:
         """Notes that a cluster is used; the least recently used ones of Secrets are retired to make room."""
+        from setpoint.clients.http_transport import TenantQuota
+
         if not cluster_id.startswith(_SECRET):
             return
+        self._quota = self._quota or TenantQuota(_MAX_CLUSTERS, _MAX_OF_NAMESPACE)
         for retired in self._quota.use(cluster_id, _secret_parts(cluster_id)[0]):
             self._kubeconfigs.pop(retired, None)
             for access in (self._accesses.pop(retired, None), self._outdated.pop(retired, None)):
@@ -280,31 +283,6 @@ class Clusters:
         if found is None:
             raise DependencyNotFound(f"Secret {namespace}/{name} was not found: the kubeconfig of the cluster is in it")
         return secret_value(SecretKeyReference(KUBECONFIG, ref, key), found)
-
-
-class TenantQuota:
-    """Which clients of tenants are kept: the most recently used, at most so many of all tenants and of one."""
-
-    def __init__(self, most: int, most_of_one: int) -> None:
-        self._most = most
-        self._most_of_one = most_of_one
-        # The tenant of each client, the least recently used first.
-        self._tenants: dict[str, str] = {}
-
-    def use(self, client: str, tenant: str) -> tuple[str, ...]:
-        """The clients that have to go, now that `client` is used: of this tenant, or of the one with the most."""
-        is_known = self._tenants.pop(client, None) == tenant
-        self._tenants[client] = tenant
-        return () if is_known else tuple(self._evicted())
-
-    def _evicted(self) -> Iterator[str]:
-        while True:
-            (largest, count), *_ = Counter(self._tenants.values()).most_common(1)
-            if count <= self._most_of_one and len(self._tenants) <= self._most:
-                return
-            oldest = next(client for client, tenant in self._tenants.items() if tenant == largest)
-            del self._tenants[oldest]
-            yield oldest
 
 
 def kubeconfig_key(cluster: ClusterSpec) -> SecretKeyRef | None:

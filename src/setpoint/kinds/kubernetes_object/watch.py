@@ -45,19 +45,23 @@ def watch_topic(location: Location) -> WatchTopic:
 async def watch_changes(topic: WatchTopic, clusters: Clusters) -> AsyncGenerator[Location | None, None]:
     """The locations of changed objects; None whenever events may have been missed."""
     location, delays = parse_object_location(topic), error_backoff(longest=_LONGEST_DELAY)
+    loop = asyncio.get_running_loop()
     while True:
+        began = loop.time()
         try:
             async with aclosing(_watch_from_now(location, clusters)) as locations:
                 async for changed in locations:
-                    delays.failures = 0
                     yield changed
         except RemoteExpired:
-            # The resourceVersion has expired: relist at once.
-            continue
+            # The resourceVersion has expired: relist at once, unless the server says so again and again.
+            if loop.time() - began >= _LONGEST_DELAY:
+                continue
         except SetpointError as error:
             if isinstance(error, KindNotServed):
                 await _forget(location, clusters)
             _log.info("watch failed", extra={"topic": topic, "reason": str(error)})
+        if loop.time() - began >= _LONGEST_DELAY:
+            delays.reset()
         await asyncio.sleep(delays.next())
 
 
