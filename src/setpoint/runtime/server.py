@@ -166,18 +166,22 @@ class HttpServer:
         await runner.setup()
         _request_log.addFilter(self._log_filter)
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(lambda: self._accept(runner), sock=listening)
+        # So many are accepted at once before they are known: never more than twice the limit are open.
+        self._listener = await loop.create_server(
+            lambda: self._accept(runner), sock=listening, backlog=limits.connections
+        )
         self._address = address
         _log.info("serving", extra={"address": address})
 
     def _accept(self, runner: web.AppRunner) -> asyncio.Protocol:
-        """The protocol of a new connection. At the limit the oldest idle one is closed for it, or the oldest of all."""
+        """The protocol of a new connection. Beyond the limit the oldest idle ones are closed for it, then any."""
         server = runner.server
         assert server is not None
-        if len(server.connections) >= self._limits.connections:
-            oldest = next((one for one in server.connections if one not in self._busy), server.connections[0])
-            if oldest.transport is not None:
-                oldest.transport.abort()
+        too_many = len(server.connections) - self._limits.connections + 1
+        # The oldest first, in each group.
+        for one in sorted(server.connections, key=self._busy.__contains__)[: max(too_many, 0)]:
+            if one.transport is not None:
+                one.transport.abort()
         protocol: asyncio.Protocol = server()
         return protocol
 
