@@ -132,7 +132,7 @@ class Clusters:
     _unused: list["KubernetesClient"] = field(default_factory=list)
     # Clusters of Secrets: which are kept, their requests, and the responses held for each namespace.
     _quota: "TenantQuota | None" = None
-    _counts: ClientRequestCounts = field(default_factory=Counter)
+    _counts: ClientRequestCounts | None = None
     _held: dict[str, "HeldBytes"] = field(default_factory=dict)
 
     def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
@@ -228,7 +228,8 @@ class Clusters:
             return http
         held = self._held.setdefault(_secret_parts(cluster_id)[0], HeldBytes(_MAX_HELD))
         http = HttpClient(connection.proxy, interceptor, limits=limits.of_tenant(), held=held)
-        if not self._counts:
+        if self._counts is None:
+            self._counts = http.counts
             self.counted(self._counts)
         # One mapping for all of them: such clients come and go.
         http.counts = self._counts
