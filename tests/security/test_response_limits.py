@@ -88,7 +88,7 @@ def endless(head: str, part: bytes) -> Conversation:
 # --- Bodies -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [200, 301])
+@pytest.mark.parametrize("status", [200, 206])
 def test_a_body_beyond_the_limit_is_refused_and_named(status: int) -> None:
     async def handler(_request: web.BaseRequest) -> web.Response:
         return web.Response(status=status, body=b"x" * (MIB + 1))
@@ -230,6 +230,19 @@ def test_a_limit_that_is_none_is_refused(text: str) -> None:
 def test_a_body_that_would_be_too_large_or_deep_when_decoded_is_one_of_our_errors(body: bytes, why: str) -> None:
     with pytest.raises(RemoteUnavailable, match=why):
         decode_response(msgspec.json.Decoder(), body, "GET /")
+
+
+@pytest.mark.parametrize("status", [301, 404, 500])
+def test_credentials_that_a_server_repeats_are_hidden(status: int) -> None:
+    async def handler(request: web.BaseRequest) -> web.Response:
+        return web.Response(status=status, text=f"you sent {request.headers['Authorization']}")
+
+    async def main() -> HttpResponse:
+        async with http_server(handler) as url:
+            request = HttpRequest("GET", url, {"Authorization": "Bearer swordfish"})
+            return await with_client(url, lambda client, _: client.send(request))
+
+    assert asyncio.run(main()).body == b"you sent Bearer (hidden)"
 
 
 # --- Headers and redirects --------------------------------------------------------------------------------------------

@@ -390,9 +390,11 @@ def _reason(error: Exception) -> str:
         case aiohttp.InvalidURL():
             return "that is not an address"
         case aiohttp.ClientResponseError():
-            return f"that is not HTTP: {error.message}"
+            return "that is not HTTP"
         case aiohttp.ClientConnectorError():
             why = f"{error.strerror or error.os_error}: see whether it runs, and whether the address is right"
             return f"cannot connect to {error.host}:{error.port}: {why}"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientConnectionResetError() | aiohttp.ClientPayloadError():
+            return "the connection ended before the answer did"
         case _:
             return str(error) or type(error).__name__

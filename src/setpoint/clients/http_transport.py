@@ -30,6 +30,9 @@ _MAX_ERROR_BODY: Final = MIB
 _ACCEPT_ENCODING: Final = "gzip, deflate"
 _PLAIN: Final = ("", "identity")
 _COMPRESSED: Final = ("gzip", "x-gzip", "deflate")
+# In place of credentials, where an error repeats them; shorter ones would be found in any text.
+_HIDDEN: Final = b"(hidden)"
+_SHORTEST_SECRET: Final = 8
 # The most that is decompressed at once.
 _PIECE: Final = 2**16
 # TCP keep-alive: after so many seconds without data the peer is probed, at this interval, so often.
@@ -91,7 +94,9 @@ class ResponseBody:
     def __init__(self, what: object, response: aiohttp.ClientResponse, limits: HttpLimits, held: HeldBytes) -> None:
         self._what = what
         self._content = response.content
-        self._is_error = response.status >= 400
+        # What came with the request: a server that repeats it in its error does not get it into our messages.
+        self._credentials = response.request_info.headers.get("Authorization", "").rpartition(" ")[2].encode()
+        self._is_error = not 200 <= response.status < 300
         self.limit = limits.body
         self.held = held
         self._encoding = ", ".join(response.headers.getall("Content-Encoding", ())).strip().lower()
@@ -121,12 +126,16 @@ class ResponseBody:
                 if len(body) + len(piece) > limit:
                     if not self._is_error:
                         raise too_large(self._what, self.limit)
-                    return bytes(body)
+                    break
                 self.held.add(len(piece), self._what)
                 body += piece
-            return bytes(body)
+            return self.without_credentials(bytes(body)) if self._is_error else bytes(body)
         finally:
             self.held.drop(len(body))
+
+    def without_credentials(self, text: bytes) -> bytes:
+        """What the server says, without the credentials that it was sent."""
+        return text.replace(self._credentials, _HIDDEN) if len(self._credentials) >= _SHORTEST_SECRET else text
 
     def _inflate(self) -> bytes:
         """The next piece of what has arrived; none when all of that is decompressed."""

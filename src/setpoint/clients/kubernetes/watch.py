@@ -155,7 +155,7 @@ async def watch(
                 while chunk := await stream.read():
                     for event in reader.feed(chunk):
                         if event.type is WatchEventType.ERROR:
-                            raise position.error(event)
+                            raise position.error(stream.body.without_credentials(bytes(event.object)))
                         position.last = event
                         yield event
                     attempts.succeeded()
@@ -199,8 +199,8 @@ class _WatchPosition:
         except UNDECODABLE as error:
             raise RemoteExpired(f"watch {self.path}: its last event has no resource version") from error
 
-    def error(self, event: WatchEvent) -> RemoteError:
-        status = decode_response(status_decoder, event.object, f"watch {self.path}")
+    def error(self, body: bytes) -> RemoteError:
+        status = decode_response(status_decoder, body, f"watch {self.path}")
         return error_for_status(f"watch {self.path}", status.code or 500, status)
 
 
