@@ -14,6 +14,7 @@ from setpoint.cli.commands import transfer
 from setpoint.cli.commands.transfer import load_export
 from setpoint.cli.manifests import load_manifests
 from setpoint.clients.admin_api import APPLY_PATH, MAX_MESSAGE, socket_link
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
@@ -68,7 +69,8 @@ def test_an_export_that_could_not_be_imported_is_not_written(monkeypatch: pytest
 def test_a_manifest_in_text_has_a_limited_number_of_values() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: [" + "0," * 100_000 + "0]"
     metadata = {"name": "one", "namespace": "default"}
-    document = {"apiVersion": "a/v1", "kind": "KubernetesObject", "metadata": metadata, "spec": {"manifest": text}}
+    spec = {"manifest": text}
+    document: JsonObject = {"apiVersion": "a/v1", "kind": "KubernetesObject", "metadata": metadata, "spec": spec}
     resource = Resource(document)
 
     with pytest.raises(ManifestInvalid, match=r"more than 100000 values: write less of it"):

@@ -91,7 +91,7 @@ def retry_after(response: HttpResponse, now: datetime) -> float | None:
         return float(text)
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0)
 

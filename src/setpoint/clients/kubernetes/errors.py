@@ -22,6 +22,7 @@ from setpoint.errors import (
 )
 
 _LONGEST_MESSAGE: Final = 1000
+_MAX_RETRY_AFTER: Final = 86_400
 # The API server has just begun to serve one kind: no reason to slow down calls of other kinds.
 _STARTING_KIND: Final = "storage is (re)initializing"
 # The API server reports an apply with unknown fields or values of a wrong type as an internal error.
@@ -130,7 +131,8 @@ def _retry_after(status: ApiStatus, headers: Mapping[str, str]) -> float | None:
     text = headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)
-    return float(status.details.retry_after_seconds) or None
+    # A whole number may be too large for a float.
+    return float(min(status.details.retry_after_seconds, _MAX_RETRY_AFTER)) or None
 
 
 def _missing_permission(message: str) -> str:
