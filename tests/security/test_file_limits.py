@@ -83,10 +83,10 @@ def test_a_manifest_in_text_has_a_limited_number_of_values() -> None:
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        (b"0" * (4 * 2**20), "larger than 1 MiB, decompressed: name another file"),
-        (b"\n" * 1_001, "more than 1,000 lines: name another file"),
-        (b"[" + b"0," * 2_001, "it has more than 2,000 values: name another file"),
-        (b"[" * 100_000, "it is nested deeper than 255 levels: name another file"),
+        (b"0" * (4 * 2**20), "is larger than 1 MiB, decompressed: name another file"),
+        (b"\n" * 1_001, "has more than 1,000 lines: name another file"),
+        (b"[" + b"0," * 2_001, "has more than 2,000 values: name another file"),
+        (b"[" * 100_000, "is nested deeper than 255 levels: name another file"),
     ],
     ids=["bytes", "lines", "values", "depth"],
 )
@@ -112,7 +112,7 @@ def test_a_world_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_world_that_could_not_be_read_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world_file, "MAX_WORLD", 10)
 
-    with pytest.raises(UserError, match=r"^the recorded world: larger than 0 MiB, decompressed: record fewer"):
+    with pytest.raises(UserError, match=r"^the recorded world is larger than 0 MiB, decompressed: record fewer"):
         pack_world(RecordedWorld(HEADER, (), frozenset(), frozenset(), HttpRecording()))
 
 

@@ -181,6 +181,8 @@ def test_the_log_says_how_much_was_left_out() -> None:
         error = BadHttpMessage("secret")
         return logging.makeLogRecord({"msg": "error of %s", "args": ("a",), "exc_info": (type(error), error, None)})
 
+    gone = ConnectionResetError("secret")
+    assert not limit.filter(logging.makeLogRecord({"msg": "error", "exc_info": (type(gone), gone, None)}))
     passed = [limit.filter(record()) for _ in range(5)]
     now[0] = 60.0
     later = record()

@@ -18,6 +18,7 @@ from tests.security.measured_process import MeasuredProcess, examples_in
 
 pytestmark = [
     pytest.mark.laws,
+    pytest.mark.slow,
     pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="the memory is measured as Linux shows it"),
 ]
 SECRET: Final = "swordfish-Zq81xTf0aLw"

@@ -97,7 +97,8 @@ class RecordedWorld:
 def pack_world(world: RecordedWorld) -> bytes:
     """The world as bytes: equal worlds have equal bytes. UserError for one that could not be read back."""
     lines = b"".join(b"%b\n" % msgspec.json.encode(one) for one in _lines(world))
-    _require_small(lines, "the recorded world", "record fewer resources")
+    if excess := _excess_of_world(lines):
+        raise UserError(f"the recorded world {excess}: record fewer resources")
     # Without a timestamp, so that the bytes are reproducible.
     return gzip.compress(lines, mtime=0)
 
@@ -155,18 +156,19 @@ def _text(world: bytes, path: str) -> bytes:
         raise UserError(f"{path} breaks off: a part of a recorded world is of no use; record it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path} is no recorded world, or is damaged: {error}; `setpoint record` makes one") from error
-    _require_small(text, path, "name another file")
+    if excess := _excess_of_world(text):
+        raise UserError(f"{path} {excess}: name another file")
     return bytes(text)
 
 
-def _require_small(lines: bytes | bytearray, what: str, advice: str) -> None:
+def _excess_of_world(lines: bytes | bytearray) -> str:
+    """What is too much in a world, as the end of a sentence; empty for one within the limits."""
     if len(lines) > MAX_WORLD:
-        raise UserError(f"{what}: larger than {MAX_WORLD // 2**20} MiB, decompressed: {advice}")
+        return f"is larger than {MAX_WORLD // 2**20} MiB, decompressed"
     if lines.count(b"\n") > _MAX_LINES:
-        raise UserError(f"{what}: more than {_MAX_LINES:,} lines: {advice}")
+        return f"has more than {_MAX_LINES:,} lines"
     # A document is one level below its line.
-    if excess := excess_of(lines, _MAX_VALUES, MAX_DEPTH + 1):
-        raise UserError(f"{what}: it {excess}: {advice}")
+    return excess_of(lines, _MAX_VALUES, MAX_DEPTH + 1)
 
 
 def _require_format(lines: list[bytes], path: str) -> None:

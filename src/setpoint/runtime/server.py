@@ -225,7 +225,7 @@ class HttpServer:
 
 
 class RequestLogFilter(logging.Filter):
-    """Passes so many records a minute. What a client did wrong is one line, without what it sent."""
+    """Passes so many records a minute. What a client did wrong is one line, without what it sent, or none."""
 
     def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
         super().__init__()
@@ -236,13 +236,17 @@ class RequestLogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """See logging.Filter."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, ConnectionError):
+            # The client is gone.
+            return False
         now = self._clock()
         if now - self._began >= 60.0:
             self._began, self._passed = now, 0
         if self._passed >= self._most:
             self._left_out += 1
             return False
-        if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
+        if isinstance(error, HttpProcessingError):
             record.msg, record.args, record.exc_info = "request refused: it is not HTTP, or too large", (), None
             record.levelno, record.levelname = logging.WARNING, "WARNING"
         if self._left_out:
