@@ -134,18 +134,14 @@ async def open_app(
 ) -> AsyncIterator[OpenedEngine]:
     """The same with rate limits and request counts, for a long-running process."""
     async with AsyncExitStack() as stack:
-        limits = limits_from(settings.environment)
-        http = HttpClient(interceptor=wiring.interceptor(GOOGLE), limits=limits)
+        http = HttpClient(interceptor=wiring.interceptor(GOOGLE), limits=limits_from(settings.environment))
         google = GoogleClient(http, _google(settings, wiring))
         stack.push_async_callback(google.close)
         counts = [http.counts]
         clusters = Clusters(
-            settings.environment,
-            budgets=google.budgets,
-            counted=counts.append,
-            interceptor=wiring.interceptor,
-            limits=limits,
+            settings.environment, budgets=google.budgets, counted=counts.append, interceptor=wiring.interceptor
         )
+        clusters.limits = http.limits
         stack.push_async_callback(clusters.close)
         kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
         if wiring.recorded is not None:
