@@ -83,7 +83,7 @@ test: setup ## Everything: set-up, checks, tests, coverage of the core
 cluster-assets: setup ## Find or build the API server that tests run on; make test does so by itself
 	$(BIN)/python -m tests.cluster.assets
 
-laws: setup ## The laws alone, with 20,000 examples each; those of worlds and processes with 1,000
+laws: setup ## The laws alone, with 20,000 examples each; those of worlds and processes with 1,000, of hostile servers with 10,000
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n auto tests/laws $(ARGS)
 	HYPOTHESIS_PROFILE=wide $(BIN)/pytest -n auto -m "(laws or hypothesis) and not needs_cluster" --ignore=tests/laws $(ARGS)
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings, settings_from
 from setpoint.clients.http import HttpClient, HttpInterceptor, intercepted_by
+from setpoint.clients.http_transport import limits_from
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.clients.sockets import AddressPolicy, address_policy
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
@@ -150,13 +151,14 @@ async def open_app(
 ) -> AsyncIterator[OpenedEngine]:
     """The same with rate limits and request counts, for a long-running process."""
     async with AsyncExitStack() as stack:
-        http = HttpClient(interceptor=wiring.interceptor(GOOGLE))
+        http = HttpClient(interceptor=wiring.interceptor(GOOGLE), limits=limits_from(settings.environment))
         google = GoogleClient(http, _google(settings, wiring))
         stack.push_async_callback(google.close)
         counts = [http.counts]
         clusters = Clusters(
             settings.environment, budgets=google.budgets, counted=counts.append, interceptor=wiring.interceptor
         )
+        clusters.limits = http.limits
         stack.push_async_callback(clusters.close)
         kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
         tenancy: Tenancy | None = None
@@ -313,7 +315,8 @@ def _cluster_client(
     from setpoint.stores.kubernetes.factory import parse_cluster_address
 
     connection = connection_from_environment(settings.environment, parse_cluster_address(settings.store).context)
-    return KubernetesClient(connection, http=HttpClient(connection.proxy, interceptor), budgets=budgets)
+    http = HttpClient(connection.proxy, interceptor, limits=limits_from(settings.environment))
+    return KubernetesClient(connection, http=http, budgets=budgets)
 
 
 def _tenant_addresses(settings: AppSettings, client: "KubernetesClient") -> AddressPolicy:

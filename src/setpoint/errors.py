@@ -174,6 +174,16 @@ class RemoteUnavailable(RemoteError):
         self.after = after
 
 
+class ResponseTooLarge(RemoteUnavailable):
+    """A response beyond the limit of its size: the rest of it was not read."""
+
+
+class ClientRetired(RemoteError):
+    """The client of a server was closed to make room for others: the next step gets a new one."""
+
+    retry = Retry.STEP_AGAIN
+
+
 class RemoteRefused(RemoteError):
     """The service refused the request: 400, 401, 403, a failed operation.
 

@@ -198,7 +198,7 @@ def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_fi
         (["import", "-f", "empty.yaml"], "no export in empty.yaml: `setpoint export` makes one"),
         (["import", "-f", "manifest.yaml"], "manifest.yaml:1: this is no export: `setpoint export` makes one"),
         (["import", "-f", "broken.json"], "broken.json:3: this is not JSON, or breaks off here: export again"),
-        (["import", "-f", "deep.json"], "deep.json:1: this is not JSON, or breaks off here: export again"),
+        (["import", "-f", "deep.json"], "deep.json: this is nested deeper than 254 levels: export in parts"),
         (["import", "-f", "broken.yaml"], "broken.yaml:2: this is not YAML"),
     ],
 )

@@ -252,7 +252,7 @@ def test_an_empty_list_may_have_no_items() -> None:
         client(ScriptedHttp(response(200, {"metadata": {"resourceVersion": "7"}, "items": None}))).list(PODS)
     )
 
-    assert page == ObjectPage((), "7", "", is_first=True)
+    assert page == ObjectPage((), "7", "", is_first=True, size=500)
 
 
 def test_an_invalid_list_is_unavailable() -> None:

@@ -101,6 +101,13 @@ def test_an_error_names_the_line_and_what_to_do(text: str, message: str) -> None
         read_documents(text, "a.yaml")
 
 
+@pytest.mark.parametrize("text", ["[a, b, c]", "---\na\n---\nb\n---\n---\nc\n", "a: {b: c, d: e}"])
+def test_a_caller_may_allow_fewer_values_in_all_documents(text: str) -> None:
+    assert read_documents(text, "a.yaml", 4)
+    with pytest.raises(ManifestInvalid, match=r"expand to more than \d values"):
+        read_documents(text, "a.yaml", 3)
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_documents_or_a_clear_error(text: str) -> None:
     try:

@@ -79,7 +79,9 @@ def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]
     files = sorted(one for one in file.rglob("*") if one.suffix in _SUFFIXES) if file.is_dir() else [file]
     for one in files:
         try:
-            yield str(one), _decoded(one.read_bytes(), str(one), largest)
+            with one.open("rb") as opened:
+                data = opened.read(largest + 1)
+            yield str(one), _decoded(data, str(one), largest)
         except OSError as error:
             raise ManifestInvalid(f"{one}: {error.strerror}: name a file, a folder or - for standard input") from error
 

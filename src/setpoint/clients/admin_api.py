@@ -18,9 +18,12 @@ import aiohttp
 import msgspec
 
 from setpoint import errors
-from setpoint.core.values.canonical import canonical
+from setpoint.clients.http import UNDECODABLE
+from setpoint.clients.http_transport import MIB, HeldBytes, HttpLimits, ResponseBody
+from setpoint.core.values.canonical import MAX_DEPTH, canonical
+from setpoint.core.values.json_limits import excess_of
 from setpoint.core.values.json_types import Json
-from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError, StoreError
+from setpoint.errors import ManifestInvalid, RemoteRefused, RemoteUnavailable, SetpointError, StoreError
 
 # The paths keep their names: clients and processes of different versions talk to each other.
 HELLO_PATH: Final = "/v1/hello"
@@ -29,6 +32,9 @@ APPLY_PATH: Final = "/v1/apply"
 DELETE_PATH: Final = "/v1/delete"
 RECONCILE_PATH: Final = "/v1/look"
 FAILURES_PATH: Final = "/v1/troubles"
+# The largest message, in bytes and in JSON values.
+MAX_MESSAGE: Final = 16 * MIB
+MAX_MESSAGE_VALUES: Final = 300_000
 
 
 class ProcessInfo(msgspec.Struct, frozen=True):
@@ -78,6 +84,15 @@ class StepFailures(msgspec.Struct, frozen=True):
     """The failures of the requested resources."""
 
     troubles: tuple[StepFailure, ...]
+
+
+def require_small(message: bytes | bytearray) -> None:
+    """ManifestInvalid for a message that the process which owns the store would not take."""
+    if len(message) > MAX_MESSAGE:
+        raise ManifestInvalid(f"larger than {MAX_MESSAGE // MIB} MiB: apply it in parts")
+    # Two levels more than a manifest may have.
+    if excess := excess_of(message, MAX_MESSAGE_VALUES, MAX_DEPTH + 2):
+        raise ManifestInvalid(f"this {excess}: apply it in parts")
 
 
 def error_body(error: SetpointError) -> ErrorBody:
@@ -173,6 +188,7 @@ T = TypeVar("T")
 # It answers at once, or after writing thousands of resources; it never waits for services.
 _REQUEST_SECONDS: Final = 300.0
 _HELLO_SECONDS: Final = 5.0
+_LIMITS: Final = HttpLimits(MAX_MESSAGE)
 
 
 async def connect_admin(store: Path) -> "AdminClient | None":
@@ -194,7 +210,8 @@ class AdminClient:
 
     def __init__(self, address: Path) -> None:
         # The host is a placeholder: the socket decides.
-        self._session = aiohttp.ClientSession("http://setpoint", connector=aiohttp.UnixConnector(str(address)))
+        connector = aiohttp.UnixConnector(str(address))
+        self._session = aiohttp.ClientSession("http://setpoint", connector=connector, auto_decompress=False)
 
     async def hello(self) -> ProcessInfo:
         """The process that answers."""
@@ -233,10 +250,14 @@ class AdminClient:
 
     async def _request(self, method: str, path: str, body: msgspec.Struct | None, response_type: type[T]) -> T:
         data = None if body is None else msgspec.json.encode(body)
+        require_small(data or b"")
         timeout = aiohttp.ClientTimeout(total=_HELLO_SECONDS if path == HELLO_PATH else _REQUEST_SECONDS)
         try:
-            async with self._session.request(method, path, data=data, timeout=timeout) as response:
-                status, received = response.status, await response.read()
+            async with self._session.request(
+                method, path, data=data, timeout=timeout, allow_redirects=False
+            ) as response:
+                status = response.status
+                received = await ResponseBody(f"{method} {path}", response, _LIMITS, HeldBytes()).whole()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise RemoteUnavailable(
                 "the process that owns the store ended, or does not answer: run the command again"
@@ -249,7 +270,7 @@ def _decode_response(status: int, body: bytes, response_type: type[T]) -> T:
         if status == 200:
             return msgspec.json.decode(body, type=response_type)
         failure = msgspec.json.decode(body, type=ErrorBody)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise RemoteUnavailable(
             f"the process that owns the store answers {status} as another version does: "
             "stop it, and start it again with this one"

@@ -22,10 +22,12 @@ from yarl import URL
 
 from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
+from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseBody, ResponseStream, abort, new_session
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import AddressPolicy, AddressRefused, SocketFactory
 from setpoint.clients.url_path import refuse_dot_segments
-from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable
+from setpoint.core.values.json_limits import MAX_VALUES, excess_of
+from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteRefused, RemoteUnavailable
 
 T = TypeVar("T")
 IdentityT = TypeVar("IdentityT")
@@ -34,8 +36,10 @@ ResponseT = TypeVar("ResponseT", bound="HttpResponse | ResponseStream")
 USER_AGENT = f"setpoint/{__version__}"
 # Every other method may change something.
 READ_METHODS: Final = ("GET", "HEAD")
-# TCP keep-alive: after so many seconds without data the peer is probed, at this interval, so often.
-_KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+DEFAULT_LIMITS: Final = HttpLimits()
+# How many hosts and counts a client keeps: tenants choose hosts, and hosts choose their status codes.
+_MAX_KEPT: Final = 1000
+_OTHER_COUNT: Final = ("<other>", "<other>", "<other>")
 # The most that is shown of a reason that another end or a library gives.
 _LONGEST_REASON: Final = 200
 
@@ -80,11 +84,20 @@ class HttpResponse:
     body: bytes
 
 
-def decode_response(decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Raw, what: object) -> T:
-    """The body as its type. RemoteUnavailable when it is not: nothing can be concluded from such a response."""
+# What a decoder raises for a body that is none of its type.
+UNDECODABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def decode_response(
+    decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Raw, what: object, values: float = MAX_VALUES
+) -> T:
+    """The body as its type. RemoteUnavailable when it is not, or when it would be too large as such: nothing can be
+    concluded from such a response."""
+    if excess := excess_of(bytes(body), values):
+        raise RemoteUnavailable(f"{what}: the answer is not what it should be: it {excess}")
     try:
         return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         why = foreign_text(str(error), longest=_LONGEST_REASON)
         raise RemoteUnavailable(f"{what}: the answer is not what it should be: {why}") from error
 
@@ -152,43 +165,12 @@ def current_interceptor() -> HttpInterceptor | None:
 # --- The client -------------------------------------------------------------------------------------------------------
 
 
-class ResponseStream:
-    """A response with a body that is read as it arrives. `close` it when no more of it is needed."""
-
-    def __init__(self, request: HttpRequest, response: aiohttp.ClientResponse, idle_timeout: float) -> None:
-        self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
-        self._request = request
-        self._response = response
-        self._idle_timeout = idle_timeout
-
-    async def read(self) -> bytes:
-        """The bytes that have arrived, or arrive next; none at the end. RemoteUnavailable when the stream breaks."""
-        try:
-            return await self._response.content.readany()
-        except (aiohttp.ClientError, OSError) as error:
-            self.close()
-            raise _error_for(self._request, error, self._idle_timeout) from error
-
-    async def whole(self) -> HttpResponse:
-        """The response with its whole body."""
-        parts = []
-        while part := await self.read():
-            parts.append(part)
-        return HttpResponse(self.status, self.headers, b"".join(parts))
-
-    def close(self) -> None:
-        """Aborts the connection: the rest of the body is not read, and TLS is not shut down in an orderly way."""
-        if (transport := _transport_of(self._response)) is not None:
-            transport.abort()
-        self._response.close()
-
-
 class HttpClient:
     """Keeps connections and reuses them. Opened by the first request; `close` closes all of them.
 
     `proxy` is for every server; without it the environment names one, if any. `interceptor` sees every request. With
     `addresses`, connections are opened to these alone, and none by way of a proxy, which would choose the address.
+    Unfinished responses count as `held`.
     """
 
     def __init__(
@@ -197,9 +179,17 @@ class HttpClient:
         interceptor: HttpInterceptor | None = None,
         *,
         addresses: AddressPolicy | None = None,
+        limits: HttpLimits = DEFAULT_LIMITS,
+        held: HeldBytes | None = None,
     ) -> None:
         # How many requests there were, by method, host and status, or "<error>" without a response.
         self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.limits = limits
+        self.held = held or HeldBytes()
+        # Streams that are open, or being opened; and requests in flight.
+        self._streams: set[ResponseStream] = set()
+        self._opening = self._in_flight = 0
+        self._is_retired = False
         self._session: aiohttp.ClientSession | None = None
         self._sockets = SocketFactory(addresses)
         self._proxy = proxy
@@ -229,19 +219,23 @@ class HttpClient:
         return interceptor.on_response(request, response)
 
     async def _send(self, request: HttpRequest) -> HttpResponse:
-        host, proxy = self._route_to(request.url)
+        host, proxy = self._begin(request)
         status = "<error>"
         try:
             # Exact: rounded up, as aiohttp does by default, a write could outlive its fence.
             timeout = aiohttp.ClientTimeout(total=request.seconds, ceil_threshold=inf)
             async with self._request(request, proxy, timeout) as response:
-                found = HttpResponse(response.status, response.headers, await response.read())
+                try:
+                    body = await ResponseBody(request, response, self.limits, self.held).whole()
+                finally:
+                    if not response.content.at_eof():
+                        abort(response)
                 status = str(response.status)
-                return found
+                return HttpResponse(response.status, response.headers, body)
         except (aiohttp.ClientError, OSError) as error:
             raise _error_for(request, error, request.seconds) from error
         finally:
-            self.counts[request.method, host, status] += 1
+            self._end(request.method, host, status)
 
     async def open(self, request: HttpRequest, idle_timeout: float) -> ResponseStream:
         """The response as soon as it begins, within `request.seconds`; `idle_timeout` seconds without a byte end it.
@@ -252,19 +246,35 @@ class HttpClient:
         interceptor = self._interceptor or _interceptor.get()
         if interceptor is not None and interceptor.on_request(request) is not None:
             raise Bug(f"{request}: a stream cannot be replayed by an interceptor")
-        host, proxy = self._route_to(request.url)
+        most = self.limits.streams
+        if 0 < most <= len(self._streams) + self._opening:
+            raise RemoteUnavailable(f"{request}: not sent: {most} watches of this server are open, which is the limit")
+        host, proxy = self._begin(request)
         status = "<error>"
+        self._opening += 1
         try:
             timeout = aiohttp.ClientTimeout(total=None, sock_read=idle_timeout)
             async with asyncio.timeout(request.seconds):
                 response = await self._request(request, proxy, timeout)
             status = str(response.status)
-            _keep_alive(response)
-            return ResponseStream(request, response, idle_timeout)
+            body = ResponseBody(request, response, self.limits, self.held)
+            return ResponseStream(response, body, self._streams, lambda why: _error_for(request, why, idle_timeout))
         except (aiohttp.ClientError, OSError) as error:
             raise _error_for(request, error, request.seconds) from error
         finally:
-            self.counts[request.method, host, status] += 1
+            self._opening -= 1
+            self._end(request.method, host, status)
+
+    def retire(self) -> None:
+        """Ends its streams, and begins no further request: ClientRetired. `close` it once it is idle."""
+        self._is_retired = True
+        for stream in tuple(self._streams):
+            stream.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in flight and no stream is open."""
+        return not (self._in_flight or self._streams)
 
     async def close(self) -> None:
         """Closes the connections; a later request opens new ones."""
@@ -273,10 +283,22 @@ class HttpClient:
             await session.close()
         await self._sockets.close_all()
 
+    def _begin(self, request: HttpRequest) -> tuple[str, str | None]:
+        """The host and the proxy of a request that is about to be sent."""
+        if self._is_retired:
+            raise ClientRetired(f"{request}: not sent: its connection was closed, as many others are in use")
+        self._in_flight += 1
+        return self._route_to(request.url)
+
+    def _end(self, method: str, host: str, status: str) -> None:
+        self._in_flight -= 1
+        key = method, host, status
+        self.counts[key if key in self.counts or len(self.counts) < _MAX_KEPT else _OTHER_COUNT] += 1
+
     def _request(
         self, request: HttpRequest, proxy: str | None, timeout: aiohttp.ClientTimeout
     ) -> aiohttp.client._RequestContextManager:
-        session = self._session = self._session or _new_session(self._sockets)
+        session = self._session = self._session or new_session(self._sockets, self.limits, USER_AGENT)
         tls = request.tls
         return session.request(
             request.method,
@@ -300,6 +322,8 @@ class HttpClient:
             parts = urlsplit(url)
             from_environment = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
             proxy = None if self._is_direct else self._proxy or from_environment
+            if len(self._routes) >= _MAX_KEPT:
+                self._routes.clear()
             found = self._routes[origin] = (parts.netloc, proxy)
         return found
 
@@ -317,30 +341,6 @@ def fenced_request(request: HttpRequest) -> HttpRequest:
 
 
 # --- Connections ------------------------------------------------------------------------------------------------------
-
-
-def _new_session(sockets: SocketFactory) -> aiohttp.ClientSession:
-    headers = {"User-Agent": USER_AGENT}
-    # Without a limit of its own: the rate limiter bounds concurrency, and a second queue here would not be fair.
-    connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets)
-    return aiohttp.ClientSession(headers=headers, connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
-
-def _keep_alive(response: aiohttp.ClientResponse) -> None:
-    """Turns on TCP keep-alive: the system notices when the peer is gone."""
-    transport = _transport_of(response)
-    opened = None if transport is None else transport.get_extra_info("socket")
-    if opened is not None:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in _KEEP_ALIVE:
-            # Not every system has these options.
-            if option := getattr(socket, name, None):
-                opened.setsockopt(socket.IPPROTO_TCP, option, value)
-
-
-def _transport_of(response: aiohttp.ClientResponse) -> asyncio.Transport | None:
-    """None once the whole response has arrived."""
-    return response.connection.transport if response.connection else None
 
 
 def _error_for(request: HttpRequest, error: Exception, seconds: float) -> RemoteError:

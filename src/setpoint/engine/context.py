@@ -219,7 +219,7 @@ class StepContext:
         base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
         now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
         status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
-        changed = self._condition_events(Resource({**self.resource.document, "status": status}), ready)
+        changed = self._condition_events(Resource({"status": status}), ready)
         return await self._commit(status, (*changed, *events), self._cookie_annotation())
 
     async def save_state(self, outputs: JsonObject | None = None) -> Self:

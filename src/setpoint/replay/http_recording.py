@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from setpoint.clients.http import HttpRequest, HttpResponse
+from setpoint.clients.http import UNDECODABLE, HttpRequest, HttpResponse
 from setpoint.clients.write_guard import is_capturing_writes
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json
-from setpoint.errors import NotRecorded, RemoteError, RemoteRefused, RemoteUnavailable
+from setpoint.errors import NotRecorded, RemoteError, RemoteRefused, RemoteUnavailable, ResponseTooLarge
 from setpoint.replay.masking import Masker
 
 # The headers that are recorded.
@@ -42,8 +42,9 @@ class RecordedResponse(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str = ""
     bytes_: bytes = msgspec.field(default=b"", name="bytes")
     failure: str = ""
-    # Whether the failure was transient.
+    # Whether the failure was transient; and whether it was the size of the response.
     passing: bool = True
+    too_large: bool = False
 
 
 @dataclass(slots=True)
@@ -86,7 +87,9 @@ class HttpRecorder:
 
     def on_error(self, request: HttpRequest, error: RemoteError) -> None:
         """See HttpInterceptor."""
-        self._kept(request, RecordedResponse(failure=str(error), passing=isinstance(error, RemoteUnavailable)))
+        is_too_large = isinstance(error, ResponseTooLarge)
+        is_passing = isinstance(error, RemoteUnavailable)
+        self._kept(request, RecordedResponse(failure=str(error), passing=is_passing, too_large=is_too_large))
 
     def _kept(self, request: HttpRequest, response: RecordedResponse) -> RecordedResponse:
         return self.http_recording.responses.setdefault(
@@ -136,17 +139,22 @@ def _decoded(body: bytes) -> Json:
     """The JSON in a body; its text if it is not JSON."""
     try:
         found: Json = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return body.decode(errors="replace")
     return found
 
 
 def _to_response(answer: HttpResponse) -> RecordedResponse:
-    headers = {name: answer.headers[name] for name in _RECORDED_HEADERS if name in answer.headers}
+    # A header may have bytes that are no UTF-8.
+    headers = {name: _text(answer.headers[name]) for name in _RECORDED_HEADERS if name in answer.headers}
     try:
         return RecordedResponse(answer.status, headers, answer.body.decode())
     except UnicodeDecodeError:
         return RecordedResponse(answer.status, headers, bytes_=answer.body)
+
+
+def _text(header: str) -> str:
+    return header.encode(errors="replace").decode()
 
 
 def _masked(response: RecordedResponse, masker: Masker) -> RecordedResponse:
@@ -159,6 +167,8 @@ def _masked(response: RecordedResponse, masker: Masker) -> RecordedResponse:
 
 
 def _to_answer(response: RecordedResponse) -> HttpResponse:
+    if response.too_large:
+        raise ResponseTooLarge(response.failure)
     if response.failure:
         raise (RemoteUnavailable if response.passing else RemoteRefused)(response.failure)
     return HttpResponse(

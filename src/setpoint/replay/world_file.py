@@ -4,18 +4,27 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from setpoint.core.values.canonical import canonical
+from setpoint.clients.http import UNDECODABLE
+from setpoint.core.values.canonical import MAX_DEPTH, canonical
+from setpoint.core.values.json_limits import excess_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import UserError
 from setpoint.replay.http_recording import HttpRecording, RecordedResponse, RequestKey
 
 FORMAT: Final = 1
+# How large a world may be: its lines in bytes, how many these are, and how many JSON values.
+MAX_WORLD: Final = 256 * 2**20
+_MAX_LINES: Final = 1_000_000
+_MAX_VALUES: Final = 2_000_000
+# Of gzip: what is decompressed at once.
+_PIECE: Final = 2**20
 
 
 class WorldHeader(Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,8 +107,10 @@ class RecordedWorld:
 
 
 def pack_world(world: RecordedWorld) -> bytes:
-    """The world as bytes: equal worlds have equal bytes."""
+    """The world as bytes: equal worlds have equal bytes. UserError for one that could not be read back."""
     lines = b"".join(b"%b\n" % msgspec.json.encode(one) for one in _lines(world))
+    if excess := _excess_of_world(lines):
+        raise UserError(f"the recorded world {excess}: record fewer resources")
     # Without a timestamp, so that the bytes are reproducible.
     return gzip.compress(lines, mtime=0)
 
@@ -125,7 +136,8 @@ def _lines(world: RecordedWorld) -> Iterator[Struct]:
 def read_world(path: Path) -> RecordedWorld:
     """The world in a file; UserError says why it cannot be read."""
     try:
-        return unpack_world(path.read_bytes(), str(path))
+        with path.open("rb") as file:
+            return unpack_world(file.read(MAX_WORLD + 1), str(path))
     except FileNotFoundError:
         raise UserError(f"{path} is not there: `setpoint record --to {path}` makes it") from None
     except OSError as error:
@@ -142,17 +154,33 @@ def unpack_world(world: bytes, path: str) -> RecordedWorld:
         if found != announced or lines[-1]:
             raise UserError(f"{path} breaks off: {announced} records should follow, and {found} do; record it again")
         return _world(header, lines[1:-1])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise UserError(f"{path} is no recorded world that can be read here: {error}; record it again") from error
 
 
 def _text(world: bytes, path: str) -> bytes:
+    text = bytearray()
     try:
-        return gzip.decompress(world)
+        with gzip.GzipFile(fileobj=BytesIO(world)) as file:
+            while (piece := file.read(_PIECE)) and len(text) <= MAX_WORLD:
+                text += piece
     except EOFError:
         raise UserError(f"{path} breaks off: a part of a recorded world is of no use; record it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path} is no recorded world, or is damaged: {error}; `setpoint record` makes one") from error
+    if excess := _excess_of_world(text):
+        raise UserError(f"{path} {excess}: name another file")
+    return bytes(text)
+
+
+def _excess_of_world(lines: bytes | bytearray) -> str:
+    """What is too much in a world, as the end of a sentence; empty for one within the limits."""
+    if len(lines) > MAX_WORLD:
+        return f"is larger than {MAX_WORLD // 2**20} MiB, decompressed"
+    if lines.count(b"\n") > _MAX_LINES:
+        return f"has more than {_MAX_LINES:,} lines"
+    # A document is one level below its line.
+    return excess_of(lines, _MAX_VALUES, MAX_DEPTH + 1)
 
 
 def _require_format(lines: list[bytes], path: str) -> None:

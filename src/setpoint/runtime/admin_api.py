@@ -21,6 +21,7 @@ from setpoint.clients.admin_api import (
     DELETE_PATH,
     FAILURES_PATH,
     HELLO_PATH,
+    MAX_MESSAGE,
     RECONCILE_PATH,
     ApplyRequest,
     ProcessInfo,
@@ -30,7 +31,9 @@ from setpoint.clients.admin_api import (
     StepFailures,
     error_body,
     is_trusted_peer,
+    require_small,
 )
+from setpoint.clients.http import UNDECODABLE
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
@@ -198,7 +201,6 @@ def _was_paused(resource: Resource) -> bool:
 T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
-_MAX_BODY_BYTES: Final = 64 * 2**20
 # A broken connection is noticed by writing to it.
 _HEARTBEAT_SECONDS: Final = 15.0
 
@@ -265,21 +267,29 @@ def _is_same_user(request: web.Request) -> bool:
 
 async def _decode_body(request: web.Request, form: type[T]) -> T:
     body = bytearray()
-    async for piece in request.content.iter_any():
-        body += piece
-        if len(body) > _MAX_BODY_BYTES:
-            raise ManifestInvalid(f"larger than {_MAX_BODY_BYTES // 2**20} MiB: apply it in parts")
     try:
-        return msgspec.json.decode(body, type=form)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ManifestInvalid(
-            f"the running process cannot read this ({error}): use the same version of setpoint for both"
-        ) from error
+        async for piece in request.content.iter_any():
+            body += piece
+            if len(body) > MAX_MESSAGE:
+                break
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise ManifestInvalid("the request breaks off: run the command again") from error
+    require_small(body)
+    return _decode(body, form)
 
 
 def _tree(raw: msgspec.Raw) -> JsonObject:
-    tree: JsonObject = msgspec.json.decode(raw, type=dict)
+    tree: JsonObject = _decode(raw, dict)
     return tree
+
+
+def _decode(body: bytearray | msgspec.Raw, form: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=form)
+    except UNDECODABLE as error:
+        raise ManifestInvalid(
+            f"the running process cannot read this ({error}): use the same version of setpoint for both"
+        ) from error
 
 
 def _refs(names: ResourceNames) -> list[ResourceRef]:

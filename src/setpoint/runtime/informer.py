@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from setpoint.engine.ports import EVERYTHING, Clock, ResourceChange, ResourceChangeType, ResourceQuery, Store
 from setpoint.engine.requeue import error_backoff
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.errors import RevisionExpired, StoreError
+from setpoint.errors import RevisionExpired, SetpointError, StoreError
 from setpoint.runtime.index import IndexEntry, ResourceIndex
 
 _log: Final = logging.getLogger(__name__)
@@ -96,7 +96,13 @@ class Informer:
 
     def _put(self, resource: Resource, *, is_initial: bool = False) -> None:
         ref, was = resource.ref, self._index.owner_of(resource.ref)
-        before, after = self._index.put(resource)
+        try:
+            before, after = self._index.put(resource)
+        except SetpointError as error:
+            # One resource that cannot be summed up must not stop all others.
+            _log.warning("resource left out", extra={"ref": ref, "why": str(error)})
+            self._drop(ref)
+            return
         if before is None or before.revision != after.revision:
             owner = self._index.owner_of(ref)
             self._handler(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from setpoint.cli.request import CommandRequest, matches_targets, parse_target, 
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import error_console
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_limits import excess_of
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path as FieldPath
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents, write_document
@@ -91,7 +92,7 @@ async def _export(request: CommandRequest, export_options: ExportOptions) -> Exi
             for resource in resources:
                 await pause_for_export(resource, engine.store)
         export = await _build_export(resources, engine, request, export_options)
-    text = export_lines(export, request.output)
+    text = _within_limit(export_lines(export, request.output))
     if export_options.to == _STDOUT:
         for line in text:
             request.console.write(line)
@@ -231,7 +232,9 @@ def _import_line(arrival: ImportedResource) -> str:
 
 
 _SEPARATOR: Final = "---\n"
-_MAX_EXPORT_BYTES: Final = 2**30
+# How large an export may be: its text, and how many values that has.
+_MAX_EXPORT_BYTES: Final = 256 * 2**20
+_MAX_EXPORT_VALUES: Final = 5_000_000
 _NON_SPACE: Final = re.compile(r"\S")
 
 
@@ -242,6 +245,17 @@ def export_lines(export: StoreExport, form: str) -> Iterator[str]:
             yield f"{canonical(document).decode()}\n"
         else:
             yield f"{_SEPARATOR if number else ''}{write_document(document)}"
+
+
+def _within_limit(lines: Iterable[str]) -> Iterator[str]:
+    """The same lines; UserError when they are more than an import takes."""
+    size = 0
+    for line in lines:
+        size += len(line.encode())
+        if size > _MAX_EXPORT_BYTES:
+            largest = f"{_MAX_EXPORT_BYTES // 2**20} MiB"
+            raise UserError(f"the export is larger than {largest}: export in parts, by namespace or by KIND/NAME")
+        yield line
 
 
 def load_export(paths: Sequence[str]) -> StoreExport:
@@ -258,8 +272,11 @@ def load_export(paths: Sequence[str]) -> StoreExport:
 
 
 def _documents(text: str, source: str) -> Sequence[YamlDocument]:
-    is_json = text.lstrip().startswith("{")
-    return list(_json_documents(text, source)) if is_json else read_documents(text, source)
+    if not text.lstrip().startswith("{"):
+        return read_documents(text, source, _MAX_EXPORT_VALUES)
+    if excess := excess_of(text.encode(), _MAX_EXPORT_VALUES):
+        raise ManifestInvalid(f"{source}: this {excess}: export in parts")
+    return list(_json_documents(text, source))
 
 
 def _json_documents(text: str, source: str) -> Iterator[YamlDocument]:

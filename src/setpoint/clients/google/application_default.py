@@ -12,11 +12,13 @@ from datetime import UTC, datetime
 from ipaddress import ip_address
 from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 import requests
+import urllib3
 from google import auth
 from google.auth import _cloud_sdk, exceptions, transport
 from google.auth.credentials import Credentials, with_scopes_if_required
@@ -27,6 +29,9 @@ from setpoint.clients.http import USER_AGENT, HttpResponse
 from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
 
 TOKEN_TIMEOUT: Final = 30.0
+# Of a response with a token, and of what is read of it at once, in bytes.
+_MAX_BODY: Final = 2**20
+_PIECE: Final = 2**16
 # google-auth has types in part.
 _exceptions: Final[Any] = exceptions
 
@@ -34,8 +39,9 @@ _exceptions: Final[Any] = exceptions
 class _TransportResponse(transport.Response):
     """A response in google-auth's terms."""
 
-    def __init__(self, response: requests.Response) -> None:
+    def __init__(self, response: requests.Response, body: bytes) -> None:
         self._response = response
+        self._body = body
 
     @property
     def status(self) -> int:
@@ -47,7 +53,7 @@ class _TransportResponse(transport.Response):
 
     @property
     def data(self) -> bytes:
-        return self._response.content
+        return self._body
 
 
 class TokenTransport:
@@ -61,6 +67,8 @@ class TokenTransport:
         # google-auth uses this attribute when the metadata server wants a certificate.
         self.session = requests.Session()
         self.session.headers["User-Agent"] = USER_AGENT
+        # So small a body need not be compressed, and is not decompressed.
+        self.session.headers["Accept-Encoding"] = "identity"
         # Otherwise requests would replace the token by a password from ~/.netrc.
         self.session.auth = lambda request: request
 
@@ -87,10 +95,12 @@ class TokenTransport:
         try:
             # The target of a redirect may not be meant to see our credentials.
             options = {"data": body, "headers": headers, "timeout": within, "allow_redirects": False, **more}
-            response = _TransportResponse(self.session.request(method, url, **options))
-        except requests.exceptions.Timeout as error:
+            deadline = monotonic() + within
+            received = self.session.request(method, url, **{**options, "stream": True})
+            response = _TransportResponse(received, _body_of(received, deadline))
+        except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError, TimeoutError) as error:
             raise self._failed(f"{what}: no answer within {within:g} s") from error
-        except requests.exceptions.RequestException as error:
+        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
             raise self._failed(f"{what}: {_reason(error)}") from error
         if response.status in (408, 429) or response.status >= 500:
             after = retry_after(HttpResponse(response.status, response.headers, b""), datetime.now(UTC))
@@ -101,6 +111,25 @@ class TokenTransport:
         self.error = RemoteUnavailable(f"no Google token: {what}; check the network", after)
         failure: Exception = _exceptions.TransportError(what)
         return failure
+
+
+def _body_of(response: requests.Response, deadline: float) -> bytes:
+    """The body, which has to be small, and to arrive in time."""
+    with response:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise _UnusableBody
+        body = bytearray()
+        while piece := response.raw.read1(_PIECE, decode_content=False):
+            body += piece
+            if len(body) > _MAX_BODY:
+                raise _UnusableBody
+            if monotonic() > deadline:
+                raise TimeoutError
+        return bytes(body)
+
+
+class _UnusableBody(requests.exceptions.RequestException):
+    """A body that no token server sends."""
 
 
 def _url_without_query(url: str) -> str:
@@ -132,8 +161,10 @@ def _reason(error: Exception) -> str:
     match error:
         case requests.exceptions.SSLError():
             return "its certificate is not one that this machine trusts"
-        case requests.exceptions.ConnectionError():
+        case requests.exceptions.ConnectionError() | urllib3.exceptions.ProtocolError():
             return "cannot connect"
+        case _UnusableBody():
+            return f"the answer is compressed, or larger than {_MAX_BODY // 2**20} MiB"
         case _:
             return type(error).__name__
 
@@ -155,7 +186,15 @@ _SECRET: Final = re.compile(
 _google: Final[Any] = auth
 # What google-auth raises by accident for a file or a response of an unexpected form. The last is raised by credentials
 # that do not support an operation: to be narrowed to scopes, to sign.
-_UNEXPECTED_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, OSError, NotImplementedError)
+_UNEXPECTED_ERRORS: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OSError,
+    NotImplementedError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +257,7 @@ def _unreadable_reason(path: Path) -> str | None:
         return "there is no such file"
     except OSError as error:
         return error.strerror
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         found = None
     return None if isinstance(found, dict) else "that is no JSON object"
 

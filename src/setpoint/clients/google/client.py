@@ -23,8 +23,9 @@ from setpoint.clients.google.errors import error_for_response, is_not_found, out
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response, send_authenticated
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
+from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import Json
-from setpoint.errors import RemoteRefused, RemoteUnavailable, UserError
+from setpoint.errors import RemoteRefused, RemoteUnavailable, ResponseTooLarge, UserError
 
 AUTH_VARIABLE: Final = "SETPOINT_GCP_AUTH"
 SQL_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"
@@ -240,8 +241,9 @@ def sql_operation(body: bytes) -> SqlOperation:
 
 # --- Lists ------------------------------------------------------------------------------------------------------------
 
-# The most that Cloud SQL and Cloud Storage allow.
-_PAGE_SIZE: Final = "1000"
+# The most that Cloud SQL and Cloud Storage allow; and by how much a page is made smaller when it was too large.
+_PAGE_SIZE: Final = 1000
+_SMALLER_PAGE: Final = 10
 
 
 class _Page(Struct, frozen=True, rename="camel"):
@@ -258,18 +260,24 @@ _name_decoder: Final = msgspec.json.Decoder(_Named)
 
 
 async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> AsyncGenerator[Sequence[bytes], None]:
-    """The pages of a list, each item as the bytes that came: most need no decoding.
+    """The pages of a list, each item as the bytes that came: most need no decoding. Large items come on small pages.
 
     RemoteRefused when there is no such list; RemoteUnavailable when a page token repeats.
     """
     tokens = {""}
-    token = ""
+    token, size = "", _PAGE_SIZE
     while True:
-        query = {**call.query, "maxResults": _PAGE_SIZE, **({"pageToken": token} if token else {})}
-        body = await google.get(replace(call, query=query))
+        query = {**call.query, "maxResults": str(size), **({"pageToken": token} if token else {})}
+        try:
+            body = await google.get(replace(call, query=query))
+        except ResponseTooLarge:
+            if size == 1:
+                raise
+            size //= _SMALLER_PAGE
+            continue
         if body is None:
             raise RemoteRefused(f"{what} cannot be listed: the service says that there is no such list")
-        page = decode_response(_page_decoder, body, what)
+        page = decode_response(_page_decoder, body, what, MAX_LIST_VALUES)
         yield page.items
         token = page.next_page_token
         if not token:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import HttpResponse, error_summary
+from setpoint.clients.http import UNDECODABLE, HttpResponse, error_summary
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.clients.ratelimit.token_bucket import MAX_RETRY_AFTER
 from setpoint.errors import (
@@ -92,7 +92,7 @@ def retry_after(response: HttpResponse, now: datetime) -> float | None:
         return min(float(text), MAX_RETRY_AFTER)
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return min(max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0), MAX_RETRY_AFTER)
 
@@ -113,7 +113,7 @@ def _conflict(summary: str, reason: str, method: str) -> RemoteError | Operation
 def _decode_error(body: bytes) -> _Error:
     try:
         return _decoder.decode(body).error
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNDECODABLE:
         # The page of a proxy, or nothing: not an error of Google's.
         return _Error()
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -12,14 +12,15 @@ from msgspec import Raw, Struct
 from multidict import CIMultiDict
 
 from setpoint.clients.http import (
+    DEFAULT_LIMITS,
+    UNDECODABLE,
     HttpClient,
     HttpInterceptor,
     HttpRequest,
     HttpResponse,
-    ResponseStream,
-    decode_response,
     send_authenticated,
 )
+from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseStream
 from setpoint.clients.kubernetes.credentials import ClusterIdentity, KubeconfigCredentials
 from setpoint.clients.kubernetes.errors import error_for_response, is_not_found, outcome_of, status_alone
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -41,8 +42,9 @@ from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.sockets import AddressPolicy
+from setpoint.core.values.json_limits import decode_cut, excess_of
 from setpoint.core.values.json_types import Json
-from setpoint.errors import RemoteExpired, RemoteUnavailable
+from setpoint.errors import RemoteExpired, RemoteUnavailable, ResponseTooLarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,20 @@ class ObjectPage:
     """A page of a list. Items are views of the response: a reference to one keeps the whole page, so copy it.
 
     Objects of built-in kinds have no apiVersion and kind in a list. `token` continues the list; it is empty on the
-    last page. A page that `is_first` begins the list, or begins it again: the pages before it are void.
+    last page. A page that `is_first` begins the list, or begins it again: the pages before it are void. The next page
+    is requested with the same `size`: it may be less than was asked for, where the objects are large.
     """
 
     items: Sequence[Raw]
     resource_version: str
     token: str
     is_first: bool
+    size: int = 0
+
+    @property
+    def next_page(self) -> PageRequest:
+        """The request of the page after this one."""
+        return PageRequest(self.size, self.token)
 
 
 class _Metadata(Struct, rename="camel"):
@@ -72,10 +81,18 @@ class _List(Struct, gc=False):
 _list_decoder: Final = msgspec.json.Decoder(_List)
 
 
-def decode_page(body: bytes, what: object, *, is_first: bool) -> ObjectPage:
-    """The page in the response to `what`."""
-    found = decode_response(_list_decoder, body, what)
-    return ObjectPage(found.items or (), found.metadata.resource_version, found.metadata.token, is_first)
+def decode_page(body: bytes, what: object, paging: PageRequest) -> ObjectPage:
+    """The page in the response to `what`. An object that is nested too deeply is cut, so that the others are read."""
+    # A page of one object may hold what one object may; an API server sends no more objects than it is asked for.
+    excess = excess_of(body, depth=len(body)) if paging.size == 1 else ""
+    if excess:
+        raise RemoteUnavailable(f"{what}: the answer is not what it should be: it {excess}")
+    try:
+        found = decode_cut(_list_decoder.decode, body)
+    except UNDECODABLE as error:
+        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {error}") from error
+    metadata = found.metadata
+    return ObjectPage(found.items or (), metadata.resource_version, metadata.token, not paging.token, paging.size)
 
 
 # A JSON value, or one that is encoded already: `msgspec.Raw(body)`.
@@ -84,6 +101,8 @@ RequestBody: TypeAlias = Json | msgspec.Raw | msgspec.Struct
 # For API servers without priority and fairness of their own.
 READ_RATE: Final = AimdSettings(start=500, burst=1000, ceiling=5000, growth=50)
 WRITE_RATE: Final = AimdSettings(start=300, burst=600, ceiling=2000, growth=50)
+# By so much a page is made smaller when it was too large.
+_SMALLER_PAGE: Final = 4
 _JSON: Final = "application/json"
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -94,10 +113,15 @@ def route_of(connection: ClusterConnection) -> tuple[str | None, AddressPolicy |
     return connection.proxy, addresses and addresses.for_host(urlsplit(connection.server).hostname or "")
 
 
-def http_client_for(connection: ClusterConnection, interceptor: HttpInterceptor | None = None) -> HttpClient:
+def http_client_for(
+    connection: ClusterConnection,
+    interceptor: HttpInterceptor | None = None,
+    limits: HttpLimits = DEFAULT_LIMITS,
+    held: HeldBytes | None = None,
+) -> HttpClient:
     """The HTTP client for a connection."""
     proxy, addresses = route_of(connection)
-    return HttpClient(proxy, interceptor, addresses=addresses)
+    return HttpClient(proxy, interceptor, addresses=addresses, limits=limits, held=held)
 
 
 class KubernetesCredentials(Protocol):
@@ -171,10 +195,17 @@ class KubernetesClient:
     async def list(
         self, endpoint: Endpoint, selector: ObjectSelector = ALL_OBJECTS, paging: PageRequest = FIRST_PAGE
     ) -> ObjectPage:
-        """One page; RemoteExpired when its token has expired."""
-        target = with_query(endpoint.collection_path(), selector.query() | paging.query())
-        request, response = await self._send("GET", target, {"Accept": selector.representation.for_lists})
-        return decode_page(_require_success(request, response), request, is_first=not paging.token)
+        """One page, smaller than asked for where it would be too large; RemoteExpired when its token has expired."""
+        while True:
+            target = with_query(endpoint.collection_path(), selector.query() | paging.query())
+            try:
+                request, response = await self._send("GET", target, {"Accept": selector.representation.for_lists})
+            except ResponseTooLarge:
+                if paging.size == 1:
+                    raise
+                paging = replace(paging, size=max((paging.size or FIRST_PAGE.size) // _SMALLER_PAGE, 1))
+            else:
+                return decode_page(_require_success(request, response), request, paging)
 
     async def pages(
         self, endpoint: Endpoint, selector: ObjectSelector = ALL_OBJECTS, size: int = FIRST_PAGE.size
@@ -184,7 +215,7 @@ class KubernetesClient:
         yield page
         while page.token:
             try:
-                page = await self.list(endpoint, selector, PageRequest(size, page.token))
+                page = await self.list(endpoint, selector, page.next_page)
             except RemoteExpired:
                 page = await self.list(endpoint, selector, PageRequest(0))
             yield page
@@ -310,7 +341,7 @@ class KubernetesClient:
                 slot.outcome = RESPONDED
                 return stream
             try:
-                response = self._permitted(await stream.whole())
+                response = self._permitted(HttpResponse(stream.status, stream.headers, await stream.whole()))
             finally:
                 stream.close()
             slot.outcome = outcome_of(response)

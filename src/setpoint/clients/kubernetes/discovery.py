@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 from typing import Final
 
@@ -15,6 +16,7 @@ from setpoint.clients.clock import EventLoopClock, MonotonicClock
 from setpoint.clients.http import HttpResponse, decode_response
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, version_path
+from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.errors import KindNotServed, RemoteUnavailable
 
 # Aggregated discovery, from a server that supports it; else one document per group and version.
@@ -28,6 +30,9 @@ _ACCEPT: Final = {
 _PLAIN: Final = {"Accept": "application/json"}
 # The name of a group, a version or a plural. The server is not trusted to name no other path.
 _is_plain: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?").fullmatch
+# Of one cluster: how large the documents may be whose kinds are kept, and how many versions of groups are asked for.
+_MAX_KNOWN_BYTES: Final = 2**21
+_MAX_VERSIONS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class Discovery:
         self._client = client
         self._clock = clock or EventLoopClock()
         self._known: dict[tuple[str, str], ApiResource] = {}
+        # How large the documents are that these come from.
+        self._known_bytes = 0
         self._fetched_at: defaultdict[str, float] = defaultdict(lambda: -inf)
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -97,13 +104,13 @@ class Discovery:
         for root in ("/api", "/apis"):
             response = await self._client.read(root, _ACCEPT)
             if _AGGREGATED in response.headers.get("Content-Type", "").replace(" ", ""):
-                groups = decode_response(_groups, response.body, f"GET {root}").items
+                groups = decode_response(_groups, response.body, f"GET {root}", MAX_LIST_VALUES).items
                 served.extend(one for group in groups for one in group.served())
                 unavailable |= {group.metadata.name for group in groups if group.is_stale()}
             else:
-                for api_version in _api_versions(root, response):
+                for api_version in islice(_api_versions(root, response), _MAX_VERSIONS):
                     try:
-                        served.extend(await self._fetch(api_version))
+                        served.extend((await self._fetch(api_version))[0])
                     except RemoteUnavailable:
                         unavailable.add(api_version.rpartition("/")[0])
         return served, frozenset(unavailable)
@@ -118,18 +125,29 @@ class Discovery:
             # A request that began after this call did, or that found the kind, is as good as one of its own.
             if self._fetched_at[api_version] < began and (api_version, kind) not in self._known:
                 fetched_at = self._clock.monotonic()
-                for one in await self._fetch(api_version):
-                    self._known[api_version, one.kind] = one
+                served, size = await self._fetch(api_version)
+                self._make_room(size)
+                self._known.update({(api_version, one.kind): one for one in served})
                 self._fetched_at[api_version] = fetched_at
 
-    async def _fetch(self, api_version: str) -> Sequence[ApiResource]:
+    def _make_room(self, size: int) -> None:
+        """Forgets all when it would be too much: a server that a tenant named may serve any number of kinds."""
+        if self._known_bytes + size > _MAX_KNOWN_BYTES:
+            self._known.clear()
+            self._fetched_at.clear()
+            self._known_bytes = 0
+        self._known_bytes += size
+
+    async def _fetch(self, api_version: str) -> tuple[Sequence[ApiResource], int]:
+        """The kinds of a version, and the size of the document that lists them."""
         group, _, version = api_version.rpartition("/")
         path = version_path(group, version)
         try:
             response = await self._client.read(path, _PLAIN)
         except KindNotServed:
-            return ()
-        return tuple(_served(group, version, decode_response(_resources, response.body, f"GET {path}").resources))
+            return (), 0
+        found = decode_response(_resources, response.body, f"GET {path}").resources
+        return tuple(_served(group, version, found)), len(response.body)
 
 
 # --- Aggregated discovery ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import HttpResponse, decode_response, error_summary
+from setpoint.clients.http import UNDECODABLE, HttpResponse, decode_response, error_summary
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.errors import (
     AlreadyExists,
@@ -79,7 +79,7 @@ def decode_status(response: HttpResponse) -> ApiStatus:
     """The Status in the response; plain text is its message, and a page of another server is an empty one."""
     try:
         return _bounded(_status_decoder.decode(response.body))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNDECODABLE:
         is_text = response.headers.get("Content-Type", "").startswith("text/plain")
         start = response.body[: 4 * _LONGEST_TEXT] if is_text else b""
         return _bounded(ApiStatus(message=start.decode(errors="replace")))

@@ -12,12 +12,14 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from setpoint.clients.http import ResponseStream, decode_response
+from setpoint.clients.http import DEFAULT_LIMITS, UNDECODABLE
+from setpoint.clients.http_transport import HeldBytes, ResponseStream, too_large
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.errors import STATUS, ApiStatus, error_for_status, status_of_event
 from setpoint.clients.kubernetes.requests import ALL_OBJECTS, Endpoint, ObjectSelector, with_query
 from setpoint.core.backoff import Backoff
-from setpoint.errors import RemoteError, RemoteUnavailable
+from setpoint.core.values.json_limits import decode_cut
+from setpoint.errors import RemoteError, RemoteExpired, RemoteUnavailable
 
 _log: Final = logging.getLogger(__name__)
 
@@ -62,37 +64,59 @@ _object_decoder: Final = msgspec.json.Decoder(_Object)
 
 
 class WatchEventReader:
-    """Decodes events, one per line, from chunks of any size."""
+    """Decodes events, one per line, from chunks of any size. `close` it: an incomplete line counts as `held`.
 
-    __slots__ = ("_incomplete",)
+    `what` names the watch in messages.
+    """
 
-    def __init__(self) -> None:
-        # The chunks of an incomplete line. Joined once: an event may span many chunks.
-        self._incomplete: list[bytes] = []
+    __slots__ = ("_held", "_incomplete", "_limit", "_what")
+
+    def __init__(self, what: str = "watch", limit: int = DEFAULT_LIMITS.body, held: HeldBytes | None = None) -> None:
+        self._what = what
+        self._limit = limit
+        self._held = held or HeldBytes()
+        # An event may span many chunks.
+        self._incomplete = bytearray()
 
     def feed(self, chunk: bytes) -> list[WatchEvent]:
-        """The events that `chunk` completes; a line that is not an event becomes an error event, and the last one."""
+        """The events that `chunk` completes; a line that is not an event becomes an error event, and the last one.
+
+        ResponseTooLarge for a line beyond the limit.
+        """
         end = chunk.rfind(b"\n") + 1
         if not end:
-            self._incomplete.append(chunk)
+            self._keep(chunk)
             return []
         lines = chunk if end == len(chunk) else chunk[:end]
         if self._incomplete:
-            lines = b"".join((*self._incomplete, lines))
-        self._incomplete = [] if end == len(chunk) else [chunk[end:]]
+            lines = b"".join((self._incomplete, lines))
+            self.close()
+        if end < len(chunk):
+            self._keep(chunk[end:])
         try:
             return _event_decoder.decode_lines(lines)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except UNDECODABLE:
             return _until_broken(lines)
+
+    def close(self) -> None:
+        """Drops an incomplete line."""
+        self._held.drop(len(self._incomplete))
+        self._incomplete.clear()
+
+    def _keep(self, chunk: bytes) -> None:
+        if len(self._incomplete) + len(chunk) > self._limit:
+            raise too_large(self._what, self._limit)
+        self._held.add(len(chunk), self._what)
+        self._incomplete += chunk
 
 
 def _until_broken(lines: bytes) -> list[WatchEvent]:
-    """One by one: events before the broken line did happen."""
+    """One by one: events before the broken line did happen. An object that is nested too deeply is cut."""
     events: list[WatchEvent] = []
     try:
         for line in lines.splitlines():
-            events += _event_decoder.decode_lines(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+            events += decode_cut(_event_decoder.decode_lines, line)
+    except UNDECODABLE:
         # What is wrong with it is not said: it would quote what another server sent.
         broken = ApiStatus(500, message="this is no event of a watch", kind=STATUS)
         events.append(WatchEvent(WatchEventType.ERROR, Raw(msgspec.json.encode(broken))))
@@ -127,13 +151,12 @@ async def watch(
     position, attempts = _WatchPosition(client, endpoint, since, selector), _Attempts(timeouts)
     while True:
         try:
-            with closing(await position.open(timeouts)) as stream:
+            with closing(await position.open(timeouts)) as stream, closing(position.reader(stream)) as reader:
                 attempts.opened()
-                reader = WatchEventReader()
                 while chunk := await stream.read():
                     for event in reader.feed(chunk):
                         if event.type is WatchEventType.ERROR:
-                            raise position.error(event)
+                            raise position.error(stream.body.without_credentials(bytes(event.object)))
                         position.last = event
                         yield event
                     attempts.succeeded()
@@ -156,9 +179,7 @@ class _WatchPosition:
     async def open(self, timeouts: WatchTimeouts) -> ResponseStream:
         if self.last is not None:
             # Only now: to decode each event would cost as much as to receive it.
-            self._since = decode_response(
-                _object_decoder, self.last.object, f"watch {self.path}"
-            ).metadata.resource_version
+            self._since = self._version_of(self.last)
             self.last = None
         query = {
             "watch": "true",
@@ -169,8 +190,18 @@ class _WatchPosition:
         target = with_query(self.path, self._selector.query() | query)
         return await self._client.open(target, self._selector.representation, timeouts.idle_timeout)
 
-    def error(self, event: WatchEvent) -> RemoteError:
-        status = status_of_event(event.object, f"watch {self.path}")
+    def reader(self, stream: ResponseStream) -> WatchEventReader:
+        return WatchEventReader(f"watch {self.path}", stream.body.limit, stream.body.held)
+
+    def _version_of(self, event: WatchEvent) -> str:
+        try:
+            # The object may be one that is nested too deeply for anything else.
+            return decode_cut(_object_decoder.decode, event.object).metadata.resource_version
+        except UNDECODABLE as error:
+            raise RemoteExpired(f"watch {self.path}: its last event has no resource version") from error
+
+    def error(self, body: bytes) -> RemoteError:
+        status = status_of_event(body, f"watch {self.path}")
         return error_for_status(f"watch {self.path}", status.code or 500, status)
 
 

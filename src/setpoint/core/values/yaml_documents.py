@@ -7,6 +7,7 @@ expanded up to a limit, and cyclic ones are refused.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar, Final, TypeAlias
 
 import yaml
@@ -50,10 +51,13 @@ class YamlDocument:
         return f"{self.source}:{self.lines[path]}"
 
 
-def read_documents(text: str, source: str) -> tuple[YamlDocument, ...]:
-    """The documents in `text` without empty ones; YamlInvalid names the line where it is not YAML, and why."""
+def read_documents(text: str, source: str, most: float = inf) -> tuple[YamlDocument, ...]:
+    """The documents in `text` without empty ones; YamlInvalid names the line where it is not YAML, and why.
+
+    `most` is how many values all documents may have together; each may have `MAX_VALUES`.
+    """
     try:
-        found = list(_documents(yaml.parse(text, Loader=yaml.CBaseLoader), source))
+        found = list(_documents(yaml.parse(text, Loader=yaml.CBaseLoader), source, most))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -86,11 +90,12 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[YamlDocument]:
+def _documents(events: Iterator[yaml.Event], source: str, most: float) -> Iterator[YamlDocument]:
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
-            reader = _Reader(events, source)
+            reader = _Reader(events, source, min(MAX_VALUES, most))
             value = reader.value(next(events), Path())
+            most -= reader.size
             yield YamlDocument(value, source, reader.lines)
 
 
@@ -105,13 +110,15 @@ class _Anchored:
 class _Reader:
     """Builds the value of one document from parser events, within the limits of depth and size."""
 
-    def __init__(self, events: Iterator[yaml.Event], source: str) -> None:
+    def __init__(self, events: Iterator[yaml.Event], source: str, most: float) -> None:
         self.lines: dict[Path, int] = {}
+        # With aliases expanded.
+        self.size = 0
         self._events = events
         self._source = source
+        self._most = most
         # None while the value is still being read: an alias to it would be a cycle.
         self._anchors: dict[str, _Anchored | None] = {}
-        self._size = 0
 
     def value(self, event: yaml.Event, at: Path) -> Json:
         """The value that begins with `event`; its line is added to `lines`."""
@@ -120,13 +127,13 @@ class _Reader:
             return self._alias(event)
         assert isinstance(event, yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent)
         self._check(event, at)
-        before = self._size
+        before = self.size
         self._count(1, event)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         value = self._own_value(event, at)
         if event.anchor is not None:
-            self._anchors[event.anchor] = _Anchored(value, self._size - before)
+            self._anchors[event.anchor] = _Anchored(value, self.size - before)
         return value
 
     def _own_value(self, event: _Start, at: Path) -> Json:
@@ -178,9 +185,9 @@ class _Reader:
             raise self._refused(event, f"nested deeper than {_MAX_DEPTH} levels: write it flatter")
 
     def _count(self, more: int, event: yaml.Event) -> None:
-        self._size += more
-        if self._size > MAX_VALUES:
-            raise self._refused(event, f"the aliases expand to more than {MAX_VALUES} values: write less of it")
+        self.size += more
+        if self.size > self._most:
+            raise self._refused(event, f"the aliases expand to more than {self._most:.0f} values: write less of it")
 
     def _refused(self, event: yaml.Event, why: str) -> YamlInvalid:
         return _invalid(self._source, _line(event), why)

@@ -18,13 +18,13 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import Location, ResolvedReferences, SecretKeyReference, match_location
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, Tenant
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
 from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, ClusterSpec, KubernetesObjectSpec
 from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 if TYPE_CHECKING:
-    from setpoint.clients.http import HttpInterceptor
+    from setpoint.clients.http import HttpClient, HttpInterceptor
+    from setpoint.clients.http_transport import HeldBytes, HttpLimits, TenantQuota
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.discovery import Discovery
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
 # Characters of names that stay readable in a location.
 _PLAIN: Final = ":@.~"
+# How many clusters of Secrets are connected at once, of all namespaces and of one; and how much of their unfinished
+# responses is held, of one namespace.
+_MAX_CLUSTERS, _MAX_OF_NAMESPACE = 100, 20
+_MAX_HELD: Final = 16 * 2**20
+# In characters.
+_LONGEST_KUBECONFIG: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +82,8 @@ def parse_object_location(text: str) -> ObjectLocation:
 
 
 OWN, IN_CLUSTER = "own", "in-cluster"
-_ACCOUNT, _CONTEXT, _SECRET = "own:", "context:", "secret:"
+ACCOUNT_PREFIX, _CONTEXT, SECRET_PREFIX = "own:", "context:", "secret:"
 SERVICE_ACCOUNT: Final = "spec.serviceAccountName"
-_ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 # The scope of the call budgets for objects in the cluster that stores the resources, apart from those of the store.
 OBJECTS: Final = "objects"
 _LONGEST_NAME: Final = 100
@@ -126,6 +131,7 @@ class Clusters:
     counted: Callable[[ClientRequestCounts], None] = _uncounted
     # The interceptor of requests to a cluster, by the cluster's ID.
     interceptor: Callable[[str], "HttpInterceptor | None"] = _no_interceptor
+    limits: "HttpLimits | None" = None
     # The connection of every cluster in a replay: it reaches no server.
     recorded: "ClusterConnection | None" = None
     # The ID of the default cluster, once it was needed.
@@ -133,13 +139,13 @@ class Clusters:
     _accesses: dict[str, ClusterAccess] = field(default_factory=dict)
     # The text of each kubeconfig from a Secret, by cluster ID.
     _kubeconfigs: dict[str, str] = field(default_factory=dict, repr=False)
-    # Access by a kubeconfig that has changed since; and clients to be closed.
+    # Access by a kubeconfig that has changed since; and clients to be closed once they are idle.
     _outdated: dict[str, ClusterAccess] = field(default_factory=dict)
     _unused: list["KubernetesClient"] = field(default_factory=list)
-
-    def for_tenant(self, tenant: Tenant) -> "TenantClusters":
-        """The clusters that a tenant reaches."""
-        return TenantClusters(self, tenant)
+    # Clusters of Secrets: which are kept, their requests, and the responses held for each namespace.
+    _quota: "TenantQuota | None" = None
+    _counts: ClientRequestCounts | None = None
+    _held: dict[str, "HeldBytes"] = field(default_factory=dict)
 
     def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
         """The ID of the spec's cluster; a resolved kubeconfig is used from now on."""
@@ -159,20 +165,24 @@ class Clusters:
 
     def use_kubeconfig(self, key: SecretKeyRef, context: str, resource: Resource, resolved: ResolvedReferences) -> str:
         """The ID of a cluster with its kubeconfig in a Secret; a resolved kubeconfig is used from now on."""
-        cluster_id = f"{_SECRET}{resource.ref.namespace}/{key.name}/{key.key}" + (f"/{context}" if context else "")
+        cluster_id = f"{SECRET_PREFIX}{resource.ref.namespace}/{key.name}/{key.key}" + (
+            f"/{context}" if context else ""
+        )
         text = resolved.secrets.get(KUBECONFIG)
-        if text is not None and self._kubeconfigs.get(cluster_id) != text:
+        if text is not None and self._kubeconfigs.get(cluster_id) != text[: _LONGEST_KUBECONFIG + 1]:
             self._set_kubeconfig(cluster_id, text)
         return cluster_id
 
     async def connect(self, cluster_id: str) -> ClusterAccess:
         """The access to a cluster, created on first use; UserError for a cluster that is not configured."""
-        if cluster_id.startswith(_SECRET) and cluster_id not in self._kubeconfigs:
+        await self._close_unused()
+        if cluster_id.startswith(SECRET_PREFIX) and cluster_id not in self._kubeconfigs:
             self._set_kubeconfig(cluster_id, await self._read_kubeconfig(cluster_id))
-        if cluster_id.startswith(_ACCOUNT) and self.recorded is None:
+        if cluster_id.startswith(ACCOUNT_PREFIX) and self.recorded is None:
             return await self._own_access(cluster_id)
-        if self.accounts is not None and not cluster_id.startswith(_SECRET):
+        if self.accounts is not None and not cluster_id.startswith(SECRET_PREFIX):
             raise UserError(f"the cluster {cluster_id} is reached by the credentials of setpoint itself: none is yours")
+        self._use(cluster_id)
         found = self._accesses.get(cluster_id)
         if found is None:
             found = self._accesses[cluster_id] = self._new_access(cluster_id, self._outdated.get(cluster_id))
@@ -188,7 +198,7 @@ class Clusters:
             return shared
         from setpoint.clients.kubernetes.service_accounts import ServiceAccountName
 
-        account = ServiceAccountName(*cluster_id.removeprefix(_ACCOUNT).split("/", 1))
+        account = ServiceAccountName(*cluster_id.removeprefix(ACCOUNT_PREFIX).split("/", 1))
         # Which kinds are served is the same for every user.
         return ClusterAccess(await self.accounts.acting_as(account), shared.discovery)
 
@@ -220,14 +230,16 @@ class Clusters:
 
     def _set_kubeconfig(self, cluster_id: str, text: str) -> None:
         """Replaces the kubeconfig: the former one is not used any more, even if the new one is invalid."""
-        self._kubeconfigs[cluster_id] = text
+        self._use(cluster_id)
+        # One that is too long is refused once it is used: no more than that is kept of it.
+        self._kubeconfigs[cluster_id] = text[: _LONGEST_KUBECONFIG + 1]
         known = self._accesses.pop(cluster_id, None)
         if known is not None:
             self._outdated[cluster_id] = known
 
     def _new_access(self, cluster_id: str, before: ClusterAccess | None) -> ClusterAccess:
         """New access; after a change of the kubeconfig it keeps the open connections."""
-        from setpoint.clients.kubernetes.client import KubernetesClient, http_client_for, route_of
+        from setpoint.clients.kubernetes.client import KubernetesClient, route_of
         from setpoint.clients.kubernetes.discovery import Discovery
 
         if cluster_id == OWN and self.recorded is None:
@@ -240,13 +252,10 @@ class Clusters:
         connection = self._connection(cluster_id)
         is_same_route = before is not None and route_of(before.client.connection) == route_of(connection)
         http = before.client.http if before is not None and is_same_route else None
-        # A recorded world knows the cluster that stores the resources by one name, whichever account is used.
-        name = OWN if cluster_id.startswith(_ACCOUNT) else cluster_id
-        http = http or http_client_for(connection, self.interceptor(name))
+        http = http or self._new_http(cluster_id, connection)
         scope = self._budget_scope(cluster_id)
         client = KubernetesClient(connection, http=http, budgets=self.budgets, budget_scope=scope)
         if before is None or http is not before.client.http:
-            self.counted(client.http.counts)
             self._unused += [] if before is None else [before.client]
         return ClusterAccess(client, Discovery(client))
 
@@ -254,10 +263,54 @@ class Clusters:
         """Whose calls those to a cluster are: of tenants, for each Secret apart; all are one person's otherwise."""
         if self.addresses is None:
             return ""
-        if not cluster_id.startswith(_SECRET):
+        if not cluster_id.startswith(SECRET_PREFIX):
             return OBJECTS
         namespace, name, key, context = _secret_parts(cluster_id)
-        return f"{_SECRET}{namespace}/{name}/{key}" + (f"/{quote(context, safe='')[:_LONGEST_NAME]}" if context else "")
+        return f"{SECRET_PREFIX}{namespace}/{name}/{key}" + (
+            f"/{quote(context, safe='')[:_LONGEST_NAME]}" if context else ""
+        )
+
+    def _new_http(self, cluster_id: str, connection: "ClusterConnection") -> "HttpClient":
+        """A client; that of a cluster of a Secret is within the limits of its namespace."""
+        from setpoint.clients.http import DEFAULT_LIMITS
+        from setpoint.clients.http_transport import HeldBytes
+        from setpoint.clients.kubernetes.client import http_client_for
+
+        # A recorded world knows the cluster that stores the resources by one name, whichever account is used.
+        interceptor = self.interceptor(OWN if cluster_id.startswith(ACCOUNT_PREFIX) else cluster_id)
+        limits = self.limits or DEFAULT_LIMITS
+        if not cluster_id.startswith(SECRET_PREFIX):
+            http = http_client_for(connection, interceptor, limits)
+            self.counted(http.counts)
+            return http
+        held = self._held.setdefault(_secret_parts(cluster_id)[0], HeldBytes(_MAX_HELD))
+        http = http_client_for(connection, interceptor, limits.of_tenant(), held)
+        if self._counts is None:
+            self._counts = http.counts
+            self.counted(self._counts)
+        # One mapping for all of them: such clients come and go.
+        http.counts = self._counts
+        return http
+
+    def _use(self, cluster_id: str) -> None:
+        """Notes that a cluster is used; the least recently used ones of Secrets are retired to make room."""
+        from setpoint.clients.http_transport import TenantQuota
+
+        if not cluster_id.startswith(SECRET_PREFIX):
+            return
+        self._quota = self._quota or TenantQuota(_MAX_CLUSTERS, _MAX_OF_NAMESPACE)
+        for retired in self._quota.use(cluster_id, _secret_parts(cluster_id)[0]):
+            self._kubeconfigs.pop(retired, None)
+            for access in (self._accesses.pop(retired, None), self._outdated.pop(retired, None)):
+                if access is not None:
+                    access.client.http.retire()
+                    self._unused.append(access.client)
+
+    async def _close_unused(self) -> None:
+        idle = [client for client in self._unused if client.http.is_idle]
+        self._unused = [client for client in self._unused if client not in idle]
+        for client in idle:
+            await client.close()
 
     def _connection(self, cluster_id: str) -> "ClusterConnection":
         from setpoint.clients.kubernetes.contexts import HOST, connection_from_environment, in_cluster_connection
@@ -272,10 +325,10 @@ class Clusters:
         if cluster_id.startswith(_CONTEXT):
             return connection_from_environment(self.environment, cluster_id.removeprefix(_CONTEXT))
         namespace, name, key, context = _secret_parts(cluster_id)
-        source = f"{key} of Secret {namespace}/{name}"
-        return connection_from_untrusted_text(
-            self._kubeconfigs[cluster_id], source, context or None, addresses=self.addresses
-        )
+        text, where = self._kubeconfigs[cluster_id], f"{key} of Secret {namespace}/{name}"
+        if len(text) > _LONGEST_KUBECONFIG:
+            raise UserError(f"{where}: larger than {_LONGEST_KUBECONFIG // 1024} KiB: write the contexts that are used")
+        return connection_from_untrusted_text(text, where, context or None, addresses=self.addresses)
 
     async def _read_kubeconfig(self, cluster_id: str) -> str:
         namespace, name, key, _ = _secret_parts(cluster_id)
@@ -284,63 +337,6 @@ class Clusters:
         if found is None:
             raise DependencyNotFound(f"Secret {namespace}/{name} was not found: the kubeconfig of the cluster is in it")
         return secret_value(SecretKeyReference(KUBECONFIG, ref, key), found)
-
-
-@dataclass(frozen=True, slots=True)
-class TenantClusters:
-    """The clusters that a tenant reaches: the own one as a ServiceAccount of its namespace, and those that kubeconfigs
-    in Secrets of its namespace name."""
-
-    clusters: Clusters
-    tenant: Tenant
-
-    def for_tenant(self, tenant: Tenant) -> "TenantClusters":
-        """The clusters that another tenant reaches."""
-        return TenantClusters(self.clusters, tenant)
-
-    def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
-        """See Clusters."""
-        cluster = ClusterSpec() if spec.cluster is None or spec.cluster is UNSET else spec.cluster
-        key, account = kubeconfig_key(cluster), spec.serviceAccountName or ""
-        if key is not None:
-            if account:
-                advice = "leave it out: the kubeconfig has an identity of its own"
-                raise field_invalid(resource, SERVICE_ACCOUNT, f" does not go with spec.cluster.kubeconfig: {advice}")
-            return self.clusters.use_kubeconfig(key, cluster.context or "", resource, resolved)
-        for name, value in (("context", cluster.context), ("inCluster", cluster.inCluster)):
-            if value:
-                advice = "name the cluster with spec.cluster.kubeconfig, or leave spec.cluster out for this cluster"
-                problem = f" names a cluster by the credentials of setpoint itself, which are not yours: {advice}"
-                raise field_invalid(resource, f"spec.cluster.{name}", problem)
-        if account and not _ACCOUNT_NAME.fullmatch(account):
-            problem = f" is {account!r}, which cannot be a name: write lower-case letters, digits, '-' and '.'"
-            raise field_invalid(resource, SERVICE_ACCOUNT, problem)
-        return self._own_id(account or DEFAULT_SERVICE_ACCOUNT)
-
-    def require_target(self, location: ObjectLocation, resource: Resource) -> None:
-        """ManifestInvalid for an object of our own kinds in the cluster that stores the resources."""
-        group = location.api_version.rpartition("/")[0]
-        if location.cluster.startswith(_ACCOUNT) and (group, location.kind) in self.clusters.own_kinds:
-            advice = f"apply the {location.kind} itself"
-            problem = f" is of a kind that setpoint reconciles in this cluster: {advice}"
-            raise field_invalid(resource, "spec.manifest", problem)
-
-    async def connect(self, cluster_id: str) -> ClusterAccess:
-        """See Clusters; UserError for a cluster that is not the tenant's."""
-        if cluster_id == OWN:
-            # Of a version before.
-            cluster_id = self._own_id(DEFAULT_SERVICE_ACCOUNT)
-        namespace = f"{self.tenant.namespace}/"
-        if not cluster_id.startswith((_ACCOUNT + namespace, _SECRET + namespace)):
-            raise UserError(
-                f"the cluster {cluster_id} is not one of the namespace {self.tenant.namespace}: nothing is sent there. "
-                "To let go of the resource and leave its object alone, annotate it with "
-                "cnrm.cloud.google.com/deletion-policy: abandon"
-            )
-        return await self.clusters.connect(cluster_id)
-
-    def _own_id(self, account: str) -> str:
-        return f"{_ACCOUNT}{self.tenant.namespace}/{account}"
 
 
 def kubeconfig_key(cluster: ClusterSpec) -> SecretKeyRef | None:
@@ -361,5 +357,5 @@ def check_cluster(resource: Resource, spec: KubernetesObjectSpec) -> None:
 
 
 def _secret_parts(cluster_id: str) -> tuple[str, str, str, str]:
-    namespace, name, key, *context = cluster_id.removeprefix(_SECRET).split("/", 3)
+    namespace, name, key, *context = cluster_id.removeprefix(SECRET_PREFIX).split("/", 3)
     return namespace, name, key, "".join(context)

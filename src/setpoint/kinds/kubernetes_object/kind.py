@@ -33,7 +33,6 @@ from setpoint.engine.tenancy import Tenant
 from setpoint.kinds.kubernetes_object.clusters import (
     Clusters,
     ObjectLocation,
-    TenantClusters,
     check_cluster,
     kubeconfig_key,
 )
@@ -61,6 +60,7 @@ from setpoint.kinds.kubernetes_object.spec import (
     KubernetesObjectTree,
     LiveObject,
 )
+from setpoint.kinds.kubernetes_object.tenant_clusters import TenantClusters
 
 if TYPE_CHECKING:
     from setpoint.kinds.kubernetes_object.remote import RemoteObjects
@@ -144,7 +144,8 @@ class KubernetesObjectKind:
 
     def for_tenant(self, tenant: Tenant) -> "KubernetesObjectKind":
         """See SupportsTenants."""
-        return KubernetesObjectKind(self.clusters.for_tenant(tenant), self.clock)
+        clusters = self.clusters.clusters if isinstance(self.clusters, TenantClusters) else self.clusters
+        return KubernetesObjectKind(TenantClusters(clusters, tenant), self.clock)
 
     def may_replace(self, resource: Resource) -> bool:
         """See SupportsReplace."""

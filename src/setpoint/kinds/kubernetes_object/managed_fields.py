@@ -21,6 +21,8 @@ from setpoint.engine.resource import ResourceRef
 FieldSet: TypeAlias = Mapping[str, "FieldSet"]
 NO_FIELDS: Final[FieldSet] = {}
 _SELF: Final = "."
+# The longest step of a field set that is kept decoded.
+_LONGEST_KEPT: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +187,20 @@ def _keys(step: str) -> dict[str, Json]:
     return dict(found) if isinstance(found, dict) else {}
 
 
-@lru_cache(maxsize=4096)
 def _decoded(text: str) -> Json:
+    # A long one is not kept: a server could fill the memory with such texts.
+    return _decoded_short(text) if len(text) <= _LONGEST_KEPT else _decode(text)
+
+
+@lru_cache(maxsize=4096)
+def _decoded_short(text: str) -> Json:
+    return _decode(text)
+
+
+def _decode(text: str) -> Json:
     try:
         value: Json = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
     return value
 

@@ -15,6 +15,7 @@ from typing import Final
 from msgspec import UNSET
 
 from setpoint.core.redaction import is_secret
+from setpoint.core.values.json_limits import MAX_VALUES
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, message_of
 from setpoint.core.values.paths import Path, nearest, scalar_text
@@ -25,6 +26,8 @@ from setpoint.kinds.kubernetes_object.spec import MANIFEST, KubernetesObjectSpec
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 REF: Final = "$ref"
+# The longest manifest as text that is kept parsed.
+_LONGEST_KEPT: Final = 16_384
 _MEMBERS: Final = ("kind", "name", "namespace", "group", "path")
 _NEEDED: Final = ("kind", "name", "path")
 # In this order: an escaped reference, a complete one, an incomplete one.
@@ -209,12 +212,23 @@ def _read(text: str, where: Message) -> Json:
     return documents[0]
 
 
-@lru_cache(maxsize=256)
 def _documents(text: str) -> tuple[Json, ...]:
+    if len(text) <= _LONGEST_KEPT:
+        return _short_documents(text)
+    return _parsed(text)
+
+
+# Few and short ones: decoded, they take up to a hundred times the space, and tenants write them.
+@lru_cache(maxsize=64)
+def _short_documents(text: str) -> tuple[Json, ...]:
+    return _parsed(text)
+
+
+def _parsed(text: str) -> tuple[Json, ...]:
     # Most manifests are maps: the YAML reader is imported for text only.
     from setpoint.core.values.yaml_documents import read_documents
 
-    return tuple(document.value for document in read_documents(text, ""))
+    return tuple(document.value for document in read_documents(text, "", MAX_VALUES))
 
 
 class _Validation:

@@ -40,7 +40,7 @@ from setpoint.kinds.kubernetes_object.apply_result import (
     is_manual_change,
     require_unclaimed,
 )
-from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, TenantClusters, parse_object_location
+from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
 from setpoint.kinds.kubernetes_object.deletion import is_deleting, pending_deletion, require_unprotected
 from setpoint.kinds.kubernetes_object.managed_fields import (
     NO_FIELDS,
@@ -56,6 +56,7 @@ from setpoint.kinds.kubernetes_object.options import (
     deletion_settings_of,
 )
 from setpoint.kinds.kubernetes_object.spec import LiveObject
+from setpoint.kinds.kubernetes_object.tenant_clusters import TenantClusters
 
 # The write that reverts a manual change.
 REVERT: Final = "put back"

@@ -17,7 +17,8 @@ from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location
 from setpoint.engine.requeue import error_backoff
 from setpoint.errors import KindNotServed, RemoteExpired, SetpointError
-from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, TenantClusters, parse_object_location
+from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
+from setpoint.kinds.kubernetes_object.tenant_clusters import TenantClusters
 
 _log: Final = logging.getLogger(__name__)
 _METADATA: Final = ObjectSelector(representation=Representation.METADATA)
@@ -47,19 +48,23 @@ async def watch_changes(
 ) -> AsyncGenerator[Location | None, None]:
     """The locations of changed objects; None whenever events may have been missed."""
     location, delays = parse_object_location(topic), error_backoff(longest=_LONGEST_DELAY)
+    loop = asyncio.get_running_loop()
     while True:
+        began = loop.time()
         try:
             async with aclosing(_watch_from_now(location, clusters)) as locations:
                 async for changed in locations:
-                    delays.failures = 0
                     yield changed
         except RemoteExpired:
-            # The resourceVersion has expired: relist at once.
-            continue
+            # The resourceVersion has expired: relist at once, unless the server says so again and again.
+            if loop.time() - began >= _LONGEST_DELAY:
+                continue
         except SetpointError as error:
             if isinstance(error, KindNotServed):
                 await _forget(location, clusters)
             _log.info("watch failed", extra={"topic": topic, "reason": str(error)})
+        if loop.time() - began >= _LONGEST_DELAY:
+            delays.reset()
         await asyncio.sleep(delays.next())
 
 

@@ -64,7 +64,7 @@ class MultiKindLister:
                     yield ResourceList(tuple(_resource(item, kind, cache) for item in some), revision)
                 if not page.token:
                     break
-                page = await self._next_page(kind, query, PageRequest(size, page.token))
+                page = await self._next_page(kind, query, page.next_page)
 
     async def _first_pages(self, kinds: Sequence[ServedKind], query: ResourceQuery, size: int) -> list[ObjectPage]:
         """The first page of each: an empty one where the cluster lacks the CRD; KindNotServed where it lacks all."""

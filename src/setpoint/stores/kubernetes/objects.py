@@ -8,9 +8,10 @@ import msgspec
 from msgspec import Raw
 
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_limits import decode_cut, excess_of
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.errors import StoreError
+from setpoint.errors import NotJson, StoreError
 from setpoint.stores.records import decode
 
 _parts: Final = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -35,7 +36,8 @@ class ObjectState(msgspec.Struct, frozen=True, gc=False):
 def decode_object(raw: bytes | Raw, api_version: str, kind: str) -> ObjectState:
     """The object in `raw`; StoreError when it is none. Items of a list lack apiVersion and kind: they are given."""
     try:
-        parts = _parts(raw)
+        # Cut: an API server keeps objects that are nested more deeply than can be decoded. Its author is told.
+        parts = decode_cut(_parts, raw)
         metadata = _parts(parts.pop("metadata"))
         # Few namespaces, very many objects.
         namespace = intern(_text(metadata.get("namespace", _EMPTY_TEXT)))
@@ -79,7 +81,7 @@ class ClusterResource(Resource):
 
     @cached_property
     def author_digest(self) -> str:
-        return digest(decode(self.kept.body))
+        return digest(self._decoded_body())
 
     def mentions(self, *words: str) -> bool:
         body = self.kept.body
@@ -87,7 +89,7 @@ class ClusterResource(Resource):
 
     @cached_property
     def document(self) -> JsonObject:
-        body: dict[str, Any] = decode(self.kept.body)
+        body = self._decoded_body()
         head = {"apiVersion": body.pop("apiVersion"), "kind": body.pop("kind"), "metadata": decode(self.kept.metadata)}
         tail = {"status": decode(self.kept.status)} if self.kept.status else {}
         return {**head, **body, **tail}
@@ -111,3 +113,9 @@ class ClusterResource(Resource):
     @cached_property
     def _metadata(self) -> JsonObject:
         return decode(self.kept.metadata)
+
+    def _decoded_body(self) -> dict[str, Any]:
+        """The author's part; NotJson for one beyond the limits of a manifest, which an API server does not have."""
+        if excess := excess_of(self.kept.body):
+            raise NotJson(f"{self.ref}: its manifest {excess}: write less of it, in several resources")
+        return decode(self.kept.body)

@@ -20,6 +20,7 @@ from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, ServiceAccountName
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
+from setpoint.core.values.json_limits import decode_cut
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
     EVERYTHING,
@@ -238,7 +239,7 @@ class KubernetesStore(DerivedStoreOperations):
             answer = None if kind is None else await client.delete(kind.one(ref))
         if answer is None or kind is None:
             return None
-        if _kinds.decode(answer).kind == "Status":
+        if decode_cut(_kinds.decode, answer).kind == "Status":
             self._drop(ref, _endings.decode(answer).details.uid)
             return None
         marked = decode_object(answer, kind.api_version, kind.kind)

@@ -8,6 +8,7 @@ import msgspec
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.unstructured import display_name
 from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_limits import decode_cut
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.messages import FieldTerm, Message, message_of
 from setpoint.core.values.paths import Path
@@ -83,7 +84,7 @@ _objects: Final = msgspec.json.Decoder(_Object)
 
 def engine_annotations(present: bytes) -> dict[str, str]:
     """The annotations of an object that the engine changed last."""
-    metadata = _objects.decode(present).metadata
+    metadata = decode_cut(_objects.decode, present).metadata
     owned: set[str] = set()
     for one in metadata.managed_fields:
         if one.manager == ENGINE_WRITE.field_manager:

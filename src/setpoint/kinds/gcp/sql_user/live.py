@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.http import decode_response
+from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.kind import Location, ResolvedReferences, match_location
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, parent_instance
@@ -127,7 +128,7 @@ _outputs: Final = msgspec.json.Decoder(SqlUserOutputs)
 def find_user(body: bytes, location: SqlUserLocation) -> bytes | None:
     """The user at `location` as the list has it; None when it is not listed."""
     what = f"the users of {location.instance}"
-    listed = [bytes(one) for one in decode_response(_list, body, what).items]
+    listed = [bytes(one) for one in decode_response(_list, body, what, MAX_LIST_VALUES).items]
     keys = [decode_response(_key, one, what) for one in listed]
     found = _index(keys, location)
     return None if found is None else listed[found]

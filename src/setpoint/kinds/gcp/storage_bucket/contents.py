@@ -9,6 +9,7 @@ from msgspec import Struct
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.http import decode_response
+from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteRefused
 
@@ -49,7 +50,11 @@ async def _first_page(bucket: str, google: GoogleClient) -> list[_Version]:
     while True:
         query = {"versions": "true", **({"pageToken": token} if token else {})}
         body = await google.get(GoogleCall(GoogleService.STORAGE, ("b", bucket, "o"), query))
-        page = _Page() if body is None else decode_response(_page, body, f"the objects of bucket {bucket}")
+        page = (
+            _Page()
+            if body is None
+            else decode_response(_page, body, f"the objects of bucket {bucket}", MAX_LIST_VALUES)
+        )
         if page.items or not page.nextPageToken:
             return page.items
         token = page.nextPageToken

@@ -1,0 +1,291 @@
+"""HTTP transport below the client: sessions within limits, and bodies as they arrive, counted after decompression.
+
+What is over a limit is not read: no body, however it is compressed and whether or not it ends, takes more memory than
+its limit allows.
+"""
+
+import asyncio
+import socket
+import zlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+import aiohttp
+from aiohttp import AddrInfoType
+
+from setpoint.errors import RemoteError, RemoteUnavailable, ResponseTooLarge, UserError
+
+MIB: Final = 2**20
+MAX_RESPONSE_VARIABLE: Final = "SETPOINT_MAX_RESPONSE_MIB"
+_MAX_SETTING: Final = 4096
+# The longest status line or header, in bytes, and the most headers of a response.
+_MAX_HEADER: Final = 8190
+_MAX_HEADERS: Final = 100
+# Of a response that is an error no more is read; its status says what happened.
+_MAX_ERROR_BODY: Final = MIB
+# What is asked for, and the only encodings that are decompressed: others take more memory before the first byte.
+_ACCEPT_ENCODING: Final = "gzip, deflate"
+_PLAIN: Final = ("", "identity")
+_COMPRESSED: Final = ("gzip", "x-gzip", "deflate")
+# In place of credentials, where an error repeats them; shorter ones would be found in any text.
+_HIDDEN: Final = b"(hidden)"
+_SHORTEST_SECRET: Final = 8
+# The most that is decompressed at once.
+_PIECE: Final = 2**16
+# TCP keep-alive: after so many seconds without data the peer is probed, at this interval, so often.
+_KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Limits of one client: the bytes of a body or of a line of a watch, connections for requests, and for streams.
+
+    With 0, the number of connections has no limit of its own: the rate limiter bounds the calls.
+    """
+
+    body: int = 16 * MIB
+    connections: int = 0
+    streams: int = 0
+
+    def of_tenant(self) -> "HttpLimits":
+        """The limits of a client for a server that a tenant named. No object of a cluster is as large as that."""
+        return HttpLimits(self.body // 4, connections=4, streams=32)
+
+
+def limits_from(environment: Mapping[str, str]) -> HttpLimits:
+    """The limits that the environment sets; UserError for a size that is none."""
+    text = environment.get(MAX_RESPONSE_VARIABLE, "").strip()
+    if not text:
+        return HttpLimits()
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= _MAX_SETTING):
+        raise UserError(
+            f"{MAX_RESPONSE_VARIABLE} is {text[:40]!r}: write how many MiB a response may have, 1 to {_MAX_SETTING}"
+        )
+    return HttpLimits(int(text) * MIB)
+
+
+class HeldBytes:
+    """How many bytes of unfinished responses are held at once, by all clients that share this; at most `limit`."""
+
+    def __init__(self, limit: float = inf) -> None:
+        self.held = 0
+        self._limit = limit
+
+    def add(self, size: int, what: object) -> None:
+        """More bytes are held; ResponseTooLarge when these would be too many."""
+        if self.held + size > self._limit:
+            raise ResponseTooLarge(
+                f"{what}: the answers to the requests of one namespace are larger than {self._limit / MIB:g} MiB "
+                "together: no more of them is read at once"
+            )
+        self.held += size
+
+    def drop(self, size: int) -> None:
+        """These bytes are not held any more."""
+        self.held -= size
+
+
+class ResponseBody:
+    """The body of a response, decompressed as it arrives. `what` names the request in messages."""
+
+    def __init__(self, what: object, response: aiohttp.ClientResponse, limits: HttpLimits, held: HeldBytes) -> None:
+        self._what = what
+        self._content = response.content
+        # What came with the request: a server that repeats it in its error does not get it into our messages.
+        self._credentials = response.request_info.headers.get("Authorization", "").rpartition(" ")[2].encode()
+        self._is_error = not 200 <= response.status < 300
+        self.limit = limits.body
+        self.held = held
+        self._encoding = ", ".join(response.headers.getall("Content-Encoding", ())).strip().lower()
+        self._inflater: zlib._Decompress | None = None
+        self._compressed = b""
+
+    async def read(self) -> bytes:
+        """The bytes that have arrived, or arrive next; none at the end."""
+        if self._encoding in _PLAIN:
+            return await self._content.readany()
+        if self._encoding not in _COMPRESSED:
+            raise self._unusable("it is compressed in a way that was not asked for")
+        while not (piece := self._inflate()):
+            self._compressed = await self._content.readany()
+            if not self._compressed:
+                self._require_end()
+                break
+            self._inflater = self._inflater or _inflater(self._encoding, self._compressed)
+        return piece
+
+    async def whole(self) -> bytes:
+        """All of it; ResponseTooLarge when it is larger than the limit. That of an error is cut off."""
+        limit = min(self.limit, _MAX_ERROR_BODY) if self._is_error else self.limit
+        body = bytearray()
+        try:
+            while piece := await self.read():
+                if len(body) + len(piece) > limit:
+                    if not self._is_error:
+                        raise too_large(self._what, self.limit)
+                    break
+                self.held.add(len(piece), self._what)
+                body += piece
+            return self.without_credentials(bytes(body)) if self._is_error else bytes(body)
+        finally:
+            self.held.drop(len(body))
+
+    def without_credentials(self, text: bytes) -> bytes:
+        """What the server says, without the credentials that it was sent."""
+        return text.replace(self._credentials, _HIDDEN) if len(self._credentials) >= _SHORTEST_SECRET else text
+
+    def _inflate(self) -> bytes:
+        """The next piece of what has arrived; none when all of that is decompressed."""
+        if self._inflater is None:
+            return b""
+        try:
+            piece = self._inflater.decompress(self._compressed, _PIECE)
+        except zlib.error as error:
+            raise self._unusable("it cannot be decompressed") from error
+        self._compressed = self._inflater.unconsumed_tail
+        if self._inflater.unused_data:
+            raise self._unusable("it goes on after the end of what is compressed")
+        return piece
+
+    def _require_end(self) -> None:
+        if self._inflater is not None and not self._inflater.eof:
+            raise self._unusable("what is compressed breaks off")
+
+    def _unusable(self, why: str) -> RemoteUnavailable:
+        return RemoteUnavailable(f"{self._what}: the answer is not what it should be: {why}")
+
+
+def too_large(what: object, limit: int) -> ResponseTooLarge:
+    """The error for a body or a line beyond `limit` bytes."""
+    return ResponseTooLarge(
+        f"{what}: the answer is larger than {limit / MIB:g} MiB: the rest of it was not read. {MAX_RESPONSE_VARIABLE} "
+        "sets how large one may be"
+    )
+
+
+def _inflater(encoding: str, start: bytes) -> "zlib._Decompress":
+    if encoding != "deflate":
+        return zlib.decompressobj(16 + zlib.MAX_WBITS)
+    # Some servers send deflate without the header that belongs to it.
+    return zlib.decompressobj(zlib.MAX_WBITS if start[0] & 0x0F == 8 else -zlib.MAX_WBITS)
+
+
+class ResponseStream:
+    """A response with a body that is read as it arrives. `close` it when no more of it is needed.
+
+    It is one of the `opened` until then. `error_for` translates an error of the transport.
+    """
+
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        body: ResponseBody,
+        opened: set["ResponseStream"],
+        error_for: Callable[[Exception], RemoteError],
+    ) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self.body = body
+        self._response = response
+        self._opened = opened
+        self._error_for = error_for
+        opened.add(self)
+        _keep_alive(response)
+
+    async def read(self) -> bytes:
+        """The bytes that have arrived, or arrive next; none at the end. RemoteUnavailable when the stream breaks."""
+        return await self._read(self.body.read())
+
+    async def whole(self) -> bytes:
+        """The whole body; ResponseTooLarge beyond its limit."""
+        return await self._read(self.body.whole())
+
+    def close(self) -> None:
+        """Aborts the connection: the rest of the body is not read."""
+        self._opened.discard(self)
+        abort(self._response)
+
+    async def _read(self, reading: Awaitable[bytes]) -> bytes:
+        try:
+            return await reading
+        except RemoteError:
+            self.close()
+            raise
+        except (aiohttp.ClientError, OSError) as error:
+            self.close()
+            raise self._error_for(error) from error
+
+
+# --- Connections ------------------------------------------------------------------------------------------------------
+
+
+def new_session(
+    sockets: Callable[[AddrInfoType], socket.socket], limits: HttpLimits, user_agent: str
+) -> aiohttp.ClientSession:
+    """A session whose connections and headers are limited, and whose bodies are left to ResponseBody."""
+    # By default without a limit of its own: the rate limiter bounds concurrency, and a second queue would not be fair.
+    connector = aiohttp.TCPConnector(limit=limits.connections + limits.streams, socket_factory=sockets)
+    return aiohttp.ClientSession(
+        headers={"User-Agent": user_agent, "Accept-Encoding": _ACCEPT_ENCODING},
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        max_line_size=_MAX_HEADER,
+        max_field_size=_MAX_HEADER,
+        max_headers=_MAX_HEADERS,
+    )
+
+
+def _keep_alive(response: aiohttp.ClientResponse) -> None:
+    """Turns on TCP keep-alive: the system notices when the peer is gone."""
+    transport = _transport_of(response)
+    opened = None if transport is None else transport.get_extra_info("socket")
+    if opened is not None:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEP_ALIVE:
+            # Not every system has these options.
+            if option := getattr(socket, name, None):
+                opened.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def abort(response: aiohttp.ClientResponse) -> None:
+    """Closes the connection at once: TLS is not shut down in an orderly way."""
+    if (transport := _transport_of(response)) is not None:
+        transport.abort()
+    response.close()
+
+
+def _transport_of(response: aiohttp.ClientResponse) -> asyncio.Transport | None:
+    """None once the whole response has arrived."""
+    return response.connection.transport if response.connection else None
+
+
+# --- Clients of tenants -----------------------------------------------------------------------------------------------
+
+
+class TenantQuota:
+    """Which clients of tenants are kept: the most recently used, at most so many of all tenants and of one."""
+
+    def __init__(self, most: int, most_of_one: int) -> None:
+        self._most = most
+        self._most_of_one = most_of_one
+        # The tenant of each client, the least recently used first.
+        self._tenants: dict[str, str] = {}
+
+    def use(self, client: str, tenant: str) -> tuple[str, ...]:
+        """The clients that have to go, now that `client` is used: of this tenant, or of the one with the most."""
+        is_known = self._tenants.pop(client, None) == tenant
+        self._tenants[client] = tenant
+        return () if is_known else tuple(self._evicted())
+
+    def _evicted(self) -> Iterator[str]:
+        while True:
+            (largest, count), *_ = Counter(self._tenants.values()).most_common(1)
+            if count <= self._most_of_one and len(self._tenants) <= self._most:
+                return
+            oldest = next(client for client, tenant in self._tenants.items() if tenant == largest)
+            del self._tenants[oldest]
+            yield oldest

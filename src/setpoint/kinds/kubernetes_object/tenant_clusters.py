@@ -1,0 +1,79 @@
+"""The clusters that a tenant reaches: which it may name, and as whom requests are sent there."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import UNSET
+
+from setpoint.engine.kind import ResolvedReferences
+from setpoint.engine.resource import Resource
+from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, Tenant
+from setpoint.errors import UserError
+from setpoint.kinds.kubernetes_object.clusters import (
+    ACCOUNT_PREFIX,
+    OWN,
+    SECRET_PREFIX,
+    SERVICE_ACCOUNT,
+    ClusterAccess,
+    Clusters,
+    ObjectLocation,
+    kubeconfig_key,
+)
+from setpoint.kinds.kubernetes_object.spec import ClusterSpec, KubernetesObjectSpec
+from setpoint.kinds.typed_spec import field_invalid
+
+_ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class TenantClusters:
+    """The clusters that a tenant reaches: the own one as a ServiceAccount of its namespace, and those that kubeconfigs
+    in Secrets of its namespace name."""
+
+    clusters: Clusters
+    tenant: Tenant
+
+    def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
+        """See Clusters."""
+        cluster = ClusterSpec() if spec.cluster is None or spec.cluster is UNSET else spec.cluster
+        key, account = kubeconfig_key(cluster), spec.serviceAccountName or ""
+        if key is not None:
+            if account:
+                advice = "leave it out: the kubeconfig has an identity of its own"
+                raise field_invalid(resource, SERVICE_ACCOUNT, f" does not go with spec.cluster.kubeconfig: {advice}")
+            return self.clusters.use_kubeconfig(key, cluster.context or "", resource, resolved)
+        for name, value in (("context", cluster.context), ("inCluster", cluster.inCluster)):
+            if value:
+                advice = "name the cluster with spec.cluster.kubeconfig, or leave spec.cluster out for this cluster"
+                problem = f" names a cluster by the credentials of setpoint itself, which are not yours: {advice}"
+                raise field_invalid(resource, f"spec.cluster.{name}", problem)
+        if account and not _ACCOUNT_NAME.fullmatch(account):
+            problem = f" is {account!r}, which cannot be a name: write lower-case letters, digits, '-' and '.'"
+            raise field_invalid(resource, SERVICE_ACCOUNT, problem)
+        return self._own_id(account or DEFAULT_SERVICE_ACCOUNT)
+
+    def require_target(self, location: ObjectLocation, resource: Resource) -> None:
+        """ManifestInvalid for an object of our own kinds in the cluster that stores the resources."""
+        group = location.api_version.rpartition("/")[0]
+        if location.cluster.startswith(ACCOUNT_PREFIX) and (group, location.kind) in self.clusters.own_kinds:
+            advice = f"apply the {location.kind} itself"
+            problem = f" is of a kind that setpoint reconciles in this cluster: {advice}"
+            raise field_invalid(resource, "spec.manifest", problem)
+
+    async def connect(self, cluster_id: str) -> ClusterAccess:
+        """See Clusters; UserError for a cluster that is not the tenant's."""
+        if cluster_id == OWN:
+            # Of a version before.
+            cluster_id = self._own_id(DEFAULT_SERVICE_ACCOUNT)
+        namespace = f"{self.tenant.namespace}/"
+        if not cluster_id.startswith((ACCOUNT_PREFIX + namespace, SECRET_PREFIX + namespace)):
+            raise UserError(
+                f"the cluster {cluster_id} is not one of the namespace {self.tenant.namespace}: nothing is sent there. "
+                "To let go of the resource and leave its object alone, annotate it with "
+                "cnrm.cloud.google.com/deletion-policy: abandon"
+            )
+        return await self.clusters.connect(cluster_id)
+
+    def _own_id(self, account: str) -> str:
+        return f"{ACCOUNT_PREFIX}{self.tenant.namespace}/{account}"
