@@ -41,7 +41,7 @@ DEFAULT_LIMITS: Final = HttpLimits()
 _MAX_KEPT: Final = 1000
 _OTHER_COUNT: Final = ("<other>", "<other>", "<other>")
 # The most that is shown of a reason that another end or a library gives.
-_LONGEST_REASON: Final = 200
+LONGEST_REASON: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def decode_response(
     try:
         return decoder.decode(body)
     except UNDECODABLE as error:
-        why = foreign_text(str(error), longest=_LONGEST_REASON)
+        why = foreign_text(str(error), longest=LONGEST_REASON)
         raise RemoteUnavailable(f"{what}: the answer is not what it should be: {why}") from error
 
 
@@ -110,7 +110,7 @@ def foreign_text(text: str, *, longest: int) -> str:
 
 def error_summary(status: int, reason: str, message: str, *, longest: int) -> str:
     """An error response on one line: status, reason and message, without what is empty; the message is cut."""
-    parts = (str(status), foreign_text(reason, longest=_LONGEST_REASON), foreign_text(message, longest=longest))
+    parts = (str(status), foreign_text(reason, longest=LONGEST_REASON), foreign_text(message, longest=longest))
     return ": ".join(part for part in parts if part)
 
 
@@ -375,7 +375,7 @@ def _reason(error: Exception) -> str:
         case OSError():
             return _system_reason(error)
         case _:
-            return foreign_text(str(error), longest=_LONGEST_REASON) or type(error).__name__
+            return foreign_text(str(error), longest=LONGEST_REASON) or type(error).__name__
 
 
 def _system_reason(error: OSError) -> str:
@@ -383,6 +383,6 @@ def _system_reason(error: OSError) -> str:
     said = error.strerror or ""
     # OpenSSL and the resolver have numbers of their own.
     if isinstance(error, socket.gaierror) or said.startswith("["):
-        return foreign_text(said, longest=_LONGEST_REASON)
+        return foreign_text(said, longest=LONGEST_REASON)
     # Without a number it is a list of several errors, with the address of each.
     return "none of its addresses can be reached" if error.errno is None else os.strerror(error.errno)

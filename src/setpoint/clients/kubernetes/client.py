@@ -13,11 +13,13 @@ from multidict import CIMultiDict
 
 from setpoint.clients.http import (
     DEFAULT_LIMITS,
+    LONGEST_REASON,
     UNDECODABLE,
     HttpClient,
     HttpInterceptor,
     HttpRequest,
     HttpResponse,
+    foreign_text,
     send_authenticated,
 )
 from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseStream
@@ -90,7 +92,8 @@ def decode_page(body: bytes, what: object, paging: PageRequest) -> ObjectPage:
     try:
         found = decode_cut(_list_decoder.decode, body)
     except UNDECODABLE as error:
-        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {error}") from error
+        why = foreign_text(str(error), longest=LONGEST_REASON)
+        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {why}") from error
     metadata = found.metadata
     return ObjectPage(found.items or (), metadata.resource_version, metadata.token, not paging.token, paging.size)
 
