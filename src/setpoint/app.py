@@ -24,7 +24,7 @@ from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.store_decorators import OverlayStore
-from setpoint.engine.tenancy import Tenancy, Tenant
+from setpoint.engine.tenancy import NAMESPACE_SECONDS, NamespaceTenants, Tenancy, TenancyMode, Tenant
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
 
 DEFAULT_STORE = "sqlite:///.setpoint/state.db"
+# How far the tenants of a store in a cluster are kept apart, where no option says so.
+TENANCY_VARIABLE: Final = "SETPOINT_TENANCY"
 
 
 class StoreAccess(StrEnum):
@@ -67,6 +69,8 @@ class AppSettings:
     # For a store in a cluster: where servers of kubeconfigs in Secrets may be, and where not; see `address_policy`.
     allowed_addresses: Sequence[str] = ()
     denied_addresses: Sequence[str] = ()
+    # How far the tenants of a store in a cluster are kept apart; without effect on other stores.
+    tenancy: TenancyMode = TenancyMode.STRICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,8 @@ class ClientWiring:
     cluster: str = ""
     # The environment that owners see, in place of the process' own.
     environment: Mapping[str, str] | None = None
+    # Of a recorded world with tenants: how far they were kept apart.
+    recorded_tenancy: TenancyMode | None = None
 
 
 DIRECT_WIRING: Final = ClientWiring()
@@ -141,7 +147,8 @@ async def open_app(
     """The same with rate limits and request counts, for a long-running process."""
     async with AsyncExitStack() as stack:
         http = HttpClient(interceptor=wiring.interceptor(GOOGLE))
-        google = GoogleClient(http, _google(settings, wiring))
+        mode = _tenancy_mode(settings, wiring)
+        google = GoogleClient(http, _google(settings, wiring), requires_tenant=mode is not None)
         stack.push_async_callback(google.close)
         counts = [http.counts]
         clusters = Clusters(
@@ -149,14 +156,12 @@ async def open_app(
         )
         stack.push_async_callback(clusters.close)
         kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
-        tenancy: Tenancy | None = None
         if wiring.recorded is not None:
             store, clusters.recorded, clusters.default_cluster = (
                 wiring.recorded,
                 _unreachable_connection(),
                 wiring.cluster,
             )
-            tenancy = Tenancy(_tenant_by_name, _EveryReference()) if wiring.cluster == OWN else None
         elif is_shared_store(settings):
             client = _cluster_client(settings, google.budgets, wiring.interceptor(STORE))
             counts.append(client.http.counts)
@@ -171,15 +176,37 @@ async def open_app(
             clusters.accounts, clusters.own_kinds = _accounts(settings, client, access), {*kinds, *owners}
             clusters.default_cluster = OWN
             store = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
-            tenancy = Tenancy(_tenant_by_name, _EveryReference())
         else:
             store = await _open_store(settings, access)
         clusters.secret = store.get
         stack.push_async_callback(store.close)
+        tenancy = _tenancy(store, mode, settings, access) if mode else _recorded_tenancy(wiring)
         engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners, tenancy=tenancy)
         yield OpenedEngine(
             engine, google.budgets, counts, lambda: clusters.default_cluster, shared=is_shared_store(settings)
         )
+
+
+def _tenancy_mode(settings: AppSettings, wiring: ClientWiring) -> TenancyMode | None:
+    """How far tenants are kept apart; None for a store that belongs to one person."""
+    if wiring.recorded is not None:
+        return wiring.recorded_tenancy
+    return settings.tenancy if is_shared_store(settings) else None
+
+
+def _tenancy(store: Store, mode: TenancyMode, settings: AppSettings, access: StoreAccess) -> Tenancy:
+    from setpoint.stores.kubernetes.factory import cluster_address_in
+
+    # A process for the whole cluster watches Namespaces; any other reads those that it needs now and then.
+    is_watched = access is StoreAccess.RUN and cluster_address_in(settings.store, {}).namespace is None
+    tenants = NamespaceTenants(store.get, mode, settings.clock, 0.0 if is_watched else NAMESPACE_SECONDS)
+    return Tenancy(tenants.tenant_of, _EveryReference())
+
+
+def _recorded_tenancy(wiring: ClientWiring) -> Tenancy | None:
+    """The tenants of a world that was recorded in a cluster before there were any: by their names alone."""
+    is_cluster = wiring.recorded is not None and wiring.cluster == OWN
+    return Tenancy(_tenant_by_name, _EveryReference()) if is_cluster else None
 
 
 def _environment(settings: AppSettings, wiring: ClientWiring) -> Mapping[str, str]:

@@ -76,6 +76,14 @@ class LocationChanged(UserError):
     """An edit that would move a resource to another location, and leave the first object behind."""
 
 
+class ProjectRefused(UserError):
+    """A resource names a Google project, or has one on record, that its tenant was not given."""
+
+
+class ManagementConflict(UserError):
+    """Another resource of the same store manages the live object."""
+
+
 class DependencyCycle(UserError):
     """Resources that wait for each other."""
 
@@ -184,6 +192,10 @@ class RemoteRefused(RemoteError):
 
 class ServiceAccountNotFound(RemoteRefused):
     """The ServiceAccount that setpoint is to act as does not exist, or is not for tenants."""
+
+
+class TenantInvalid(RemoteRefused):
+    """What an administrator set up for a namespace cannot be read or used: an annotation, an identity."""
 
 
 class ChildRefused(RemoteRefused):

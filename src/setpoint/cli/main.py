@@ -32,6 +32,14 @@ _WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print ever
 _PLUGINS = click.option(
     "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
 )
+_TENANCY = click.option(
+    "--tenancy",
+    envvar="SETPOINT_TENANCY",
+    type=click.Choice(["strict", "single"]),
+    default="strict",
+    show_default=True,
+    help="In a cluster: whether a namespace has one Google project only, or all namespaces are one tenant's.",
+)
 _TEXT_OR_JSON = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The form.")
 
 
@@ -107,6 +115,7 @@ def apply(context: click.Context, /, **options: object) -> None:
     metavar="KIND=WAY",
     help="With these, handle KIND stateless, stateful, or as an earlier REVISION did.",
 )
+@_TENANCY
 @click.pass_context
 def plan(context: click.Context, /, **options: object) -> None:
     if options["everything"] or options["world"] or options["variants"]:
@@ -122,6 +131,7 @@ def plan(context: click.Context, /, **options: object) -> None:
 @_command("record")
 @click.option("--to", required=True, metavar="FILE", help="Write it there, for its owner alone.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@_TENANCY
 @click.pass_context
 def record(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.plan_all import record_world
@@ -143,6 +153,7 @@ def record(context: click.Context, /, **options: object) -> None:
 @click.option("--accept-changes", is_flag=True, help="Hand over also resources that will be written to.")
 @click.option("--finish", is_flag=True, help="Once Config Connector is uninstalled: remove its finalizers.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@_TENANCY
 @click.pass_context
 def migrate(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.migrate import migrate
@@ -273,6 +284,7 @@ def events(context: click.Context, /, **options: object) -> None:
     metavar="CIDR|HOST",
     help="They may not, besides this machine, its network and the services around it; again for another.",
 )
+@_TENANCY
 @click.pass_context
 def run(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.run import run_until_stopped
@@ -298,6 +310,7 @@ def crds(context: click.Context, /, **options: object) -> None:
 @click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
 @click.option("--watch-namespace", metavar="NAMESPACE", help="Reconcile this one only, with no rights beyond it.")
 @click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only, with no rights for the rest.")
+@_TENANCY
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
 @click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
 @click.option("--force", is_flag=True, help="Take over fields of another field manager.")

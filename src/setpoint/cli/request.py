@@ -11,7 +11,7 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
-from setpoint.app import DEFAULT_STORE, AppSettings
+from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings
 from setpoint.cli.manifests import load_manifests
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.core.unstructured import GroupKind
@@ -23,7 +23,8 @@ from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import unreconciled_kinds
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import ManifestInvalid, SetpointError
+from setpoint.engine.tenancy import TenancyMode
+from setpoint.errors import ManifestInvalid, SetpointError, UserError
 
 _PIPE_COLUMNS = 200
 
@@ -46,7 +47,10 @@ class CommandRequest:
     def of(options: dict[str, Any]) -> "CommandRequest":
         """The request made by the options of a command line."""
         settings = AppSettings(
-            options["store"] or DEFAULT_STORE, CookieLocation(options["cookies"]), environment=dict(os.environ)
+            options["store"] or DEFAULT_STORE,
+            CookieLocation(options["cookies"]),
+            environment=dict(os.environ),
+            tenancy=_tenancy(options),
         )
         return CommandRequest(
             settings,
@@ -59,6 +63,14 @@ class CommandRequest:
             options.get("watch", False),
             parse_duration(options.get("timeout", "5m")),
         )
+
+
+def _tenancy(options: dict[str, Any]) -> TenancyMode:
+    """By the option of the command, or by the variable for one without it; UserError for an unknown word."""
+    word = options.get("tenancy") or os.environ.get(TENANCY_VARIABLE) or TenancyMode.STRICT.value
+    if word not in tuple(TenancyMode):
+        raise UserError(f"{TENANCY_VARIABLE} is {word!r}: write {' or '.join(TenancyMode)}")
+    return TenancyMode(word)
 
 
 def console_for(is_terminal: bool) -> Console:  # noqa: FBT001  # there is only this to know

@@ -8,6 +8,7 @@ from typing import Final
 
 from setpoint import __version__
 from setpoint.core.values.json_types import Json
+from setpoint.engine.tenancy import TenancyMode
 from setpoint.errors import UserError
 
 DEFAULT_NAMESPACE: Final = "setpoint-system"
@@ -31,6 +32,7 @@ class Installation:
     environment: tuple[tuple[str, str], ...] = ()
     # The only kinds that are reconciled; empty for all of them.
     kinds: tuple[str, ...] = ()
+    tenancy: TenancyMode = TenancyMode.STRICT
 
     def __post_init__(self) -> None:
         for name in (self.namespace, self.watch_namespace):

@@ -74,7 +74,7 @@ def controller_rbac(
     rules = [
         *resource_rules(kinds),
         *owned_object_rules(access),
-        *(cluster_scoped_rules(access) if watched is None else ()),
+        *((*namespace_rules(), *cluster_scoped_rules(access)) if watched is None else ()),
     ]
     return [
         _role(kind, metadata, rules),
@@ -92,7 +92,14 @@ def resource_rules(kinds: Sequence[GroupResource]) -> list[JsonObject]:
         _rule("", ["secrets"], _READ),
         _rule("", ["events"], ("get", "create", "patch")),
         {**_rule("", ["serviceaccounts"], ("get", "impersonate")), "resourceNames": ["setpoint"]},
+        # Its annotations say which Google project its resources are in. In a Role: its own Namespace alone.
+        _rule("", ["namespaces"], ("get",)),
     ]
+
+
+def namespace_rules() -> list[JsonObject]:
+    """Namespaces are watched by a controller for the whole cluster: their metadata alone."""
+    return [_rule("", ["namespaces"], ("list", "watch"))]
 
 
 def owned_object_rules(access: OwnerAccess) -> list[JsonObject]:

@@ -1,22 +1,46 @@
 """Tenancy of a shared store: on whose behalf a resource is reconciled, and what that tenant may reach.
 
 A store in a cluster has many tenants: the authors of one namespace are one tenant. An embedded store belongs to one
-person, and has no tenancy: then every kind acts as the process itself.
+person, and has no tenancy: then every kind acts as the process itself. What a tenant is given stands in annotations
+of its Namespace, which an administrator writes and a tenant cannot.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.resource import ResourceRef
+from setpoint.engine.ports import Clock
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import RemoteRefused, StoreError, TenantInvalid
 
 # The ServiceAccount of a namespace that its tenant's requests are sent as, unless the spec names another one.
 DEFAULT_SERVICE_ACCOUNT: Final = "setpoint"
 # Bound kinds are kept for so many tenants at once.
 _MAX_BOUND: Final = 1000
 Kinds: TypeAlias = Mapping[GroupKind, AnyKind]
+
+
+class TenancyMode(StrEnum):
+    """How far the tenants of a shared store are kept apart."""
+
+    # The resources of a namespace are in the Google project of that namespace.
+    STRICT = "strict"
+    # All namespaces belong to one tenant: resources may name any project.
+    SINGLE = "single"
+
+
+# On a resource, the project that it is in; on a Namespace, that of all its resources. Config Connector's.
+PROJECT_ID: Final = "cnrm.cloud.google.com/project-id"
+# On a Namespace: the service account that is impersonated for its tenant.
+GOOGLE_ACCOUNT: Final = "setpoint.dev/google-service-account"
+# On a Namespace: other projects with networks that its resources may name, as those of a Shared VPC.
+SHARED_PROJECTS: Final = "setpoint.dev/google-shared-projects"
+_PROJECT_PATTERN: Final = re.compile(r"([a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*")
+_ACCOUNT_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9-]*@([a-z0-9][a-z0-9-]*\.)+gserviceaccount\.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +52,10 @@ class Tenant:
     project: str | None = None
     # The Google service account that is impersonated for the tenant; empty for the identity of the process.
     google_account: str = ""
+    # The project of resources that name none; empty for the one that is named like the namespace.
+    default_project: str = ""
+    # Other projects whose networks the resources of the namespace may name.
+    shared_projects: frozenset[str] = frozenset()
 
 
 @runtime_checkable
@@ -71,3 +99,86 @@ class Tenancy:
 
 def _bind(kind: AnyKind, tenant: Tenant) -> AnyKind:
     return kind.for_tenant(tenant) if isinstance(kind, SupportsTenants) else kind
+
+
+# --- What an administrator set up -------------------------------------------------------------------------------------
+
+NAMESPACE: Final[GroupKind] = ("", "Namespace")
+# How long a Namespace that is not watched counts as unchanged.
+NAMESPACE_SECONDS: Final = 30.0
+
+
+def namespace_ref(name: str) -> ResourceRef:
+    """The Namespace of that name, as a store in a cluster has it."""
+    return ResourceRef(*NAMESPACE, "", name)
+
+
+def tenant_from(namespace: Resource, mode: TenancyMode) -> Tenant:
+    """The tenant that the annotations of a Namespace describe; TenantInvalid for one that cannot be meant.
+
+    Without an annotation, the project is named like the namespace, as Config Connector has it.
+    """
+    name, annotations = namespace.ref.name, namespace.annotations
+    project, account = annotations.get(PROJECT_ID, ""), annotations.get(GOOGLE_ACCOUNT, "")
+    shared = [one.strip() for one in annotations.get(SHARED_PROJECTS, "").split(",") if one.strip()]
+    for annotation, text, pattern in (
+        (PROJECT_ID, project, _PROJECT_PATTERN),
+        (GOOGLE_ACCOUNT, account, _ACCOUNT_PATTERN),
+        *((SHARED_PROJECTS, one, _PROJECT_PATTERN) for one in shared),
+    ):
+        if text and pattern.fullmatch(text) is None:
+            raise TenantInvalid(
+                f"the annotation {annotation} of Namespace {name} is {text!r}, which is {_FORMS[annotation]}: an "
+                "administrator corrects it"
+            )
+    only = (project or name) if mode is TenancyMode.STRICT else None
+    return Tenant(name, only, account, project, frozenset(shared))
+
+
+_FORMS: Final = {
+    PROJECT_ID: "no ID of a project",
+    GOOGLE_ACCOUNT: "no e-mail address of a service account",
+    SHARED_PROJECTS: "no list of project IDs with commas in between",
+}
+
+
+@dataclass(slots=True)
+class NamespaceTenants:
+    """The tenants of a store, by the annotations of its Namespaces.
+
+    `read` gives a Namespace, and costs no request where they are watched; elsewhere one is read again after `seconds`.
+    """
+
+    read: Callable[[ResourceRef], Awaitable[Resource | None]]
+    mode: TenancyMode
+    clock: Clock
+    seconds: float = NAMESPACE_SECONDS
+    # Each with the time until which it counts as unchanged.
+    _known: dict[str, tuple[Tenant, float]] = field(default_factory=dict)
+
+    async def tenant_of(self, namespace: str) -> Tenant:
+        """The tenant of a namespace; TenantInvalid when its Namespace is not there, or may not be read."""
+        now = self.clock.monotonic()
+        tenant, valid_until = self._known.get(namespace, (None, now))
+        if tenant is not None and now < valid_until:
+            return tenant
+        tenant = tenant_from(await self._namespace(namespace), self.mode)
+        if self.seconds > 0:
+            if len(self._known) >= _MAX_BOUND:
+                self._known.clear()
+            self._known[namespace] = tenant, now + self.seconds
+        return tenant
+
+    async def _namespace(self, name: str) -> Resource:
+        try:
+            found = await self.read(namespace_ref(name))
+        except (StoreError, RemoteRefused) as error:
+            if not isinstance(error, RemoteRefused) and not isinstance(error.__cause__, RemoteRefused):
+                raise
+            raise TenantInvalid(
+                f"Namespace {name} may not be read, and with it not the Google project of its resources: {error}. An "
+                "administrator allows `get` on it"
+            ) from error
+        if found is None:
+            raise TenantInvalid(f"Namespace {name} does not exist: resources are kept in one that does")
+        return found

@@ -21,6 +21,7 @@ from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import controller_manifests, type_manifests
 from setpoint.deployment.rbac import access_of_owners, resources_of
 from setpoint.engine.ports import Clock
+from setpoint.engine.tenancy import TenancyMode
 from setpoint.errors import WaitTimedOut
 
 # Not the field manager of the controllers: an installation is applied by an operator.
@@ -62,6 +63,7 @@ def _objects(options: dict[str, Any]) -> list[JsonObject]:
         options["watch_namespace"],
         tuple(_variable(one) for one in options["env"]),
         kinds,
+        TenancyMode(options["tenancy"]),
     )
     # An owner may own another owner's resources: there are rights for all owners, or for none.
     handled = owners() if not kinds or any(owner.name in kinds for owner in owners()) else ()

@@ -102,7 +102,10 @@ def _outcome_label(outcome: StepOutcome) -> str:
 async def _step(
     ref: ResourceRef, engine: EngineContext, trigger: str, *, requested: bool, restart_wait: bool
 ) -> StepOutcome:
-    engine = await engine.for_namespace(ref.namespace)
+    try:
+        engine = await engine.for_namespace(ref.namespace)
+    except SetpointError as error:
+        return await _stop_unbound(ref, engine, error)
     idle = None if requested else await _idle_outcome(ref, engine)
     if idle is not None:
         return idle
@@ -123,6 +126,15 @@ async def _step(
         raise
     except SetpointError as error:
         return await _stop(context, error)
+
+
+async def _stop_unbound(ref: ResourceRef, engine: EngineContext, error: SetpointError) -> StepOutcome:
+    """Ends a step for which no tenant is known: no service is asked, and the status says why."""
+    resource = None if isinstance(error, StoreError) else await engine.store.get(ref)
+    if resource is None or ref.group_kind not in engine.resource_types:
+        return Stopped(error)
+    context = _begin_step(resource, engine, UNSPECIFIED_TRIGGER, requested=False, restart_wait=False)
+    return await _stop(context, error)
 
 
 def _begin_step(

@@ -11,6 +11,7 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import Clock
+from setpoint.engine.tenancy import NAMESPACE
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.crds import plural_of
@@ -22,6 +23,8 @@ SCHEME: Final = "kubernetes"
 SYSTEM_NAMESPACE: Final = "setpoint-system"
 POD_NAMESPACE: Final = "POD_NAMESPACE"
 _SECRETS: Final = ObjectKind("", "v1", "Secret", "secrets")
+# Their annotations say what a tenant was given.
+_NAMESPACES: Final = ObjectKind(NAMESPACE[0], "v1", NAMESPACE[1], "namespaces", is_namespaced=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,13 @@ def open_kubernetes(
 def served_kinds(
     kinds: Iterable[ResourceType | ObjectKind], namespace: str | None = None, *, long_running: bool
 ) -> Mapping[GroupKind, ServedKind]:
-    """The kinds with a controller, in `namespace` or everywhere; Secrets; and the kinds that owners generate or read.
+    """The kinds with a controller, in `namespace` or everywhere; Secrets, Namespaces, and what owners generate or read.
 
-    Of the latter and of Secrets only metadata is watched; an object is read when a resource references it.
+    Of these only metadata is watched; an object is read when a resource references it.
     """
     served: dict[GroupKind, ServedKind] = {}
     # A kind with a controller stays one when an owner generates it as well.
-    for one in sorted((_SECRETS, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
+    for one in sorted((_SECRETS, _NAMESPACES, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
         if isinstance(one, ObjectKind):
             kind = _uncached_kind(one, namespace, long_running=long_running)
         else:

@@ -11,11 +11,11 @@ from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_opera
 from setpoint.clients.http import decode_response
 from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.kinds.gcp.shared.config_connector import SpecReference, project_of, relative_link, resource_id
+from setpoint.kinds.gcp.shared.config_connector import SpecReference, TenantProjects, relative_link, resource_id
 from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 INSTANCE_REF: Final = "spec.instanceRef"
-_INSTANCE: Final = re.compile(r"projects/[^/]+/instances/[^/]+")
+_INSTANCE: Final = re.compile(r"projects/([^/]+)/instances/[^/]+")
 
 
 class _Engine(Struct, frozen=True):
@@ -25,18 +25,27 @@ class _Engine(Struct, frozen=True):
 _engine: Final = msgspec.json.Decoder(_Engine)
 
 
-def parent_instance(ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
-    """`projects/p/instances/i`, in the project of the instance, whatever project the resource itself names."""
+def parent_instance(
+    ref: SpecReference, resource: Resource, resolved: ResolvedReferences, projects: TenantProjects
+) -> str:
+    """`projects/p/instances/i`, in the project of the instance, whatever project the resource itself names.
+
+    ProjectRefused when it is in another project than the tenant's.
+    """
+    projects.require_own(resource)
     if INSTANCE_REF in resolved.resources:
         instance = resolved.resources[INSTANCE_REF]
-        return f"projects/{project_of(instance)}/instances/{resource_id(instance)}"
+        project = projects.of_target(INSTANCE_REF, instance, resource)
+        return f"projects/{project}/instances/{resource_id(instance)}"
     external = ref.external
     assert isinstance(external, str)
-    found = relative_link(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
-    if _INSTANCE.fullmatch(found) is None:
+    link = relative_link(external) if "/" in external else f"projects/{projects.of(resource)}/instances/{external}"
+    found = _INSTANCE.fullmatch(link)
+    if found is None:
         problem = f" is {external!r}: write the instance's name, or projects/…/instances/…"
         raise field_invalid(resource, f"{INSTANCE_REF}.external", problem)
-    return found
+    projects.require(found[1], resource, f"{INSTANCE_REF}.external")
+    return link
 
 
 def secret_dependency(
