@@ -81,7 +81,14 @@ class ProjectRefused(UserError):
 
 
 class ManagementConflict(UserError):
-    """Another resource of the same store manages the live object."""
+    """Another resource of the same store manages the live object.
+
+    `releases_claim`: this one has it on record as well, and gives it up.
+    """
+
+    def __init__(self, message: str, *, releases_claim: bool = False) -> None:
+        super().__init__(message)
+        self.releases_claim = releases_claim
 
 
 class DependencyCycle(UserError):

@@ -11,6 +11,7 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import AnnotationTerm, Message
+from setpoint.engine.claims import ObjectClaims
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType, unknown_kind
@@ -73,6 +74,7 @@ class EngineContext:
     owners: Mapping[GroupKind, Owner] = field(default_factory=dict)
     # The tenants of a shared store; None where the store belongs to one person.
     tenancy: Tenancy | None = None
+    claims: ObjectClaims = field(default_factory=ObjectClaims)
 
     async def for_namespace(self, namespace: str) -> "EngineContext":
         """The engine with its kinds bound to the tenant of `namespace`."""

@@ -1,6 +1,7 @@
-"""The index: a small summary of every resource, with its dependants and owners, kept up to date by the informer."""
+"""The index: a small summary of every resource, with dependants, owners and claims, kept up to date by the informer."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -9,6 +10,7 @@ import msgspec
 from setpoint.core.conditions import ConditionType
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
+from setpoint.engine.claims import ObjectIdentity, claimed_identities
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
@@ -17,7 +19,11 @@ from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
-from setpoint.errors import SetpointError
+from setpoint.engine.tenancy import NAMESPACE
+from setpoint.errors import SetpointError, StoreError
+
+# How long a step waits for the watch to show its own write.
+CATCH_UP_SECONDS: Final = 10.0
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
@@ -39,6 +45,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     dependencies: tuple[ResourceRef, ...]
     # The location of its object, once it is recorded.
     location: Location | None
+    # The identities by which it claims that object.
+    identities: tuple[ObjectIdentity, ...] = ()
 
 
 OwnersByKind: TypeAlias = Mapping[GroupKind, Owner]
@@ -62,6 +70,7 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
         resync_seconds=_resync_seconds(annotations),
         dependencies=_dependencies(resource, kinds, owners) if is_handled else (),
         location=location_in(resource.status),
+        identities=claimed_identities(resource, kinds.get(resource.ref.group_kind)),
     )
 
 
@@ -106,6 +115,10 @@ class ResourceIndex:
         self._entries: dict[ResourceRef, IndexEntry] = {}
         self._dependants: dict[ResourceRef, set[ResourceRef]] = {}
         self._owners_of: dict[ResourceRef, ResourceRef] = {}
+        # Mostly one for each identity.
+        self._claimants: dict[ObjectIdentity, tuple[ResourceRef, ...]] = {}
+        # Waiting for a revision of a resource.
+        self._waiting: dict[ResourceRef, list[asyncio.Future[None]]] = {}
         # How many resources of each kind with a controller are ready, and how many are not.
         self._counts = {(*key, ready): 0 for key in kinds for ready in (True, False)}
 
@@ -137,6 +150,7 @@ class ResourceIndex:
         if not self._is_kept(ref):
             return self._entries.pop(ref, None), after
         self._entries[ref] = after
+        self._claim(ref, before, after)
         self._count(ref, before, -1)
         self._count(ref, after, 1)
         self._link(ref, before.dependencies if before else (), after.dependencies)
@@ -147,9 +161,48 @@ class ResourceIndex:
         before = self._entries.pop(ref, None)
         self._owners_of.pop(ref, None)
         if before is not None:
+            self._claim(ref, before, None)
             self._count(ref, before, -1)
             self._link(ref, before.dependencies, ())
         return before
+
+    # --- Claims of live objects: see ClaimIndex -----------------------------------------------------------------------
+
+    def claimants(self, identity: ObjectIdentity) -> Collection[ResourceRef]:
+        """See ClaimIndex."""
+        return self._claimants.get(identity, ())
+
+    async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
+        """See ClaimIndex."""
+        try:
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                while not self._has(ref, revision):
+                    changed = asyncio.get_running_loop().create_future()
+                    self._waiting.setdefault(ref, []).append(changed)
+                    await changed
+        except TimeoutError:
+            raise StoreError(
+                f"{ref}: the watch of the store is behind: nothing is written before it shows what was written last"
+            ) from None
+
+    def _has(self, ref: ResourceRef, revision: Revision) -> bool:
+        """Whether the index has that revision or a later one: of one resource, revisions are numbers that grow."""
+        entry = self._entries.get(ref)
+        return entry is not None and int(entry.revision) >= int(revision)
+
+    def _claim(self, ref: ResourceRef, before: IndexEntry | None, after: IndexEntry | None) -> None:
+        old, new = (() if one is None else one.identities for one in (before, after))
+        for identity in old if old != new else ():
+            left = tuple(one for one in self._claimants.get(identity, ()) if one != ref)
+            if left:
+                self._claimants[identity] = left
+            else:
+                self._claimants.pop(identity, None)
+        for identity in new if old != new else ():
+            self._claimants[identity] = (*self._claimants.get(identity, ()), ref)
+        for changed in self._waiting.pop(ref, ()):
+            if not changed.done():
+                changed.set_result(None)
 
     def owner_of(self, ref: ResourceRef) -> ResourceRef | None:
         """The owner of `ref`, when it is of a kind that is reconciled here."""
@@ -164,7 +217,7 @@ class ResourceIndex:
 
     def _is_kept(self, ref: ResourceRef) -> bool:
         """Whether it is reconciled, referenced or owned here: most objects of a cluster are not."""
-        is_ours = (ref.group, ref.kind) in self._kinds or (ref.group, ref.kind) == SECRET
+        is_ours = ref.group_kind in self._kinds or ref.group_kind in (SECRET, NAMESPACE)
         return is_ours or not self._owners or ref in self._owners_of or ref in self._dependants
 
     @property

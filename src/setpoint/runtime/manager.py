@@ -7,15 +7,24 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
+from setpoint.engine.claims import ObjectClaims
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.tenancy import NAMESPACE
 from setpoint.errors import SetpointError
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.runtime.metrics.convergence import ControllerMetrics
-from setpoint.runtime.predicates import SHARD_ACQUIRED, affects_dependants, affects_owners, trigger_for_dependants
+from setpoint.runtime.predicates import (
+    CLAIM_RELEASED,
+    NAMESPACE_CHANGED,
+    SHARD_ACQUIRED,
+    affects_dependants,
+    affects_owners,
+    trigger_for_dependants,
+)
 from setpoint.runtime.sharding.fencing import FencedStore
 from setpoint.runtime.sharding.replica import ControllerReplica
 
@@ -52,7 +61,13 @@ class Manager:
     ) -> None:
         self.index = ResourceIndex(engine.resource_types, engine.owners)
         store = engine.store if replica is None else FencedStore(engine.store)
-        self.engine = replace(engine, store=store, idle_cache=IdleCache(self.index), listed_objects=ListedObjects())
+        self.engine = replace(
+            engine,
+            store=store,
+            idle_cache=IdleCache(self.index),
+            listed_objects=ListedObjects(),
+            claims=ObjectClaims(self.index, is_shared=replica is not None),
+        )
         self.replica = replica
         self.phase = Phase.STARTING
         self.controllers = {
@@ -99,7 +114,10 @@ class Manager:
         self._stopping.set()
 
     def handle_event(self, event: ResourceEvent) -> None:
-        """A resource changed: queues it, its dependants and its owners, as the predicates say."""
+        """A resource changed: queues it, its dependants and its owners, as the predicates say.
+
+        So are resources that were refused an object that is released now, and all resources of a Namespace.
+        """
         controller = self.controllers.get((event.ref.group, event.ref.kind))
         if controller is not None:
             controller.handle_event(event)
@@ -109,6 +127,24 @@ class Manager:
         if event.owners and affects_owners(event):
             for ref in event.owners:
                 self.controllers[ref.group, ref.kind].enqueue(ref, trigger_for_dependants(event))
+        self._handle_released_claims(event)
+        if event.ref.group_kind == NAMESPACE:
+            self._handle_namespace(event)
+
+    def _handle_released_claims(self, event: ResourceEvent) -> None:
+        before, after = (() if one is None else one.identities for one in (event.before, event.after))
+        for ref in self.engine.claims.released(set(before) - set(after)) if before != after else ():
+            self.controllers[ref.group, ref.kind].enqueue(ref, CLAIM_RELEASED)
+
+    def _handle_namespace(self, event: ResourceEvent) -> None:
+        """What an administrator set up for a namespace may have changed."""
+        if event.is_initial or (
+            event.before and event.after and event.before.metadata_hash == event.after.metadata_hash
+        ):
+            return
+        for ref in [ref for ref in self.index if ref.namespace == event.ref.name]:
+            if ref.group_kind in self.controllers:
+                self.controllers[ref.group_kind].enqueue(ref, NAMESPACE_CHANGED)
 
     def shards_gained(self, shards: Collection[int]) -> None:
         """See ShardCallbacks."""

@@ -16,6 +16,8 @@ class ReconcileTrigger(NamedTuple):
 RESYNC: Final = ReconcileTrigger(Priority.RESYNC, "the regular resync")
 LISTED_CHANGE: Final = ReconcileTrigger(Priority.DRIFT, "a change that a list shows")
 SHARD_ACQUIRED: Final = ReconcileTrigger(Priority.START_UP, "the acquisition of its shard")
+CLAIM_RELEASED: Final = ReconcileTrigger(Priority.DEPENDENCY, "the release of its object by another resource")
+NAMESPACE_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of its Namespace")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 
 

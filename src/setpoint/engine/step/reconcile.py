@@ -35,6 +35,15 @@ from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
+from setpoint.engine.step.claim import (
+    catch_up,
+    check_new_claim,
+    claim_identities,
+    claim_without_write,
+    is_new_claim,
+    release_claim,
+    require_claim,
+)
 from setpoint.engine.step.delete import (
     as_replacement,
     delete_replaced,
@@ -49,6 +58,7 @@ from setpoint.engine.step.plan import EffectivePlan, effective_plan, live_digest
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
     Bug,
+    ManagementConflict,
     ManifestInvalid,
     RemoteError,
     RemoteUnavailable,
@@ -215,6 +225,7 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
         return plan_paused(context)
     intent = await resolve_intent(context.resource, context.engine)
     _require_valid(context, intent)
+    context = await check_new_claim(context, intent)
     if await must_replace(context, intent):
         return await _plan_replacement(context, intent)
     try:
@@ -229,6 +240,8 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     context, planned = await _planned(replace(context, state=begun.state), intent, observed)
     if context.management is Management.OBSERVE:
         return plan_observed(context, intent, observed, planned.plan)
+    if is_new_claim(context, intent) or planned.plan.writes or begun.follow_up is not None:
+        await require_claim(context, intent.location, observed)
     return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
 
 
@@ -263,10 +276,16 @@ async def _execute(
     begun: InterruptedCreation,
 ) -> StepOutcome:
     """The verbs that write for a resource that is not being deleted."""
-    context = await begun.finish(intent, observed, context)
-    context = _claim(context, intent)
-    context, observed, left = await execute_plan(planned, intent, observed, context)
-    return await settle(context, observed, begun.shown(planned.plan), left)
+    is_new, claims = is_new_claim(context, intent), context.engine.claims
+    identities = claim_identities(context, intent.location, observed) if is_new else ()
+    with claims.claiming(context.resource.ref, identities):
+        context = await begun.finish(intent, observed, context)
+        context = await claim_without_write(_claim(context, intent), intent, observed, planned.plan)
+        context, observed, left = await execute_plan(planned, intent, observed, context)
+        outcome = await settle(context, observed, begun.shown(planned.plan), left)
+        if is_new:
+            await catch_up(context)
+    return outcome
 
 
 def _plan_idle(context: KindStepContext, intent: Intent) -> PlannedStep:
@@ -308,7 +327,8 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
         return context
     # The state of an object at another location says nothing about this one.
     state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
-    return replace(context, state=state)
+    # Another process may claim the object at the same time.
+    return replace(context, state=replace(state, is_claim_pending=context.engine.claims.is_shared))
 
 
 async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
@@ -319,6 +339,8 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
     resource = await context.engine.store.get(context.resource.ref)
     if resource is not None:
         state = replace(StoredState.of(resource), handled=context.state.handled)
+        if isinstance(error, ManagementConflict) and error.releases_claim:
+            state = release_claim(state)
         now = replace(context, resource=resource, state=state)
         await now.set_ready(conditions.failure(error, deleting=resource.is_deleting))
     return Stopped(error)

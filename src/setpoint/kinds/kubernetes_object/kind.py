@@ -13,6 +13,7 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.capabilities import WatchTopic
+from setpoint.engine.claims import ObjectIdentity
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -35,7 +36,10 @@ from setpoint.kinds.kubernetes_object.clusters import (
     ObjectLocation,
     TenantClusters,
     check_cluster,
+    is_tenants_cluster,
     kubeconfig_key,
+    object_identities,
+    object_uid,
 )
 from setpoint.kinds.kubernetes_object.manifest import (
     check_manifest,
@@ -152,6 +156,15 @@ class KubernetesObjectKind:
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
         """See SupportsAliases."""
         return await self.remote.is_same_object(resource, location)
+
+    def identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
+        """See SupportsIdentity. The uid that a tenant's own cluster reports claims nothing."""
+        uid = () if is_tenants_cluster(location) else object_uid(outputs)
+        return (*object_identities(location), *uid)
+
+    def seen_identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
+        """See SupportsIdentity."""
+        return object_uid(outputs)
 
     def is_protected(self, resource: Resource) -> bool:
         """See SupportsDeletionProtection."""

@@ -19,6 +19,7 @@ from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.capabilities import ListScope
+from setpoint.engine.claims import ObjectIdentity
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -248,6 +249,15 @@ class StorageBucketKind:
         await empty_bucket(name, resource, self.google)
         await self.google.delete(self._call(location))
         return None
+
+    def identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
+        """See SupportsIdentity. The name of a bucket is unique in the world, whichever project a location has."""
+        found = _LOCATION.fullmatch(location)
+        return (ObjectIdentity(GROUP, location if found is None else found[2]),)
+
+    def seen_identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
+        """None beside the name."""
+        return ()
 
     async def poll(self, operation: RemoteOperation) -> bool:
         """Always done: buckets have no operations."""
