@@ -11,6 +11,7 @@ import yaml
 from setpoint import __version__
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
+from setpoint.engine.tenancy import TenancyMode
 from tests.deployment.chart import rendered, run, without
 from tests.deployment.deploy_files import CHART, KEEP
 from tests.deployment.installed_objects import by_key, process, types
@@ -41,6 +42,7 @@ def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
         ),
         (["image.tag=next"], Installation(image="setpoint:next")),
         (["kinds={SQLUser,SQLInstance}"], Installation(kinds=("SQLUser", "SQLInstance"))),
+        (["tenancy=single"], Installation(tenancy=TenancyMode.SINGLE)),
         (["kinds={TrusteeConfig}"], Installation(kinds=("TrusteeConfig",))),
         ([f"image.digest=sha256:{'0' * 64}"], Installation(image=f"setpoint@sha256:{'0' * 64}")),
     ],

@@ -54,6 +54,8 @@ def test_without_owners_there_are_no_permissions_on_children() -> None:
     assert [(rule["resources"], rule["verbs"]) for rule in rules if rule["apiGroups"] == [""]] == [
         (["secrets"], ["get", "list", "watch"]),
         (["events"], ["get", "create", "patch"]),
+        (["namespaces"], ["get"]),
+        (["namespaces"], ["list", "watch"]),
     ]
     assert not [rule for rule in rules if {"create", "update", "delete"} & {*rule["verbs"]} - {"create"}]
 

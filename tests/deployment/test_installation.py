@@ -68,6 +68,8 @@ def test_the_controller_has_least_privilege() -> None:
             ("yard.example.com", "taps/status", "patch"),
             ("", "secrets", "get list watch"),
             ("", "events", "get create patch"),
+            ("", "namespaces", "get"),
+            ("", "namespaces", "list watch"),
         ],
     )
     assert (leases["kind"], _rules(leases)) == ("Role", [("coordination.k8s.io", "leases", "get list create update")])
@@ -81,6 +83,8 @@ def test_the_controller_may_write_children_and_read_sources() -> None:
         ("house.example.com", "lamps/status", "patch"),
         ("", "secrets", "get list watch"),
         ("", "events", "get create patch"),
+        ("", "namespaces", "get"),
+        ("", "namespaces", "list watch"),
         ("house.example.com", "lamps/finalizers", "update"),
         ("", "secrets", "get list watch create update delete"),
         ("yard.example.com", "taps", "get list watch create update delete"),
@@ -93,6 +97,8 @@ def test_with_one_namespace_no_cluster_scoped_kind_is_read() -> None:
     role, *_ = controller_rbac(Installation(watch_namespace="team"), LAMPS, SWITCHES)
 
     assert "nodes" not in str(role)
+    assert ("", "namespaces", "get") in _rules(role)
+    assert ("", "namespaces", "list watch") not in _rules(role)
 
 
 def test_with_one_namespace_there_are_no_cluster_roles() -> None:

@@ -35,9 +35,14 @@ BESIDES = {
     *((*kind, verb) for kind in MADE for verb in ["get", "list", "watch", "create", "update", "delete"]),
     *(("confidentialcontainers.org", f"{name}/finalizers", "update") for name in ("kbsconfigs", "trusteeconfigs")),
     *(("", "events", verb) for verb in ("get", "create", "patch")),
+    # In a Role: that of its own namespace.
+    ("", "namespaces", "get"),
 }
 # Cluster-scoped: a Role of one namespace cannot grant it.
-VOLUMES = {("", "persistentvolumes", verb) for verb in ("get", "list", "watch")}
+CLUSTER_SCOPED = {
+    *(("", "persistentvolumes", verb) for verb in ("get", "list", "watch")),
+    *(("", "namespaces", verb) for verb in ("list", "watch")),
+}
 LEASES = {("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "create", "update")}
 
 
@@ -92,18 +97,18 @@ def _stream(objects: Iterable[JsonObject]) -> str:
 def controller(kubectl: Kubectl, rights: Rights) -> str:
     """The service account of a controller for all namespaces, once it has its permissions."""
     user = _install(kubectl, Installation())
-    rights.once_granted(user, "setpoint-system", OURS | BESIDES | VOLUMES | LEASES)
+    rights.once_granted(user, "setpoint-system", OURS | BESIDES | CLUSTER_SCOPED | LEASES)
     return user
 
 
 def test_the_controller_has_these_permissions_in_all_namespaces(
     controller: str, rights: Rights, namespace: str
 ) -> None:
-    assert rights.of(controller, namespace) == OURS | BESIDES | VOLUMES
+    assert rights.of(controller, namespace) == OURS | BESIDES | CLUSTER_SCOPED
 
 
 def test_leases_are_permitted_in_its_own_namespace_only(controller: str, rights: Rights) -> None:
-    assert rights.of(controller, "setpoint-system") == OURS | BESIDES | VOLUMES | LEASES
+    assert rights.of(controller, "setpoint-system") == OURS | BESIDES | CLUSTER_SCOPED | LEASES
 
 
 def test_with_one_namespace_it_has_permissions_there_only(
@@ -133,6 +138,8 @@ def test_with_one_namespace_it_has_permissions_there_only(
         ({"group": "confidentialcontainers.org", "resource": "trusteeconfigs", "verb": "update"}, False),
         ({"resource": "persistentvolumes", "verb": "get"}, True),
         ({"resource": "persistentvolumes", "verb": "patch"}, False),
+        ({"resource": "namespaces", "verb": "watch"}, True),
+        ({"resource": "namespaces", "verb": "patch"}, False),
         # Privilege escalation.
         ({"resource": "serviceaccounts", "verb": "impersonate"}, False),
         ({"resource": "serviceaccounts", "subresource": "token", "verb": "create"}, False),

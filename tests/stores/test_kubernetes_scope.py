@@ -86,12 +86,14 @@ def test_a_controller_watches_only_the_metadata_of_generated_objects() -> None:
 
     assert _listed(cluster_scope) == [
         "/api/v1/configmaps",
+        "/api/v1/namespaces",
         "/api/v1/persistentvolumes",
         "/api/v1/secrets",
         "/apis/test.setpoint.dev/v1/gadgets",
     ]
-    assert cluster_scope.cached == {("test.setpoint.dev", "Gadget")}
-    assert [kind.form for kind in cluster_scope.kinds.values()].count(Representation.METADATA) == 3
+    # Of a Namespace, metadata is all that a step looks at.
+    assert cluster_scope.cached == {("test.setpoint.dev", "Gadget"), ("", "Namespace")}
+    assert [kind.form for kind in cluster_scope.kinds.values()].count(Representation.METADATA) == 4
 
 
 def test_a_controller_of_one_namespace_watches_no_cluster_scoped_kind() -> None:

@@ -73,8 +73,9 @@ def controller_rbac(
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": installation.namespace}
     rules = [
         *resource_rules(kinds),
+        *(namespace_rules() if watched is None else ()),
         *owned_object_rules(access),
-        *((*namespace_rules(), *cluster_scoped_rules(access)) if watched is None else ()),
+        *(cluster_scoped_rules(access) if watched is None else ()),
     ]
     return [
         _role(kind, metadata, rules),
