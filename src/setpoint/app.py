@@ -146,8 +146,7 @@ async def open_app(
 ) -> AsyncIterator[OpenedEngine]:
     """The same with rate limits and request counts, for a long-running process."""
     async with AsyncExitStack() as stack:
-        http = HttpClient(interceptor=wiring.interceptor(GOOGLE))
-        mode = _tenancy_mode(settings, wiring)
+        http, mode = HttpClient(interceptor=wiring.interceptor(GOOGLE)), _tenancy_mode(settings, wiring)
         google = GoogleClient(http, _google(settings, wiring), requires_tenant=mode is not None)
         stack.push_async_callback(google.close)
         counts = [http.counts]
@@ -157,11 +156,8 @@ async def open_app(
         stack.push_async_callback(clusters.close)
         kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
         if wiring.recorded is not None:
-            store, clusters.recorded, clusters.default_cluster = (
-                wiring.recorded,
-                _unreachable_connection(),
-                wiring.cluster,
-            )
+            clusters.recorded, clusters.default_cluster = _unreachable_connection(), wiring.cluster
+            store = wiring.recorded
         elif is_shared_store(settings):
             client = _cluster_client(settings, google.budgets, wiring.interceptor(STORE))
             counts.append(client.http.counts)

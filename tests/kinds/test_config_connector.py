@@ -8,10 +8,10 @@ from setpoint.engine.kind import Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotReady, ManifestInvalid
 from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_PROJECT,
     ReferenceTarget,
     SpecReference,
     google_labels,
-    ANY_PROJECT,
     reference_at,
     relative_link,
     resource_id,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from setpoint import __version__
-from setpoint.cli.entry import COMMAND_HELP, STORE_HELP, SUMMARY
+from setpoint.cli.entry import COMMAND_HELP, STORE_HELP, SUMMARY, TENANCY_HELP
 
 if TYPE_CHECKING:
     from setpoint.cli.request import CommandRequest
@@ -32,14 +32,8 @@ _WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print ever
 _PLUGINS = click.option(
     "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
 )
-_TENANCY = click.option(
-    "--tenancy",
-    envvar="SETPOINT_TENANCY",
-    type=click.Choice(["strict", "single"]),
-    default="strict",
-    show_default=True,
-    help="In a cluster: whether a namespace has one Google project only, or all namespaces are one tenant's.",
-)
+_TENANCY = click.option("--tenancy", type=click.Choice(["strict", "single"]), help=TENANCY_HELP)
+_TABLE_OR_JSON = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
 _TEXT_OR_JSON = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The form.")
 
 
@@ -130,8 +124,7 @@ def plan(context: click.Context, /, **options: object) -> None:
 
 @_command("record")
 @click.option("--to", required=True, metavar="FILE", help="Write it there, for its owner alone.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
-@_TENANCY
+@_options(_TABLE_OR_JSON, _TENANCY)
 @click.pass_context
 def record(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.plan_all import record_world
@@ -152,8 +145,7 @@ def record(context: click.Context, /, **options: object) -> None:
 @click.option("--hand-over", is_flag=True, help="Pause Config Connector in the namespace, then declare all of it here.")
 @click.option("--accept-changes", is_flag=True, help="Hand over also resources that will be written to.")
 @click.option("--finish", is_flag=True, help="Once Config Connector is uninstalled: remove its finalizers.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
-@_TENANCY
+@_options(_TABLE_OR_JSON, _TENANCY)
 @click.pass_context
 def migrate(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.migrate import migrate
@@ -177,7 +169,7 @@ def migrate(context: click.Context, /, **options: object) -> None:
 @click.option("--install", is_flag=True, help="Have pip install the versions that are not there yet.")
 @click.option("--junit", metavar="FILE", help="Also write a report for CI systems there.")
 @click.option("--markdown", metavar="FILE", help="Also write a report for people there.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@_TABLE_OR_JSON
 @click.pass_context
 def verify_upgrade(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.verify_upgrade import verify

@@ -11,7 +11,6 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import AnnotationTerm, Message
-from setpoint.engine.claims import ObjectClaims
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType, unknown_kind
@@ -21,6 +20,7 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
+from setpoint.engine.step.object_claims import ObjectClaims
 from setpoint.engine.tenancy import Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError
 

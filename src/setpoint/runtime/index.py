@@ -10,7 +10,6 @@ import msgspec
 from setpoint.core.conditions import ConditionType
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.claims import ObjectIdentity, claimed_identities
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
@@ -19,6 +18,7 @@ from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
+from setpoint.engine.step.object_claims import ClaimKey, recorded_claim_keys
 from setpoint.engine.tenancy import NAMESPACE
 from setpoint.errors import SetpointError, StoreError
 
@@ -45,8 +45,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     dependencies: tuple[ResourceRef, ...]
     # The location of its object, once it is recorded.
     location: Location | None
-    # The identities by which it claims that object.
-    identities: tuple[ObjectIdentity, ...] = ()
+    # The claim keys by which it claims that object.
+    claim_keys: tuple[ClaimKey, ...] = ()
 
 
 OwnersByKind: TypeAlias = Mapping[GroupKind, Owner]
@@ -70,7 +70,7 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
         resync_seconds=_resync_seconds(annotations),
         dependencies=_dependencies(resource, kinds, owners) if is_handled else (),
         location=location_in(resource.status),
-        identities=claimed_identities(resource, kinds.get(resource.ref.group_kind)),
+        claim_keys=recorded_claim_keys(resource, kinds.get(resource.ref.group_kind)),
     )
 
 
@@ -115,8 +115,8 @@ class ResourceIndex:
         self._entries: dict[ResourceRef, IndexEntry] = {}
         self._dependants: dict[ResourceRef, set[ResourceRef]] = {}
         self._owners_of: dict[ResourceRef, ResourceRef] = {}
-        # Mostly one for each identity.
-        self._claimants: dict[ObjectIdentity, tuple[ResourceRef, ...]] = {}
+        # Mostly one for each key.
+        self._claimants: dict[ClaimKey, tuple[ResourceRef, ...]] = {}
         # Waiting for a revision of a resource.
         self._waiting: dict[ResourceRef, list[asyncio.Future[None]]] = {}
         # How many resources of each kind with a controller are ready, and how many are not.
@@ -168,9 +168,9 @@ class ResourceIndex:
 
     # --- Claims of live objects: see ClaimIndex -----------------------------------------------------------------------
 
-    def claimants(self, identity: ObjectIdentity) -> Collection[ResourceRef]:
+    def claimants(self, key: ClaimKey) -> Collection[ResourceRef]:
         """See ClaimIndex."""
-        return self._claimants.get(identity, ())
+        return self._claimants.get(key, ())
 
     async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
         """See ClaimIndex."""
@@ -191,15 +191,15 @@ class ResourceIndex:
         return entry is not None and int(entry.revision) >= int(revision)
 
     def _claim(self, ref: ResourceRef, before: IndexEntry | None, after: IndexEntry | None) -> None:
-        old, new = (() if one is None else one.identities for one in (before, after))
-        for identity in old if old != new else ():
-            left = tuple(one for one in self._claimants.get(identity, ()) if one != ref)
+        old, new = (() if one is None else one.claim_keys for one in (before, after))
+        for key in old if old != new else ():
+            left = tuple(one for one in self._claimants.get(key, ()) if one != ref)
             if left:
-                self._claimants[identity] = left
+                self._claimants[key] = left
             else:
-                self._claimants.pop(identity, None)
-        for identity in new if old != new else ():
-            self._claimants[identity] = (*self._claimants.get(identity, ()), ref)
+                self._claimants.pop(key, None)
+        for key in new if old != new else ():
+            self._claimants[key] = (*self._claimants.get(key, ()), ref)
         for changed in self._waiting.pop(ref, ()):
             if not changed.done():
                 changed.set_result(None)

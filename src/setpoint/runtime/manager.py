@@ -7,10 +7,10 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from setpoint.engine.claims import ObjectClaims
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.object_claims import ObjectClaims
 from setpoint.engine.tenancy import NAMESPACE
 from setpoint.errors import SetpointError
 from setpoint.runtime.controller import Controller
@@ -132,7 +132,7 @@ class Manager:
             self._handle_namespace(event)
 
     def _handle_released_claims(self, event: ResourceEvent) -> None:
-        before, after = (() if one is None else one.identities for one in (event.before, event.after))
+        before, after = (() if one is None else one.claim_keys for one in (event.before, event.after))
         for ref in self.engine.claims.released(set(before) - set(after)) if before != after else ():
             self.controllers[ref.group, ref.kind].enqueue(ref, CLAIM_RELEASED)
 

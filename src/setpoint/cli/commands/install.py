@@ -63,7 +63,7 @@ def _objects(options: dict[str, Any]) -> list[JsonObject]:
         options["watch_namespace"],
         tuple(_variable(one) for one in options["env"]),
         kinds,
-        TenancyMode(options["tenancy"]),
+        TenancyMode(options["tenancy"] or TenancyMode.STRICT),
     )
     # An owner may own another owner's resources: there are rights for all owners, or for none.
     handled = owners() if not kinds or any(owner.name in kinds for owner in owners()) else ()

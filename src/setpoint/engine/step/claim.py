@@ -15,11 +15,18 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine import conditions
-from setpoint.engine.claims import CLUSTER_OBJECTS, Claim, ObjectIdentity, SupportsIdentity, identities_of, uid_name
 from setpoint.engine.context import EngineContext, KindStepContext, Management, StepContext
 from setpoint.engine.kind import Intent, LiveObservation, Location, Present
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState, location_in
+from setpoint.engine.step.object_claims import (
+    CLUSTER_OBJECTS,
+    Claim,
+    ClaimKey,
+    SupportsClaimKeys,
+    claim_keys_of,
+    uid_name,
+)
 from setpoint.errors import ManagementConflict, OperationRunning
 
 _NO_OUTPUTS: Final[JsonObject] = {}
@@ -43,16 +50,16 @@ async def require_claim(context: KindStepContext, location: Location, observed: 
 
     Only what has been `observed` shows whether the object can be reached by another location, or belongs to an owner.
     """
-    identities = _identities(context, location, observed)
-    for identity in identities:
-        own = _own_claim(context, identity)
-        for other in await _others(context, identity):
+    claim_keys = _claim_keys(context, location, observed)
+    for key in claim_keys:
+        own = _own_claim(context, key)
+        for other in await _others(context, key):
             if other < own:
-                context.engine.claims.refuse(context.resource.ref, identity)
+                context.engine.claims.refuse(context.resource.ref, key)
                 raise _conflict(context, location, other.ref, releases=not own.is_unrecorded)
             if own.is_pending and other.is_pending:
                 raise _undecided(context, location, other.ref)
-    holder = context.engine.claims.under_way(context.resource.ref, identities)
+    holder = context.engine.claims.under_way(context.resource.ref, claim_keys)
     if holder is not None:
         raise _undecided(context, location, holder)
     owner = await _owner_of(observed, context.engine)
@@ -66,12 +73,12 @@ async def require_unclaimed_children(context: StepContext, live: Iterable[Resour
     if not engine.store.collects:
         # Children are in the store alone: no kind reaches them.
         return
-    among = [name for name, kind in engine.kinds.items() if isinstance(kind, SupportsIdentity)]
+    among = [name for name, kind in engine.kinds.items() if isinstance(kind, SupportsClaimKeys)]
     for child in live:
         if ownership(child.document, owner.document) is not Ownership.UNOWNED:
             continue
-        identity = ObjectIdentity(CLUSTER_OBJECTS, uid_name(child.uid))
-        others = await _others(context, identity, among)
+        key = ClaimKey(CLUSTER_OBJECTS, uid_name(child.uid))
+        others = await _others(context, key, among)
         if others:
             raise _conflict(context, str(child.ref), min(others).ref, releases=False)
 
@@ -123,8 +130,8 @@ async def is_claim_kept(context: KindStepContext, location: Location) -> bool:
     is_pending = context.state.is_claim_pending
     if is_pending and claims.index is not None:
         await claims.index.caught_up(resource.ref, resource.revision)
-    for identity in identities_of(context.kind, location, resource.status):
-        own, others = _own_claim(context, identity), await _others(context, identity)
+    for key in claim_keys_of(context.kind, location, resource.status):
+        own, others = _own_claim(context, key), await _others(context, key)
         if any(other < own or is_pending for other in others):
             return False
     return True
@@ -144,31 +151,29 @@ def release_claim(state: StoredState) -> StoredState:
     )
 
 
-def claim_identities(context: KindStepContext, location: Location, observed: LiveObservation) -> list[ObjectIdentity]:
-    """Every identity by which another step of this process could claim the same object."""
-    return list(_identities(context, location, observed))
+def claim_keys_of_step(context: KindStepContext, location: Location, observed: LiveObservation) -> list[ClaimKey]:
+    """Every claim key by which another step of this process could claim the same object."""
+    return list(_claim_keys(context, location, observed))
 
 
-def _identities(
-    context: KindStepContext, location: Location, observed: LiveObservation | None
-) -> Sequence[ObjectIdentity]:
+def _claim_keys(context: KindStepContext, location: Location, observed: LiveObservation | None) -> Sequence[ClaimKey]:
     kind, outputs = context.kind, observed.outputs if isinstance(observed, Present) else _NO_OUTPUTS
-    claimed = identities_of(kind, location, outputs)
-    seen = kind.seen_identities(location, outputs) if isinstance(kind, SupportsIdentity) else ()
+    claimed = claim_keys_of(kind, location, outputs)
+    seen = kind.seen_claim_keys(location, outputs) if isinstance(kind, SupportsClaimKeys) else ()
     return tuple(dict.fromkeys((*claimed, *seen)))
 
 
-def _own_claim(context: KindStepContext, identity: ObjectIdentity) -> Claim:
+def _own_claim(context: KindStepContext, key: ClaimKey) -> Claim:
     """The claim of the step's resource: pending as its state says, which may have been confirmed meanwhile."""
-    found = Claim.of(context.resource, context.kind, identity)
+    found = Claim.of(context.resource, context.kind, key)
     return found._replace(is_pending=context.state.is_claim_pending and not found.is_unrecorded)
 
 
-async def _others(context: StepContext, identity: ObjectIdentity, among: Collection[GroupKind] = ()) -> list[Claim]:
+async def _others(context: StepContext, key: ClaimKey, among: Collection[GroupKind] = ()) -> list[Claim]:
     ref, engine = context.resource.ref, context.engine
     return await engine.claims.others(
         ref,
-        identity,
+        key,
         store=engine.store,
         kinds=engine.kinds,
         among=among or (ref.group_kind,),

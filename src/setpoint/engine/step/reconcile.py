@@ -38,7 +38,7 @@ from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.engine.step.claim import (
     catch_up,
     check_new_claim,
-    claim_identities,
+    claim_keys_of_step,
     claim_without_write,
     is_new_claim,
     release_claim,
@@ -277,8 +277,8 @@ async def _execute(
 ) -> StepOutcome:
     """The verbs that write for a resource that is not being deleted."""
     is_new, claims = is_new_claim(context, intent), context.engine.claims
-    identities = claim_identities(context, intent.location, observed) if is_new else ()
-    with claims.claiming(context.resource.ref, identities):
+    claim_keys = claim_keys_of_step(context, intent.location, observed) if is_new else ()
+    with claims.claiming(context.resource.ref, claim_keys):
         context = await begun.finish(intent, observed, context)
         context = await claim_without_write(_claim(context, intent), intent, observed, planned.plan)
         context, observed, left = await execute_plan(planned, intent, observed, context)

@@ -16,10 +16,10 @@ from msgspec import UNSET
 
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.claims import CLUSTER_OBJECTS, ObjectIdentity, uid_name
 from setpoint.engine.kind import Location, ResolvedReferences, SecretKeyReference
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.object_claims import CLUSTER_OBJECTS, ClaimKey, uid_name
 from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, Tenant
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
 from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, ClusterSpec, KubernetesObjectSpec
@@ -79,21 +79,21 @@ def parse_object_location(text: str) -> ObjectLocation:
     return ObjectLocation(unquote(cluster), api_version, kind, unquote(namespace or ""), name)
 
 
-def object_identities(location: Location) -> tuple[ObjectIdentity, ...]:
+def object_claim_keys(location: Location) -> tuple[ClaimKey, ...]:
     """The object in every version of its API, and whichever account of a namespace it is reached as."""
     found = _LOCATION.fullmatch(location)
     if found is None:
-        return (ObjectIdentity(CLUSTER_OBJECTS, location),)
+        return (ClaimKey(CLUSTER_OBJECTS, location),)
     api_version, kind, namespace, name, cluster = found.groups()
     group, is_own = api_version.rpartition("/")[0], cluster.partition(":")[0] == OWN
     named = f"{group} {kind} {namespace}/{name} @ {OWN if is_own else cluster}"
-    return (ObjectIdentity(CLUSTER_OBJECTS, named),)
+    return (ClaimKey(CLUSTER_OBJECTS, named),)
 
 
-def object_uid(outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
+def object_uid_keys(outputs: JsonObject) -> tuple[ClaimKey, ...]:
     """The object by the uid that its cluster reports; none before it was observed."""
     uid = text_at(outputs, "object", "uid")
-    return (ObjectIdentity(CLUSTER_OBJECTS, uid_name(uid)),) if uid else ()
+    return (ClaimKey(CLUSTER_OBJECTS, uid_name(uid)),) if uid else ()
 
 
 def is_tenants_cluster(location: Location) -> bool:

@@ -13,7 +13,6 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.capabilities import WatchTopic
-from setpoint.engine.claims import ObjectIdentity
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -30,6 +29,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.object_claims import ClaimKey
 from setpoint.engine.tenancy import Tenant
 from setpoint.kinds.kubernetes_object.clusters import (
     Clusters,
@@ -38,8 +38,8 @@ from setpoint.kinds.kubernetes_object.clusters import (
     check_cluster,
     is_tenants_cluster,
     kubeconfig_key,
-    object_identities,
-    object_uid,
+    object_claim_keys,
+    object_uid_keys,
 )
 from setpoint.kinds.kubernetes_object.manifest import (
     check_manifest,
@@ -157,14 +157,14 @@ class KubernetesObjectKind:
         """See SupportsAliases."""
         return await self.remote.is_same_object(resource, location)
 
-    def identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
-        """See SupportsIdentity. The uid that a tenant's own cluster reports claims nothing."""
-        uid = () if is_tenants_cluster(location) else object_uid(outputs)
-        return (*object_identities(location), *uid)
+    def claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """See SupportsClaimKeys. The uid that a tenant's own cluster reports claims nothing."""
+        uid = () if is_tenants_cluster(location) else object_uid_keys(outputs)
+        return (*object_claim_keys(location), *uid)
 
-    def seen_identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
-        """See SupportsIdentity."""
-        return object_uid(outputs)
+    def seen_claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """See SupportsClaimKeys."""
+        return object_uid_keys(outputs)
 
     def is_protected(self, resource: Resource) -> bool:
         """See SupportsDeletionProtection."""

@@ -19,7 +19,6 @@ from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.capabilities import ListScope
-from setpoint.engine.claims import ObjectIdentity
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -34,6 +33,7 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.object_claims import ClaimKey
 from setpoint.engine.tenancy import Tenant
 from setpoint.errors import ProjectRefused, RemoteConflict
 from setpoint.kinds.gcp.shared.config_connector import (
@@ -250,12 +250,12 @@ class StorageBucketKind:
         await self.google.delete(self._call(location))
         return None
 
-    def identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
-        """See SupportsIdentity. The name of a bucket is unique in the world, whichever project a location has."""
+    def claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """See SupportsClaimKeys. The name of a bucket is unique in the world, whichever project a location has."""
         found = _LOCATION.fullmatch(location)
-        return (ObjectIdentity(GROUP, location if found is None else found[2]),)
+        return (ClaimKey(GROUP, location if found is None else found[2]),)
 
-    def seen_identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
+    def seen_claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
         """None beside the name."""
         return ()
 

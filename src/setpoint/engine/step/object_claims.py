@@ -18,7 +18,7 @@ from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import StoredState, location_in
 
 
-class ObjectIdentity(NamedTuple):
+class ClaimKey(NamedTuple):
     """A name of a live object that does not depend on how a resource reaches it. `scope` tells names of kinds apart."""
 
     scope: str
@@ -35,32 +35,32 @@ def uid_name(uid: str) -> str:
 
 
 @runtime_checkable
-class SupportsIdentity(Protocol):
+class SupportsClaimKeys(Protocol):
     """A kind that can reach one object by several locations."""
 
-    def identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
-        """The identities by which a resource with this location and these outputs claims its object."""
+    def claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """The claim keys by which a resource with this location and these outputs claims its object."""
         ...
 
-    def seen_identities(self, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
-        """Identities of an object as its service shows it: another resource may have claimed it by one of them.
+    def seen_claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """Claim keys of an object as its service shows it: another resource may have claimed it by one of them.
 
         The service may belong to a tenant: nothing is claimed by what it shows.
         """
         ...
 
 
-def identities_of(kind: ResourceType, location: Location, outputs: JsonObject) -> tuple[ObjectIdentity, ...]:
-    """The identities by which a resource of `kind` claims the object at `location`."""
-    if isinstance(kind, SupportsIdentity):
-        return kind.identities(location, outputs)
-    return (ObjectIdentity(f"{kind.group}/{kind.name}", location),)
+def claim_keys_of(kind: ResourceType, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+    """The claim keys by which a resource of `kind` claims the object at `location`."""
+    if isinstance(kind, SupportsClaimKeys):
+        return kind.claim_keys(location, outputs)
+    return (ClaimKey(f"{kind.group}/{kind.name}", location),)
 
 
-def claimed_identities(resource: Resource, kind: ResourceType | None) -> tuple[ObjectIdentity, ...]:
-    """The identities that `resource` has on record; none before its first claim."""
+def recorded_claim_keys(resource: Resource, kind: ResourceType | None) -> tuple[ClaimKey, ...]:
+    """The claim keys that `resource` has on record; none before its first claim."""
     location = location_in(resource.status)
-    return () if kind is None or location is None else identities_of(kind, location, resource.status)
+    return () if kind is None or location is None else claim_keys_of(kind, location, resource.status)
 
 
 class Claim(NamedTuple):
@@ -75,9 +75,9 @@ class Claim(NamedTuple):
     ref: ResourceRef
 
     @staticmethod
-    def of(resource: Resource, kind: ResourceType | None, identity: ObjectIdentity) -> "Claim":
-        """The claim of `resource` on the object with that identity, whether it is on record or not."""
-        is_recorded = identity in claimed_identities(resource, kind)
+    def of(resource: Resource, kind: ResourceType | None, key: ClaimKey) -> "Claim":
+        """The claim of `resource` on the object with that key, whether it is on record or not."""
+        is_recorded = key in recorded_claim_keys(resource, kind)
         is_pending = StoredState.of(resource).is_claim_pending
         return Claim(
             not is_recorded, is_pending, text_at(resource.document, "metadata", "creationTimestamp"), resource.ref
@@ -87,8 +87,8 @@ class Claim(NamedTuple):
 class ClaimIndex(Protocol):
     """The index of a long-running process, which a watch keeps up to date."""
 
-    def claimants(self, identity: ObjectIdentity) -> Collection[ResourceRef]:
-        """The resources that have this identity on record."""
+    def claimants(self, key: ClaimKey) -> Collection[ResourceRef]:
+        """The resources that have this key on record."""
         ...
 
     async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
@@ -109,17 +109,17 @@ class ObjectClaims:
     index: ClaimIndex | None = None
     is_shared: bool = False
     # Objects that steps of this process are about to claim.
-    _under_way: dict[ObjectIdentity, ResourceRef] = field(default_factory=dict)
+    _under_way: dict[ClaimKey, ResourceRef] = field(default_factory=dict)
     # What a single command has read, by kind and namespace; entries may be outdated.
-    _read: dict[ObjectIdentity, set[ResourceRef]] = field(default_factory=dict)
+    _read: dict[ClaimKey, set[ResourceRef]] = field(default_factory=dict)
     _read_queries: set[tuple[GroupKind, str | None]] = field(default_factory=set)
     # Resources that were refused an object, and get it when it is released.
-    _refused: dict[ObjectIdentity, set[ResourceRef]] = field(default_factory=dict)
+    _refused: dict[ClaimKey, set[ResourceRef]] = field(default_factory=dict)
 
     async def others(
         self,
         ref: ResourceRef,
-        identity: ObjectIdentity,
+        key: ClaimKey,
         *,
         store: Store,
         kinds: Mapping[GroupKind, ResourceType],
@@ -133,39 +133,39 @@ class ObjectClaims:
         if self.index is None:
             for kind in among:
                 await self._read_claims(kind, kinds.get(kind), store, namespace)
-            found: Iterable[ResourceRef] = self._read.get(identity, ())
+            found: Iterable[ResourceRef] = self._read.get(key, ())
         else:
-            found = self.index.claimants(identity)
+            found = self.index.claimants(key)
         resources = [await store.get(one) for one in sorted(found) if one != ref]
-        claims = (Claim.of(one, kinds.get(one.ref.group_kind), identity) for one in resources if one is not None)
+        claims = (Claim.of(one, kinds.get(one.ref.group_kind), key) for one in resources if one is not None)
         return [one for one in claims if not one.is_unrecorded]
 
-    def under_way(self, ref: ResourceRef, identities: Iterable[ObjectIdentity]) -> ResourceRef | None:
+    def under_way(self, ref: ResourceRef, claim_keys: Iterable[ClaimKey]) -> ResourceRef | None:
         """Another resource whose step is about to claim the object, if there is one."""
-        holders = (self._under_way.get(one) for one in identities)
+        holders = (self._under_way.get(one) for one in claim_keys)
         return next((one for one in holders if one is not None and one != ref), None)
 
     @contextmanager
-    def claiming(self, ref: ResourceRef, identities: Collection[ObjectIdentity]) -> Iterator[None]:
+    def claiming(self, ref: ResourceRef, claim_keys: Collection[ClaimKey]) -> Iterator[None]:
         """While a step of `ref` claims an object, no other step of this process does."""
-        self._under_way.update(dict.fromkeys(identities, ref))
-        for one in identities if self.index is None else ():
+        self._under_way.update(dict.fromkeys(claim_keys, ref))
+        for one in claim_keys if self.index is None else ():
             self._read.setdefault(one, set()).add(ref)
         try:
             yield
         finally:
-            for one in identities:
+            for one in claim_keys:
                 if self._under_way.get(one) == ref:
                     del self._under_way[one]
 
-    def refuse(self, ref: ResourceRef, identity: ObjectIdentity) -> None:
+    def refuse(self, ref: ResourceRef, key: ClaimKey) -> None:
         """`ref` was refused the object, and is to be reconciled when it is released."""
         if self.index is not None:
-            self._refused.setdefault(identity, set()).add(ref)
+            self._refused.setdefault(key, set()).add(ref)
 
-    def released(self, identities: Iterable[ObjectIdentity]) -> Collection[ResourceRef]:
+    def released(self, claim_keys: Iterable[ClaimKey]) -> Collection[ResourceRef]:
         """The resources that were refused objects that have no claim any more."""
-        return {ref for one in identities for ref in self._refused.pop(one, ())} if self._refused else ()
+        return {ref for one in claim_keys for ref in self._refused.pop(one, ())} if self._refused else ()
 
     async def _read_claims(
         self, group_kind: GroupKind, kind: ResourceType | None, store: Store, namespace: str | None
@@ -175,6 +175,6 @@ class ObjectClaims:
         query = ResourceQuery(*group_kind, namespace)
         async for page in store.pages(query):
             for resource in page.resources:
-                for one in claimed_identities(resource, kind):
+                for one in recorded_claim_keys(resource, kind):
                     self._read.setdefault(one, set()).add(resource.ref)
         self._read_queries.add((group_kind, namespace))
