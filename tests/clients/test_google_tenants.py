@@ -164,8 +164,8 @@ def test_an_account_that_may_not_be_impersonated_is_named_with_the_role_that_is_
     assert str(error) == (
         f"Google gives the credentials of GOOGLE_APPLICATION_CREDENTIALS ({machine.file}) no token of the service "
         f"account {OTHER}: Unable to acquire impersonated credentials: Permission 'iam.serviceAccounts.getAccessToken' "
-        "denied on resource (or it may not exist); an administrator gives them roles/iam.serviceAccountTokenCreator on it, or "
-        "corrects the annotation setpoint.dev/google-service-account of the Namespace"
+        "denied on resource (or it may not exist); an administrator gives them roles/iam.serviceAccountTokenCreator on "
+        "it, or corrects the annotation setpoint.dev/google-service-account of the Namespace"
     )
     assert isinstance(error, RemoteRefused)
     assert len(http.requests) == 1

@@ -45,6 +45,15 @@ async def check_new_claim(context: KindStepContext, intent: Intent) -> KindStepC
     return context
 
 
+async def check_claim(context: KindStepContext, intent: Intent, observed: LiveObservation, *, writes: bool) -> None:
+    """ManagementConflict when the step would claim an object, or write to one, that another resource has.
+
+    With an index that costs nothing, and is done for a step without a write as well.
+    """
+    if writes or is_new_claim(context, intent) or context.engine.claims.index is not None:
+        await require_claim(context, intent.location, observed)
+
+
 async def require_claim(context: KindStepContext, location: Location, observed: LiveObservation | None = None) -> None:
     """ManagementConflict for an object that another resource has; OperationRunning while that is undecided.
 

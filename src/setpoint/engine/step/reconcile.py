@@ -37,12 +37,12 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.engine.step.claim import (
     catch_up,
+    check_claim,
     check_new_claim,
     claim_keys_of_step,
     claim_without_write,
     is_new_claim,
     release_claim,
-    require_claim,
 )
 from setpoint.engine.step.delete import (
     as_replacement,
@@ -240,8 +240,8 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     context, planned = await _planned(replace(context, state=begun.state), intent, observed)
     if context.management is Management.OBSERVE:
         return plan_observed(context, intent, observed, planned.plan)
-    if is_new_claim(context, intent) or planned.plan.writes or begun.follow_up is not None:
-        await require_claim(context, intent.location, observed)
+    writes = bool(planned.plan.writes) or begun.follow_up is not None
+    await check_claim(context, intent, observed, writes=writes)
     return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
 
 
