@@ -132,7 +132,7 @@ class TenantCluster:
 
     def _new_user(self, name: str) -> TenantUser:
         """A user with the role `edit`, in a namespace that an administrator set up."""
-        namespace = self.access.new_namespace(is_tenant=False)
+        namespace = self.access.new_namespace(is_tenant=False, project=f"project-{name}")
         self.access.make_tenant(namespace, "edit", everywhere=False)
         admin = Kubectl(self.program, self.access, namespace)
         admin("create", "rolebinding", "editor", "--clusterrole=edit", f"--user={name}")
