@@ -28,8 +28,8 @@ BUCKET = GoogleCall(GoogleService.STORAGE, ("b", "some-bucket"))
 BUCKETS = GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"})
 
 
-def client(http: ScriptedHttp, tenant: GoogleTenant | None = None, **more: bool) -> GoogleClient:
-    found = GoogleClient(http, GoogleSettings(auth=GoogleAuth.ANONYMOUS), **more)
+def client(http: ScriptedHttp, tenant: GoogleTenant | None = None, *, requires_tenant: bool = False) -> GoogleClient:
+    found = GoogleClient(http, GoogleSettings(auth=GoogleAuth.ANONYMOUS), requires_tenant=requires_tenant)
     return found if tenant is None else found.acting_for(tenant)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.core.conditions import find_condition
 from setpoint.core.unstructured import conditions_of
 from setpoint.core.values.json_types import JsonObject
@@ -29,7 +30,6 @@ from tests.clients.scripted_http import ScriptedHttp, response
 from tests.engine.clock import FakeClock
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
-from tests.kinds.test_tenant_projects import GoogleClient, GoogleSettings
 
 ABANDON = {"cnrm.cloud.google.com/deletion-policy": "abandon"}
 
@@ -197,8 +197,7 @@ def test_two_that_an_earlier_version_let_have_one_object_are_told_apart_by_age(p
         async with opened(path) as store:
             for name, size in (("older", 1), ("younger", 2)):
                 applied = await store.apply(claimant(name, size))
-                document = {**applied.document, "status": {"setpoint": {"location": "shared"}}}
-                await store.update_status(applied, document["status"])
+                await store.update_status(applied, {"setpoint": {"location": "shared"}})
             await store.set_finalizers(await _found(store, "younger"), ("cnrm.cloud.google.com/finalizer",))
             await step(gadget_ref("younger"), engine_for(store, service))
             await step(gadget_ref("older"), engine_for(store, service))

@@ -3,11 +3,12 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import yaml
 
@@ -22,6 +23,7 @@ from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl, install_kinds
 
+T = TypeVar("T")
 _HOME: Final = "setpoint-system"
 # What is not started here: pods do not run on this API server.
 _WORKLOADS: Final = ("Deployment", "PodDisruptionBudget", "NetworkPolicy", "Service")
@@ -113,6 +115,10 @@ class TenantCluster:
     def admin(self) -> Kubectl:
         """kubectl as the administrator."""
         return Kubectl(self.program, self.access, "default")
+
+    def in_cloud(self, verb: Callable[[MultiEndpointCloud], T]) -> T:
+        """The result of `verb` on the local cloud."""
+        return self._background.call(lambda: verb(self.cloud))
 
     def _installed_objects(self) -> list[Any]:
         types = list(definitions().values())
