@@ -24,10 +24,11 @@ from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind, secret_fields_of
 from setpoint.engine.owner import SECRETS, Owner, refers_to_secrets
 from setpoint.engine.ports import Clock, DryRunStore, Store, SystemClock
+from setpoint.engine.reference_grants import REFERENCE_GRANT, GrantedReferences, ReferenceGrantType
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.store_decorators import OverlayStore
-from setpoint.engine.tenancy import REFERENCE_GRANT, GrantedReferences, ReferenceGrantType, Tenancy, Tenant
+from setpoint.engine.tenancy import NAMESPACE_SECONDS, NamespaceTenants, ReferencePolicy, Tenancy, TenancyMode, Tenant
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from setpoint.stores.kubernetes.store import KubernetesStore
 
 DEFAULT_STORE = "sqlite:///.setpoint/state.db"
+# How far the tenants of a store in a cluster are kept apart, where no option says so.
+TENANCY_VARIABLE: Final = "SETPOINT_TENANCY"
 
 
 class StoreAccess(StrEnum):
@@ -78,6 +81,8 @@ class AppSettings:
     denied_addresses: Sequence[str] = ()
     # Takes warnings for the operator.
     warn: Callable[[str], None] = _ignore_warning
+    # How far the tenants of a store in a cluster are kept apart; without effect on other stores.
+    tenancy: TenancyMode = TenancyMode.STRICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,8 @@ class ClientWiring:
     cluster: str = ""
     # The environment that owners see, in place of the process' own.
     environment: Mapping[str, str] | None = None
+    # Of a recorded world with tenants: how far they were kept apart.
+    recorded_tenancy: TenancyMode | None = None
 
 
 DIRECT_WIRING: Final = ClientWiring()
@@ -152,7 +159,8 @@ async def open_app(
     """The same with rate limits and request counts, for a long-running process."""
     async with AsyncExitStack() as stack:
         http = HttpClient(interceptor=wiring.interceptor(GOOGLE), limits=limits_from(settings.environment))
-        google = GoogleClient(http, _google(settings, wiring))
+        mode = _tenancy_mode(settings, wiring)
+        google = GoogleClient(http, _google(settings, wiring), requires_tenant=mode is not None)
         stack.push_async_callback(google.close)
         counts = [http.counts]
         clusters = Clusters(
@@ -161,14 +169,10 @@ async def open_app(
         clusters.limits = http.limits
         stack.push_async_callback(clusters.close)
         kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
-        tenancy: Tenancy | None = None
+        references: ReferencePolicy = _EveryReference()
         if wiring.recorded is not None:
-            store, clusters.recorded, clusters.default_cluster = (
-                wiring.recorded,
-                _unreachable_connection(),
-                wiring.cluster,
-            )
-            tenancy = Tenancy(_tenant_by_name, _EveryReference()) if wiring.cluster == OWN else None
+            clusters.recorded, clusters.default_cluster = _unreachable_connection(), wiring.cluster
+            store = wiring.recorded
         elif is_shared_store(settings):
             client = _cluster_client(settings, google.budgets, wiring.interceptor(STORE))
             counts.append(client.http.counts)
@@ -183,15 +187,40 @@ async def open_app(
             clusters.accounts = _accounts(settings, client, access)
             clusters.own_kinds, clusters.default_cluster = {*kinds, *owners, REFERENCE_GRANT}, OWN
             store = cluster = _open_cluster(settings, client, {**kinds, **owners}, access, clusters.accounts)
-            tenancy = Tenancy(_tenant_by_name, GrantedReferences(partial(cluster.all_in, kind=REFERENCE_GRANT)))
+            references = GrantedReferences(partial(cluster.all_in, kind=REFERENCE_GRANT))
         else:
             store = await _open_store(settings, access, secret_fields_of((*kinds.values(), *owners.values())))
         clusters.secret = store.get
         stack.push_async_callback(store.close)
+        tenancy = _tenancy(store, mode, settings, access, references) if mode else _recorded_tenancy(wiring)
         engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners, tenancy=tenancy)
         yield OpenedEngine(
             engine, google.budgets, counts, lambda: clusters.default_cluster, shared=is_shared_store(settings)
         )
+
+
+def _tenancy_mode(settings: AppSettings, wiring: ClientWiring) -> TenancyMode | None:
+    """How far tenants are kept apart; None for a store that belongs to one person."""
+    if wiring.recorded is not None:
+        return wiring.recorded_tenancy
+    return settings.tenancy if is_shared_store(settings) else None
+
+
+def _tenancy(
+    store: Store, mode: TenancyMode, settings: AppSettings, access: StoreAccess, references: ReferencePolicy
+) -> Tenancy:
+    from setpoint.stores.kubernetes.factory import cluster_address_in
+
+    # A process for the whole cluster watches Namespaces; any other reads those that it needs now and then.
+    is_watched = access is StoreAccess.RUN and cluster_address_in(settings.store, {}).namespace is None
+    tenants = NamespaceTenants(store.get, mode, settings.clock, 0.0 if is_watched else NAMESPACE_SECONDS)
+    return Tenancy(tenants.tenant_of, references)
+
+
+def _recorded_tenancy(wiring: ClientWiring) -> Tenancy | None:
+    """The tenants of a world that was recorded in a cluster before there were any: by their names alone."""
+    is_cluster = wiring.recorded is not None and wiring.cluster == OWN
+    return Tenancy(_tenant_by_name, _EveryReference()) if is_cluster else None
 
 
 def _environment(settings: AppSettings, wiring: ClientWiring) -> Mapping[str, str]:

@@ -76,6 +76,21 @@ class LocationChanged(UserError):
     """An edit that would move a resource to another location, and leave the first object behind."""
 
 
+class ProjectRefused(UserError):
+    """A resource names a Google project, or has one on record, that its tenant was not given."""
+
+
+class ManagementConflict(UserError):
+    """Another resource of the same store manages the live object.
+
+    `releases_claim`: this one has it on record as well, and gives it up.
+    """
+
+    def __init__(self, message: str, *, releases_claim: bool = False) -> None:
+        super().__init__(message)
+        self.releases_claim = releases_claim
+
+
 class DependencyCycle(UserError):
     """Resources that wait for each other."""
 
@@ -198,6 +213,10 @@ class RemoteRefused(RemoteError):
 
 class ServiceAccountNotFound(RemoteRefused):
     """The ServiceAccount that setpoint is to act as does not exist, or is not for tenants."""
+
+
+class TenantInvalid(RemoteRefused):
+    """What an administrator set up for a namespace cannot be read or used: an annotation, an identity."""
 
 
 class ChildRefused(RemoteRefused):

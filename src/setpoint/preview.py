@@ -9,7 +9,16 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from setpoint import __version__
-from setpoint.app import OTHER_CLIENTS, STORE, AppSettings, ClientWiring, StoreAccess, open_app, read_only
+from setpoint.app import (
+    OTHER_CLIENTS,
+    STORE,
+    TENANCY_VARIABLE,
+    AppSettings,
+    ClientWiring,
+    StoreAccess,
+    open_app,
+    read_only,
+)
 from setpoint.clients.http import HttpInterceptor, intercepted_by
 from setpoint.clients.write_guard import BlockedWrites, process_guarded_by
 from setpoint.core.values.canonical import same
@@ -19,6 +28,7 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.resource import Revision
 from setpoint.engine.step.preview import PreviewResult
+from setpoint.engine.tenancy import NamespaceTenants, Tenancy, TenancyMode
 from setpoint.errors import Bug, UserError
 from setpoint.replay.http_recording import HttpRecorder, HttpRecording, HttpReplayer
 from setpoint.replay.masked_world import (
@@ -77,9 +87,13 @@ async def open_preview(
         environment = RecordingEnvironment(settings.environment, http_recording.environment)
         async with open_app(settings, StoreAccess.READ, ClientWiring(interceptor, environment=environment)) as opened:
             snapshot = await take_snapshot(opened.engine.store, blocked_writes, is_whole=not opened.shared)
-            yield PreviewSession(
-                replace(opened.engine, store=snapshot), snapshot, blocked_writes, http_recording, opened.cluster
-            )
+            engine = replace(opened.engine, store=snapshot)
+            if opened.engine.tenancy is not None:
+                # Namespaces are read through the snapshot, and so recorded; and so is how far tenants are kept apart.
+                http_recording.environment[TENANCY_VARIABLE] = settings.tenancy.value
+                tenants = NamespaceTenants(snapshot.get, settings.tenancy, settings.clock)
+                engine = replace(engine, tenancy=Tenancy(tenants.tenant_of, opened.engine.tenancy.references))
+            yield PreviewSession(engine, snapshot, blocked_writes, http_recording, opened.cluster)
 
 
 @asynccontextmanager
@@ -93,10 +107,19 @@ async def open_recorded(settings: AppSettings, recorded: RecordedWorld) -> Async
     def interceptor(client: str) -> HttpInterceptor:
         return read_only(client, blocked_writes, HttpReplayer(client, http_recording))
 
-    wiring = ClientWiring(interceptor, snapshot, header.cluster, ReplayEnvironment(header.environment))
+    environment = ReplayEnvironment(header.environment)
+    wiring = ClientWiring(interceptor, snapshot, header.cluster, environment, _recorded_tenancy(header))
     with process_guarded_by(blocked_writes), intercepted_by(interceptor(OTHER_CLIENTS)):
         async with open_app(settings, StoreAccess.READ, wiring) as opened:
             yield PreviewSession(opened.engine, snapshot, blocked_writes, http_recording)
+
+
+def _recorded_tenancy(header: WorldHeader) -> TenancyMode | None:
+    """How far tenants were kept apart; None for a world without tenants, as earlier versions recorded all of them."""
+    word = header.environment.get(TENANCY_VARIABLE)
+    if word is not None and word not in tuple(TenancyMode):
+        raise UserError(f"the world was recorded with the tenancy {word!r}, which is unknown here: record it again")
+    return None if word is None else TenancyMode(word)
 
 
 @dataclass(frozen=True, slots=True)

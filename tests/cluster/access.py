@@ -114,10 +114,14 @@ class Access:
         is_json = response.headers.get_content_type() == "application/json"
         return Answer(response.status, json.loads(text) if is_json else text)
 
-    def new_namespace(self, *, is_tenant: bool = True) -> str:
-        """The name of a new namespace; with the ServiceAccount that controllers act as there, which may do anything."""
+    def new_namespace(self, *, is_tenant: bool = True, project: str = "some-project") -> str:
+        """The name of a new namespace; with the ServiceAccount that controllers act as there, which may do anything.
+
+        Its resources are in this Google project.
+        """
         name = f"test-{secrets.token_hex(6)}"
-        made = self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        annotations = {"cnrm.cloud.google.com/project-id": project}
+        made = self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, "annotations": annotations}})
         assert made.status == http.client.CREATED, made
         if is_tenant:
             self.make_tenant(name)

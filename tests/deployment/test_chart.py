@@ -12,6 +12,7 @@ import yaml
 from setpoint import __version__
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
+from setpoint.engine.tenancy import TenancyMode
 from tests.deployment.chart import rendered, run, without
 from tests.deployment.deploy_files import CHART, KEEP
 from tests.deployment.installed_objects import ALL_KINDS, DEFAULT, TRUSTEE_KINDS, Key, by_key, process, types
@@ -50,6 +51,7 @@ def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
         ([f"kinds={{{','.join(ALL_KINDS)}}}"], {"kinds": ALL_KINDS}),
         (["kinds={KbsConfig,TrusteeConfig}", "watchNamespace=a"], {"kinds": TRUSTEE_KINDS, "watch_namespace": "a"}),
         ([f"image.digest=sha256:{'0' * 64}"], {"image": f"setpoint@sha256:{'0' * 64}"}),
+        (["tenancy=single"], {"tenancy": TenancyMode.SINGLE}),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, list) else "",
 )

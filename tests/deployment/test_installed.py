@@ -55,7 +55,7 @@ apiVersion: storage.cnrm.cloud.google.com/v1beta1
 kind: StorageBucket
 metadata:
   name: logs
-  annotations: {cnrm.cloud.google.com/project-id: demo}
+  annotations: {cnrm.cloud.google.com/project-id: some-project}
 spec: {location: EU}
 """
 USER = """
@@ -63,7 +63,7 @@ apiVersion: sql.cnrm.cloud.google.com/v1beta1
 kind: SQLUser
 metadata:
   name: app
-  annotations: {cnrm.cloud.google.com/project-id: demo}
+  annotations: {cnrm.cloud.google.com/project-id: some-project}
 spec:
   instanceRef: {external: shop}
   password: {valueFrom: {secretKeyRef: {name: shop-app, key: password}}}

@@ -8,10 +8,10 @@ from setpoint.engine.kind import Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotReady, ManifestInvalid
 from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_PROJECT,
     ReferenceTarget,
     SpecReference,
     google_labels,
-    project_of,
     reference_at,
     relative_link,
     resource_id,
@@ -33,8 +33,8 @@ def resource(spec: dict[str, Any] | None = None, **metadata: Any) -> Resource:
 
 
 def test_the_project_is_that_of_the_annotation_or_else_the_namespace() -> None:
-    assert project_of(resource()) == "team"
-    assert project_of(resource(annotations={"cnrm.cloud.google.com/project-id": "p"})) == "p"
+    assert ANY_PROJECT.of(resource()) == "team"
+    assert ANY_PROJECT.of(resource(annotations={"cnrm.cloud.google.com/project-id": "p"})) == "p"
 
 
 def test_the_resource_id_is_that_of_the_spec_or_else_the_name() -> None:

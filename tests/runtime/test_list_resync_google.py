@@ -2,10 +2,11 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -15,6 +16,8 @@ from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.references import is_ready
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.tenancy import Tenancy, Tenant
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.localcloud.clock import CloudClock
@@ -73,19 +76,37 @@ class CloudHarness:
         )
 
 
-def _play(scenario: Callable[[CloudHarness], Awaitable[None]]) -> None:
+class EveryReference:
+    async def require_granted(self, dependant: ResourceRef, target: ResourceRef, field: str) -> None:
+        """Everything is granted."""
+
+
+async def _tenant_of(namespace: str) -> Tenant:
+    return Tenant(namespace, PROJECT if namespace == "team" else f"project-{namespace}")
+
+
+def _play(
+    scenario: Callable[[CloudHarness], Awaitable[None]],
+    tenancy: Tenancy | None = None,
+    more: Sequence[dict[str, Any]] = (),
+) -> None:
     async def main() -> None:
         clock, uids, metrics = VirtualClock(), count(), RecordingMetrics()
         cloud = Cloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)))
-        google = GoogleClient(DirectHttpClient(cloud), GoogleSettings(ADDRESS, ADDRESS, GoogleAuth.ANONYMOUS))
+        google = GoogleClient(
+            DirectHttpClient(cloud),
+            GoogleSettings(ADDRESS, ADDRESS, GoogleAuth.ANONYMOUS),
+            requires_tenant=tenancy is not None,
+        )
         store = MemoryStore(clock, lambda: str(next(uids)))
         kinds: tuple[AnyKind, ...] = (StorageBucketKind(google), SqlInstanceKind(google))
-        engine = EngineContext(store, clock, {(kind.group, kind.name): kind for kind in kinds}, metrics=metrics)
+        engine = EngineContext(
+            store, clock, {(kind.group, kind.name): kind for kind in kinds}, metrics=metrics, tenancy=tenancy
+        )
         manager = Manager(engine, metrics)
-        for name in BUCKETS:
-            await store.apply(bucket({}, name))
-        for name in INSTANCES:
-            await store.apply(instance(POSTGRES, name))
+        declared = [*(bucket({}, name) for name in BUCKETS), *(instance(POSTGRES, name) for name in INSTANCES), *more]
+        for manifest in declared:
+            await store.apply(manifest)
         async with asyncio.TaskGroup() as group:
             process, time = group.create_task(manager.run()), group.create_task(_advance_cloud(cloud, clock))
             harness = CloudHarness(cloud, store, metrics, clock)
@@ -116,6 +137,25 @@ def test_an_hour_without_changes_reads_only_lists() -> None:
         assert all(9 <= number <= 12 for number in calls.values())
 
     _play(scenario)
+
+
+def test_each_tenant_lists_its_own_objects_on_its_own_behalf() -> None:
+    """Without a tenant, the client sends nothing."""
+    others = [
+        {**one, "metadata": {"name": f"other-{number:02}", "namespace": "other"}}
+        for number, one in enumerate(bucket({}) for _ in range(12))
+    ]
+
+    async def scenario(harness: CloudHarness) -> None:
+        await harness.clock.sleep(3_600)
+
+        calls = harness.calls()
+        projects = Counter(one.query["project"] for one in harness.cloud.journal.entries if one.path == "/storage/v1/b")
+        assert set(calls) == {"GET /b", f"GET /projects/{PROJECT}/instances"}
+        assert set(projects) == {PROJECT, "project-other"}
+        assert all(9 <= number <= 12 for number in projects.values())
+
+    _play(scenario, Tenancy(_tenant_of, EveryReference()), others)
 
 
 def test_drift_is_corrected() -> None:

@@ -3,11 +3,12 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import yaml
 from click.testing import CliRunner
@@ -21,6 +22,7 @@ from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl, install_kinds
 from tests.deployment.installed_objects import ALL_KINDS, DEFAULT, process, types
 
+T = TypeVar("T")
 _HOME: Final = "setpoint-system"
 # What is not applied: the kinds are served already, and pods do not run on this API server.
 _LEFT_OUT: Final = ("CustomResourceDefinition", "Deployment", "PodDisruptionBudget", "NetworkPolicy", "Service")
@@ -113,6 +115,10 @@ class TenantCluster:
         """kubectl as the administrator."""
         return Kubectl(self.program, self.access, "default")
 
+    def in_cloud(self, verb: Callable[[MultiEndpointCloud], T]) -> T:
+        """The result of `verb` on the local cloud."""
+        return self._background.call(lambda: verb(self.cloud))
+
     def _installed_objects(self) -> list[Any]:
         objects = (*types(ALL_KINDS).values(), *process(replace(DEFAULT, kinds=ALL_KINDS)).values())
         return [one for one in objects if one["kind"] not in _LEFT_OUT]
@@ -131,7 +137,7 @@ class TenantCluster:
         """A user with the role `edit`, in a namespace that an administrator set up."""
         namespace = self.access.new_namespace(is_tenant=False)
         environment = {"KUBECONFIG": str(self.access.kubeconfig)}
-        options = ["tenant", namespace, "--kinds", ",".join(ALL_KINDS)]
+        options = ["tenant", namespace, "--kinds", ",".join(ALL_KINDS), "--project", f"project-{name}"]
         done = CliRunner(env=environment).invoke(main, options, catch_exceptions=False)
         assert done.exit_code == 0, done.output
         admin = Kubectl(self.program, self.access, namespace)

@@ -12,7 +12,7 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Representation
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import EVERYTHING, ResourceList, ResourceQuery, Store
-from setpoint.engine.tenancy import REFERENCE_GRANT, ReferenceGrantType
+from setpoint.engine.reference_grants import REFERENCE_GRANT, ReferenceGrantType
 from setpoint.errors import StoreError
 from setpoint.stores.kubernetes.factory import ClusterAddress, cluster_address_in, open_kubernetes, served_kinds
 from setpoint.stores.kubernetes.served_kinds import ClusterScope
@@ -126,12 +126,14 @@ def test_a_controller_watches_only_the_metadata_of_generated_objects() -> None:
 
     assert _listed(cluster_scope) == [
         "/api/v1/configmaps",
+        "/api/v1/namespaces",
         "/api/v1/persistentvolumes",
         "/api/v1/secrets",
         "/apis/test.setpoint.dev/v1/gadgets",
     ]
-    assert cluster_scope.cached == {("test.setpoint.dev", "Gadget")}
-    assert [kind.form for kind in cluster_scope.kinds.values()].count(Representation.METADATA) == 3
+    # Of a Namespace, metadata is all that a step looks at.
+    assert cluster_scope.cached == {("test.setpoint.dev", "Gadget"), ("", "Namespace")}
+    assert [kind.form for kind in cluster_scope.kinds.values()].count(Representation.METADATA) == 4
 
 
 def test_a_controller_of_one_namespace_watches_no_cluster_scoped_kind() -> None:

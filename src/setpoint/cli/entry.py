@@ -11,6 +11,7 @@ from typing import Final
 
 SUMMARY: Final = "Keeps cloud and Kubernetes resources as they were declared."
 STORE_HELP: Final = "Where resources are kept: sqlite:///path."
+TENANCY_HELP: Final = "In a cluster: a namespace has one Google project (strict, default), or any (single)."
 # The list of commands shows the first sentence, which has to fit into 58 characters: click would cut it off.
 COMMAND_HELP: Final = {
     "apply": "Declare the resources in PATH, and reconcile them. Exit 0 settled, 1 failed, 3 still waiting or blocked.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from setpoint import __version__
-from setpoint.cli.entry import COMMAND_HELP, STORE_HELP, SUMMARY
+from setpoint.cli.entry import COMMAND_HELP, STORE_HELP, SUMMARY, TENANCY_HELP
 from setpoint.core.values.messages import printable
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Print secret 
 _PLUGINS = click.option(
     "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
 )
+_TENANCY = click.option("--tenancy", type=click.Choice(["strict", "single"]), help=TENANCY_HELP)
+_TABLE_OR_JSON = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
 _TEXT_OR_JSON = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The form.")
 
 
@@ -138,6 +140,7 @@ reconcile, delete = (
     metavar="KIND=WAY",
     help="With these, handle KIND stateless, stateful, or as an earlier REVISION did.",
 )
+@_TENANCY
 @click.pass_context
 def plan(context: click.Context, /, **options: object) -> None:
     if options["everything"] or options["world"] or options["variants"]:
@@ -152,7 +155,7 @@ def plan(context: click.Context, /, **options: object) -> None:
 
 @_command("record")
 @click.option("--to", required=True, metavar="FILE", help="Write it there, for its owner alone.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@_options(_TABLE_OR_JSON, _TENANCY)
 @click.pass_context
 def record(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.plan_all import record_world
@@ -173,7 +176,7 @@ def record(context: click.Context, /, **options: object) -> None:
 @click.option("--hand-over", is_flag=True, help="Pause Config Connector in the namespace, then declare all of it here.")
 @click.option("--accept-changes", is_flag=True, help="Hand over also resources that will be written to.")
 @click.option("--finish", is_flag=True, help="Once Config Connector is uninstalled: remove its finalizers.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@_options(_TABLE_OR_JSON, _TENANCY)
 @click.pass_context
 def migrate(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.migrate import migrate
@@ -197,7 +200,7 @@ def migrate(context: click.Context, /, **options: object) -> None:
 @click.option("--install", is_flag=True, help="Have pip install the versions that are not there yet.")
 @click.option("--junit", metavar="FILE", help="Also write a report for CI systems there.")
 @click.option("--markdown", metavar="FILE", help="Also write a report for people there.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@_TABLE_OR_JSON
 @click.pass_context
 def verify_upgrade(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.verify_upgrade import verify
@@ -254,6 +257,7 @@ explain, events = (_declare(name, "inspect", _TARGETS, _NAMESPACE, _OUTPUT, _WAT
     metavar="CIDR|HOST",
     help="They may not, besides this machine, its network and the services around it; again for another.",
 )
+@_TENANCY
 @click.pass_context
 def run(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.run import run_until_stopped
@@ -279,6 +283,7 @@ def crds(context: click.Context, /, **options: object) -> None:
 @click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
 @click.option("--watch-namespace", metavar="NAMESPACE", help="Reconcile this one only, with no rights beyond it.")
 @click.option("--kinds", default="", metavar="KIND,...", help="These kinds only; otherwise all but Trustee's.")
+@_TENANCY
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
 @click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
 @click.option("--aggregate-kubernetes-objects", is_flag=True, help="The role edit may write KubernetesObjects, too.")

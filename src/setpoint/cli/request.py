@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from rich.text import Text
 
-from setpoint.app import DEFAULT_STORE, AppSettings
+from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings
 from setpoint.cli.manifests import load_manifests
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
@@ -23,7 +23,8 @@ from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import unreconciled_kinds
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import ManifestInvalid, SetpointError
+from setpoint.engine.tenancy import TenancyMode
+from setpoint.errors import ManifestInvalid, SetpointError, UserError
 
 _PIPE_COLUMNS = 200
 
@@ -52,6 +53,7 @@ class CommandRequest:
             CookieLocation(options["cookies"]),
             environment=dict(os.environ),
             warn=warn_once(),
+            tenancy=_tenancy(options),
         )
         return CommandRequest(
             settings,
@@ -77,6 +79,14 @@ def warn_once() -> Callable[[str], None]:
             error_console().print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
 
     return warn
+
+
+def _tenancy(options: dict[str, Any]) -> TenancyMode:
+    """By the option of the command, or by the variable for one without it; UserError for an unknown word."""
+    word = options.get("tenancy") or os.environ.get(TENANCY_VARIABLE) or TenancyMode.STRICT.value
+    if word not in tuple(TenancyMode):
+        raise UserError(f"{TENANCY_VARIABLE} is {word!r}: write {' or '.join(TenancyMode)}")
+    return TenancyMode(word)
 
 
 def console_for(is_terminal: bool) -> SafeConsole:  # noqa: FBT001  # there is only this to know

@@ -50,6 +50,9 @@ class ConditionReason(StrEnum):
     WAIT_TIMED_OUT = "WaitTimedOut"
     WAIT_FAILED = "WaitFailed"
     SERVICE_ACCOUNT_NOT_FOUND = "ServiceAccountNotFound"
+    PROJECT_REFUSED = "ProjectRefused"
+    MANAGEMENT_CONFLICT = "ManagementConflict"
+    TENANT_INVALID = "TenantInvalid"
     # The children of an owner are as generated, and not ready yet.
     NOT_READY = "NotReady"
     # --- Contested

@@ -8,6 +8,7 @@ from typing import Final
 
 from setpoint import __version__
 from setpoint.core.values.json_types import Json
+from setpoint.engine.tenancy import TenancyMode
 from setpoint.errors import UserError
 
 DEFAULT_NAMESPACE: Final = "setpoint-system"
@@ -34,6 +35,7 @@ class Installation:
     environment: tuple[tuple[str, str], ...] = ()
     # The kinds that are reconciled, and no others.
     kinds: tuple[str, ...] = ()
+    tenancy: TenancyMode = TenancyMode.STRICT
 
     @property
     def account(self) -> str:

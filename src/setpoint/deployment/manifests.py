@@ -13,6 +13,7 @@ from setpoint.deployment.installation import (
     namespaced_metadata,
 )
 from setpoint.deployment.rbac import KindAccess, controller_rbac, resources_of, user_rbac, write_policy
+from setpoint.engine.tenancy import TenancyMode
 
 _SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 
@@ -150,6 +151,7 @@ def container_arguments(installation: Installation) -> list[Json]:
         "--log-format=json",
         f"--grace={GRACE_SECONDS}s",
         f"--kinds={','.join(installation.kinds)}",
+        *([f"--tenancy={installation.tenancy.value}"] if installation.tenancy is not TenancyMode.STRICT else []),
     ]
 
 

@@ -32,11 +32,16 @@ from setpoint.errors import (
     DependencyNotFound,
     DependencyNotReady,
     ImmutableFieldChanged,
+    ManagementConflict,
     NotReady,
+    ProjectRefused,
     ReferenceNotGranted,
+    RemoteRefused,
     ServiceAccountNotFound,
     SetpointError,
     StillWaiting,
+    TenantInvalid,
+    UserError,
     WaitFailed,
     WaitTimedOut,
 )
@@ -52,6 +57,9 @@ REASONS: Final[Mapping[type[SetpointError], ConditionReason]] = {
     WaitTimedOut: ConditionReason.WAIT_TIMED_OUT,
     WaitFailed: ConditionReason.WAIT_FAILED,
     ServiceAccountNotFound: ConditionReason.SERVICE_ACCOUNT_NOT_FOUND,
+    ProjectRefused: ConditionReason.PROJECT_REFUSED,
+    ManagementConflict: ConditionReason.MANAGEMENT_CONFLICT,
+    TenantInvalid: ConditionReason.TENANT_INVALID,
 }
 # The operator has to act.
 _FAILURE_REASONS: Final = frozenset(
@@ -66,6 +74,9 @@ _FAILURE_REASONS: Final = frozenset(
         ConditionReason.WAIT_TIMED_OUT,
         ConditionReason.WAIT_FAILED,
         ConditionReason.SERVICE_ACCOUNT_NOT_FOUND,
+        ConditionReason.PROJECT_REFUSED,
+        ConditionReason.MANAGEMENT_CONFLICT,
+        ConditionReason.TENANT_INVALID,
     }
 )
 # The next steps continue once a dependency exists and is ready.
@@ -186,8 +197,10 @@ def failure(error: SetpointError, *, deleting: bool) -> ReadyCondition:
         return ReadyCondition("False", ConditionReason.DELETION_TIMED_OUT, text)
     if deleting and isinstance(error, StillWaiting | DeletionHeld):
         return ReadyCondition("False", ConditionReason.DELETING, f"{DELETING.message}: {text}", ReadyDetails(text))
+    # A refused deletion has the reason of deletions: any other would be taken for that of an earlier step.
+    is_refused_deletion = deleting and isinstance(error, UserError | RemoteRefused)
     reason = next((reason for kind, reason in REASONS.items() if isinstance(error, kind)), None)
-    if reason is not None:
+    if reason is not None and not is_refused_deletion:
         links = error.links if isinstance(error, DependencyNotReady | Blocked) else ()
         return ReadyCondition("False", reason, text, ReadyDetails(blocked_on=links))
     if isinstance(error, NotReady):

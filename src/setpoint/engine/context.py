@@ -19,9 +19,11 @@ from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
+from setpoint.engine.reference_grants import REFERENCE_GRANT
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
-from setpoint.engine.tenancy import REFERENCE_GRANT, Tenancy
+from setpoint.engine.step.object_claims import ObjectClaims
+from setpoint.engine.tenancy import Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
@@ -74,6 +76,7 @@ class EngineContext:
     owners: Mapping[GroupKind, Owner] = field(default_factory=dict)
     # The tenants of a shared store; None where the store belongs to one person.
     tenancy: Tenancy | None = None
+    claims: ObjectClaims = field(default_factory=ObjectClaims)
 
     async def for_namespace(self, namespace: str) -> "EngineContext":
         """The engine with its kinds bound to the tenant of `namespace`."""

@@ -81,6 +81,8 @@ class StoredState:
     generating: JsonObject | None = None
     # The details of the Ready condition, as they were last written with it.
     ready_details: JsonObject | None = None
+    # Whether the location is claimed, and another process may have claimed it first.
+    is_claim_pending: bool = False
 
     @staticmethod
     def of(resource: Resource) -> "StoredState":
@@ -105,6 +107,7 @@ class StoredState:
             ours.get("readFailed") is True,
             _tree(ours.get("generating")) or None,
             _tree(ours.get(READY_DETAILS)) or None,
+            ours.get("claimPending") is True,
         )
 
     def into(self, status: JsonObject, *, with_cookie: bool) -> JsonObject:
@@ -138,6 +141,7 @@ class StoredState:
             "readFailed": self.read_failed or None,
             "generating": self.generating,
             READY_DETAILS: self.ready_details,
+            "claimPending": self.is_claim_pending or None,
         }
         return {name: value for name, value in members.items() if value is not None}
 

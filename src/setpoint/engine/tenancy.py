@@ -1,30 +1,46 @@
 """Tenancy of a shared store: on whose behalf a resource is reconciled, and what that tenant may reach.
 
 A store in a cluster has many tenants: the authors of one namespace are one tenant. An embedded store belongs to one
-person, and has no tenancy: then every kind acts as the process itself.
-
-A tenant may refer to the resources of its own namespace. To refer to one of another namespace it needs a ReferenceGrant
-there, as in the Gateway API: the tenant that is referred to decides. Nothing reconciles a grant.
+person, and has no tenancy: then every kind acts as the process itself. What a tenant is given stands in annotations
+of its Namespace, which an administrator writes and a tenant cannot.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Protocol, TypeAlias, runtime_checkable
-
-import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from enum import StrEnum
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind
-from setpoint.core.values.messages import Message
-from setpoint.engine.kind import AnyKind, CrdDetails
+from setpoint.engine.kind import AnyKind
+from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import BlockingLink, ReferenceNotGranted
+from setpoint.errors import RemoteRefused, StoreError, TenantInvalid
 
 # The ServiceAccount of a namespace that its tenant's requests are sent as, unless the spec names another one.
 DEFAULT_SERVICE_ACCOUNT: Final = "setpoint"
 # Bound kinds are kept for so many tenants at once.
 _MAX_BOUND: Final = 1000
 Kinds: TypeAlias = Mapping[GroupKind, AnyKind]
+
+
+class TenancyMode(StrEnum):
+    """How far the tenants of a shared store are kept apart."""
+
+    # The resources of a namespace are in the Google project of that namespace.
+    STRICT = "strict"
+    # All namespaces belong to one tenant: resources may name any project.
+    SINGLE = "single"
+
+
+# On a resource, the project that it is in; on a Namespace, that of all its resources. Config Connector's.
+PROJECT_ID: Final = "cnrm.cloud.google.com/project-id"
+# On a Namespace: the service account that is impersonated for its tenant.
+GOOGLE_ACCOUNT: Final = "setpoint.dev/google-service-account"
+# On a Namespace: other projects with networks that its resources may name, as those of a Shared VPC.
+SHARED_PROJECTS: Final = "setpoint.dev/google-shared-projects"
+_PROJECT_PATTERN: Final = re.compile(r"([a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*")
+_ACCOUNT_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9-]*@([a-z0-9][a-z0-9-]*\.)+gserviceaccount\.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +52,10 @@ class Tenant:
     project: str | None = None
     # The Google service account that is impersonated for the tenant; empty for the identity of the process.
     google_account: str = ""
+    # The project of resources that name none; empty for the one that is named like the namespace.
+    default_project: str = ""
+    # Other projects whose networks the resources of the namespace may name.
+    shared_projects: frozenset[str] = frozenset()
 
 
 @runtime_checkable
@@ -84,115 +104,84 @@ def _bind(kind: AnyKind, tenant: Tenant) -> AnyKind:
     return kind.for_tenant(tenant) if isinstance(kind, SupportsTenants) else kind
 
 
-# --- References across namespaces -------------------------------------------------------------------------------------
+# --- What an administrator set up -------------------------------------------------------------------------------------
 
-GROUP: Final = "setpoint.dev"
-REFERENCE_GRANT: Final[GroupKind] = (GROUP, "ReferenceGrant")
-_MAX_ENTRIES: Final = 64
-_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=253)]
-
-
-class GrantedDependants(Struct, frozen=True, forbid_unknown_fields=True):
-    """The resources of one kind in one namespace."""
-
-    group: Annotated[str, Meta(max_length=253)]
-    """The API group of the resources that may refer, such as `sql.cnrm.cloud.google.com`."""
-    kind: _Name
-    """Their kind."""
-    namespace: _Name
-    """The namespace that they are in."""
+NAMESPACE: Final[GroupKind] = ("", "Namespace")
+# How long a Namespace that is not watched counts as unchanged.
+NAMESPACE_SECONDS: Final = 30.0
 
 
-class GrantedTargets(Struct, frozen=True, forbid_unknown_fields=True):
-    """The resources of one kind in the namespace of the grant."""
-
-    group: Annotated[str, Meta(max_length=253)]
-    """The API group of what may be referred to; empty for the core group, which Secrets are in."""
-    kind: _Name
-    """Its kind."""
-    name: _Name | UnsetType = UNSET
-    """Its name; when left out, every resource of the kind."""
+def namespace_ref(name: str) -> ResourceRef:
+    """The Namespace of that name, as a store in a cluster has it."""
+    return ResourceRef(*NAMESPACE, "", name)
 
 
-_Dependants: TypeAlias = Annotated[list[GrantedDependants], Meta(min_length=1, max_length=_MAX_ENTRIES)]
-_Targets: TypeAlias = Annotated[list[GrantedTargets], Meta(min_length=1, max_length=_MAX_ENTRIES)]
+def tenant_from(namespace: Resource, mode: TenancyMode) -> Tenant:
+    """The tenant that the annotations of a Namespace describe; TenantInvalid for one that cannot be meant.
+
+    Without an annotation, the project is named like the namespace, as Config Connector has it.
+    """
+    name, annotations = namespace.ref.name, namespace.annotations
+    project, account = annotations.get(PROJECT_ID, ""), annotations.get(GOOGLE_ACCOUNT, "")
+    shared = [one.strip() for one in annotations.get(SHARED_PROJECTS, "").split(",") if one.strip()]
+    for annotation, text, pattern in (
+        (PROJECT_ID, project, _PROJECT_PATTERN),
+        (GOOGLE_ACCOUNT, account, _ACCOUNT_PATTERN),
+        *((SHARED_PROJECTS, one, _PROJECT_PATTERN) for one in shared),
+    ):
+        if text and pattern.fullmatch(text) is None:
+            raise TenantInvalid(
+                f"the annotation {annotation} of Namespace {name} is {text!r}, which is {_FORMS[annotation]}: an "
+                "administrator corrects it"
+            )
+    only = (project or name) if mode is TenancyMode.STRICT else None
+    return Tenant(name, only, account, project, frozenset(shared))
 
 
-class ReferenceGrantSpec(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """The spec of a ReferenceGrant: each of the first may refer to each of the second."""
-
-    from_: _Dependants
-    """The resources of other namespaces that may refer to those in this one."""
-    to: _Targets
-    """The resources of this namespace that they may refer to."""
+_FORMS: Final = {
+    PROJECT_ID: "no ID of a project",
+    GOOGLE_ACCOUNT: "no e-mail address of a service account",
+    SHARED_PROJECTS: "no list of project IDs with commas in between",
+}
 
 
-class ReferenceGrantTree(Struct, frozen=True):
-    """What the author of a ReferenceGrant writes."""
+@dataclass(slots=True)
+class NamespaceTenants:
+    """The tenants of a store, by the annotations of its Namespaces.
 
-    spec: ReferenceGrantSpec
+    `read` gives a Namespace, and costs no request where they are watched; elsewhere one is read again after `seconds`.
+    """
 
+    read: Callable[[ResourceRef], Awaitable[Resource | None]]
+    mode: TenancyMode
+    clock: Clock
+    seconds: float = NAMESPACE_SECONDS
+    # Each with the time until which it counts as unchanged.
+    _known: dict[str, tuple[Tenant, float]] = field(default_factory=dict)
 
-_DEFINITION: Final = CrdDetails("Lets resources of other namespaces refer to those in this one.", has_status=False)
+    async def tenant_of(self, namespace: str) -> Tenant:
+        """The tenant of a namespace; TenantInvalid when its Namespace is not there, or may not be read."""
+        now = self.clock.monotonic()
+        tenant, valid_until = self._known.get(namespace, (None, now))
+        if tenant is not None and now < valid_until:
+            return tenant
+        tenant = tenant_from(await self._namespace(namespace), self.mode)
+        if self.seconds > 0:
+            if len(self._known) >= _MAX_BOUND:
+                self._known.clear()
+            self._known[namespace] = tenant, now + self.seconds
+        return tenant
 
-
-@dataclass(frozen=True, slots=True)
-class ReferenceGrantType:
-    """What the CustomResourceDefinition of the grants is generated from."""
-
-    group: str = GROUP
-    version: str = "v1alpha1"
-    name: str = REFERENCE_GRANT[1]
-    tree_type: type[Struct] = ReferenceGrantTree
-    definition: CrdDetails = _DEFINITION
-
-
-GrantsIn: TypeAlias = Callable[[str], Awaitable[Sequence[Resource]]]
-
-
-@dataclass(frozen=True, slots=True)
-class GrantedReferences:
-    """The policy of references of a shared store. `grants_in` reads the grants of a namespace."""
-
-    grants_in: GrantsIn
-
-    async def require_granted(self, dependant: ResourceRef, target: ResourceRef, field: str) -> Resource | None:
-        """See ReferencePolicy."""
-        if target.namespace == dependant.namespace:
-            return None
-        grants = await self.grants_in(target.namespace) if target.namespace else ()
-        granting = next((one for one in grants if is_granted_by(one, dependant, target)), None)
-        if granting is None:
-            raise not_granted(dependant, target, field)
-        return granting
-
-
-def is_granted_by(grant: Resource, dependant: ResourceRef, target: ResourceRef) -> bool:
-    """Whether the grant lets `dependant` refer to `target`; one that is malformed or being deleted grants nothing."""
-    if grant.ref.group_kind != REFERENCE_GRANT or grant.ref.namespace != target.namespace or grant.is_deleting:
-        return False
-    try:
-        spec = msgspec.convert(grant.document.get("spec"), ReferenceGrantSpec)
-    except msgspec.ValidationError:
-        return False
-    is_from = any((one.group, one.kind, one.namespace) == dependant[:3] for one in spec.from_)
-    return is_from and any(
-        (one.group, one.kind) == target.group_kind and one.name in (UNSET, target.name) for one in spec.to
-    )
-
-
-def not_granted(dependant: ResourceRef, target: ResourceRef, field: str) -> ReferenceNotGranted:
-    """The error for a reference that is not granted: the same whether the target exists or not."""
-    source = f"{{group: {_quoted(dependant.group)}, kind: {dependant.kind}, namespace: {dependant.namespace}}}"
-    wanted = f"{{group: {_quoted(target.group)}, kind: {target.kind}, name: {target.name}}}"
-    why = Message(
-        field,
-        f" refers to {target}, and namespace {target.namespace} does not grant that to {dependant.kind} of namespace "
-        f"{dependant.namespace}: refer to the own namespace, or let an administrator of {target.namespace} create a "
-        f"ReferenceGrant there, with from: [{source}] and to: [{wanted}]",
-    )
-    return ReferenceNotGranted(why, (BlockingLink(target, str(why)),))
-
-
-def _quoted(group: str) -> str:
-    return group or '""'
+    async def _namespace(self, name: str) -> Resource:
+        try:
+            found = await self.read(namespace_ref(name))
+        except (StoreError, RemoteRefused) as error:
+            if not isinstance(error, RemoteRefused) and not isinstance(error.__cause__, RemoteRefused):
+                raise
+            raise TenantInvalid(
+                f"Namespace {name} may not be read, and with it not the Google project of its resources: {error}. An "
+                "administrator allows `get` on it"
+            ) from error
+        if found is None:
+            raise TenantInvalid(f"Namespace {name} does not exist: resources are kept in one that does")
+        return found

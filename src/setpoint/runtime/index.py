@@ -1,6 +1,7 @@
-"""The index: a small summary of every resource, with its dependants and owners, kept up to date by the informer."""
+"""The index: a small summary of every resource, with dependants, owners and claims, kept up to date by the informer."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
 
@@ -12,13 +13,18 @@ from setpoint.core.values.canonical import canonical
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
+from setpoint.engine.reference_grants import REFERENCE_GRANT
 from setpoint.engine.references import ResourceTypes, dependencies_of, is_ready, may_have_dependencies
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
-from setpoint.engine.tenancy import REFERENCE_GRANT
-from setpoint.errors import SetpointError
+from setpoint.engine.step.object_claims import ClaimKey, recorded_claim_keys
+from setpoint.engine.tenancy import NAMESPACE
+from setpoint.errors import SetpointError, StoreError
+
+# How long a step waits for the watch to show its own write.
+CATCH_UP_SECONDS: Final = 10.0
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
@@ -40,6 +46,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     dependencies: tuple[ResourceRef, ...]
     # The location of its object, once it is recorded.
     location: Location | None
+    # The claim keys by which it claims that object.
+    claim_keys: tuple[ClaimKey, ...] = ()
 
 
 OwnersByKind: TypeAlias = Mapping[GroupKind, Owner]
@@ -63,6 +71,7 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
         resync_seconds=_resync_seconds(annotations),
         dependencies=_dependencies(resource, kinds, owners) if is_handled else (),
         location=location_in(resource.status),
+        claim_keys=recorded_claim_keys(resource, kinds.get(resource.ref.group_kind)),
     )
 
 
@@ -109,6 +118,10 @@ class ResourceIndex:
         # By namespace: the references into it from other namespaces, each by its dependant and its target.
         self._references_into: dict[str, set[tuple[ResourceRef, ResourceRef]]] = {}
         self._owners_of: dict[ResourceRef, ResourceRef] = {}
+        # Mostly one for each key.
+        self._claimants: dict[ClaimKey, tuple[ResourceRef, ...]] = {}
+        # Waiting for a revision of a resource.
+        self._waiting: dict[ResourceRef, list[asyncio.Future[None]]] = {}
         # How many resources of each kind with a controller are ready, and how many are not.
         self._counts = {(*key, ready): 0 for key in kinds for ready in (True, False)}
 
@@ -140,6 +153,7 @@ class ResourceIndex:
         if not self._is_kept(ref):
             return self._entries.pop(ref, None), after
         self._entries[ref] = after
+        self._claim(ref, before, after)
         self._count(ref, before, -1)
         self._count(ref, after, 1)
         self._link(ref, before.dependencies if before else (), after.dependencies)
@@ -150,9 +164,48 @@ class ResourceIndex:
         before = self._entries.pop(ref, None)
         self._owners_of.pop(ref, None)
         if before is not None:
+            self._claim(ref, before, None)
             self._count(ref, before, -1)
             self._link(ref, before.dependencies, ())
         return before
+
+    # --- Claims of live objects: see ClaimIndex -----------------------------------------------------------------------
+
+    def claimants(self, key: ClaimKey) -> Collection[ResourceRef]:
+        """See ClaimIndex."""
+        return self._claimants.get(key, ())
+
+    async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
+        """See ClaimIndex."""
+        try:
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                while not self._has(ref, revision):
+                    changed = asyncio.get_running_loop().create_future()
+                    self._waiting.setdefault(ref, []).append(changed)
+                    await changed
+        except TimeoutError:
+            raise StoreError(
+                f"{ref}: the watch of the store is behind: nothing is written before it shows what was written last"
+            ) from None
+
+    def _has(self, ref: ResourceRef, revision: Revision) -> bool:
+        """Whether the index has that revision or a later one: of one resource, revisions are numbers that grow."""
+        entry = self._entries.get(ref)
+        return entry is not None and int(entry.revision) >= int(revision)
+
+    def _claim(self, ref: ResourceRef, before: IndexEntry | None, after: IndexEntry | None) -> None:
+        old, new = (() if one is None else one.claim_keys for one in (before, after))
+        for key in old if old != new else ():
+            left = tuple(one for one in self._claimants.get(key, ()) if one != ref)
+            if left:
+                self._claimants[key] = left
+            else:
+                self._claimants.pop(key, None)
+        for key in new if old != new else ():
+            self._claimants[key] = (*self._claimants.get(key, ()), ref)
+        for changed in self._waiting.pop(ref, ()):
+            if not changed.done():
+                changed.set_result(None)
 
     def owner_of(self, ref: ResourceRef) -> ResourceRef | None:
         """The owner of `ref`, when it is of a kind that is reconciled here."""
@@ -167,7 +220,7 @@ class ResourceIndex:
 
     def _is_kept(self, ref: ResourceRef) -> bool:
         """Whether it is reconciled, referenced or owned here: most objects of a cluster are not."""
-        is_ours = ref.group_kind in self._kinds or ref.group_kind in (SECRET, REFERENCE_GRANT)
+        is_ours = ref.group_kind in self._kinds or ref.group_kind in (SECRET, REFERENCE_GRANT, NAMESPACE)
         return is_ours or not self._owners or ref in self._owners_of or ref in self._dependants
 
     @property

@@ -9,16 +9,20 @@ from typing import Final
 
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
+from setpoint.engine.reference_grants import REFERENCE_GRANT
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.tenancy import REFERENCE_GRANT
+from setpoint.engine.step.object_claims import ObjectClaims
+from setpoint.engine.tenancy import NAMESPACE
 from setpoint.errors import SetpointError
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.runtime.metrics.convergence import ControllerMetrics
 from setpoint.runtime.predicates import (
+    CLAIM_RELEASED,
     FOREIGN_CHANGE,
     GRANT_CHANGED,
+    NAMESPACE_CHANGED,
     SHARD_ACQUIRED,
     ReconcileTrigger,
     affects_dependants,
@@ -61,7 +65,13 @@ class Manager:
     ) -> None:
         self.index = ResourceIndex(engine.resource_types, engine.owners)
         store = engine.store if replica is None else FencedStore(engine.store)
-        self.engine = replace(engine, store=store, idle_cache=IdleCache(self.index), listed_objects=ListedObjects())
+        self.engine = replace(
+            engine,
+            store=store,
+            idle_cache=IdleCache(self.index),
+            listed_objects=ListedObjects(),
+            claims=ObjectClaims(self.index, is_shared=replica is not None),
+        )
         self.replica = replica
         self.phase = Phase.STARTING
         self.controllers = {
@@ -108,7 +118,10 @@ class Manager:
         self._stopping.set()
 
     def handle_event(self, event: ResourceEvent) -> None:
-        """A resource changed: queues it, its dependants and its owners, as the predicates say."""
+        """A resource changed: queues it, its dependants and its owners, as the predicates say.
+
+        So are resources that were refused an object that is released now, and all resources of a Namespace.
+        """
         controller = self.controllers.get((event.ref.group, event.ref.kind))
         if controller is not None:
             controller.handle_event(event)
@@ -116,15 +129,37 @@ class Manager:
             for ref in self.index.dependants_of(event.ref):
                 is_foreign = self.engine.is_foreign(event.ref, ref)
                 self._enqueue(ref, FOREIGN_CHANGE if is_foreign else trigger_for_dependants(event))
-        if event.ref.group_kind == REFERENCE_GRANT and not event.is_initial:
-            for ref in self.index.dependants_into(event.ref.namespace):
-                self._enqueue(ref, GRANT_CHANGED)
         if event.owners and affects_owners(event):
             for ref in event.owners:
                 self._enqueue(ref, trigger_for_dependants(event))
+        self._handle_released_claims(event)
+        self._handle_tenancy(event)
+
+    def _handle_tenancy(self, event: ResourceEvent) -> None:
+        """What tenants were given may have changed: by a grant, or by an administrator."""
+        if event.ref.group_kind == REFERENCE_GRANT and not event.is_initial:
+            for ref in self.index.dependants_into(event.ref.namespace):
+                self._enqueue(ref, GRANT_CHANGED)
+        if event.ref.group_kind == NAMESPACE:
+            self._handle_namespace(event)
 
     def _enqueue(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
         self.controllers[ref.group_kind].enqueue(ref, trigger)
+
+    def _handle_released_claims(self, event: ResourceEvent) -> None:
+        before, after = (() if one is None else one.claim_keys for one in (event.before, event.after))
+        for ref in self.engine.claims.released(set(before) - set(after)) if before != after else ():
+            self._enqueue(ref, CLAIM_RELEASED)
+
+    def _handle_namespace(self, event: ResourceEvent) -> None:
+        """What an administrator set up for a namespace may have changed."""
+        if event.is_initial or (
+            event.before and event.after and event.before.metadata_hash == event.after.metadata_hash
+        ):
+            return
+        for ref in [ref for ref in self.index if ref.namespace == event.ref.name]:
+            if ref.group_kind in self.controllers:
+                self._enqueue(ref, NAMESPACE_CHANGED)
 
     def shards_gained(self, shards: Collection[int]) -> None:
         """See ShardCallbacks."""

@@ -19,6 +19,8 @@ SHARD_ACQUIRED: Final = ReconcileTrigger(Priority.START_UP, "the acquisition of 
 # Of a resource of another tenant not even the name is told: the reference may not be granted.
 FOREIGN_CHANGE: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change in another namespace")
 GRANT_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the grants of another namespace")
+CLAIM_RELEASED: Final = ReconcileTrigger(Priority.DEPENDENCY, "the release of its object by another resource")
+NAMESPACE_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of its Namespace")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 
 

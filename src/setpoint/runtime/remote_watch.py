@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from setpoint.engine.capabilities import SupportsWatch, WatchTopic
@@ -43,7 +44,8 @@ class RemoteWatch:
         self._kind = kind
         self._clock = clock
         self._enqueue = enqueue
-        self._topics: defaultdict[WatchTopic, dict[Location, ResourceRef]] = defaultdict(dict)
+        # Mostly one resource for each location: a second one is refused, and has it on record for a moment.
+        self._topics: defaultdict[WatchTopic, dict[Location, tuple[ResourceRef, ...]]] = defaultdict(dict)
         self._tasks: dict[WatchTopic, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
         self._flush_task: asyncio.Task[None] | None = None
@@ -71,10 +73,11 @@ class RemoteWatch:
         if before == after:
             return
         if before is not None:
-            self._drop(before)
+            self._drop(before, event.ref)
         if after is not None:
             topic = self._kind.watch_topic(after)
-            self._topics[topic][after] = event.ref
+            members = self._topics[topic]
+            members[after] = (*members.get(after, ()), event.ref)
             self._start_watch(topic)
 
     def _start_watch(self, topic: WatchTopic) -> None:
@@ -83,9 +86,11 @@ class RemoteWatch:
             watching = watch_topic(self._kind, topic, self._clock, on_change=on_change)
             self._tasks[topic] = self._group.create_task(watching)
 
-    def _drop(self, location: Location) -> None:
+    def _drop(self, location: Location, ref: ResourceRef) -> None:
         topic = self._kind.watch_topic(location)
-        self._topics[topic].pop(location, None)
+        left = tuple(one for one in self._topics[topic].pop(location, ()) if one != ref)
+        if left:
+            self._topics[topic][location] = left
         if not self._topics[topic]:
             del self._topics[topic]
             task = self._tasks.pop(topic, None)
@@ -95,10 +100,10 @@ class RemoteWatch:
     def _mark_changed(self, topic: WatchTopic, location: Location | None) -> None:
         members = self._topics.get(topic, {})
         if location is None:
-            for ref in members.values():
+            for ref in chain.from_iterable(members.values()):
                 self._changed.setdefault(ref, WATCH_STARTED)
-        elif location in members:
-            self._changed[members[location]] = LIVE_CHANGED
+        else:
+            self._changed.update(dict.fromkeys(members.get(location, ()), LIVE_CHANGED))
         if self._changed:
             self._is_changed.set()
 

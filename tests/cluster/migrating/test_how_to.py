@@ -46,7 +46,9 @@ class Terminal:
 @pytest.fixture
 def team(cluster: Access, workspace: Workspace) -> Iterator[ConfigConnectorCluster]:
     """The namespace of the page, without resources."""
-    assert cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}).status == 201
+    annotations = {"cnrm.cloud.google.com/project-id": "demo"}
+    made = cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "annotations": annotations}})
+    assert made.status == 201
     yield ConfigConnectorCluster(cluster, NAMESPACE, workspace)
     empty(cluster, NAMESPACE)
     cluster.delete_namespace(NAMESPACE)

@@ -36,7 +36,8 @@ from setpoint.deployment.tenants import (
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock
-from setpoint.engine.tenancy import REFERENCE_GRANT
+from setpoint.engine.reference_grants import REFERENCE_GRANT
+from setpoint.engine.tenancy import TenancyMode
 from setpoint.errors import KindNotServed, UserError, WaitTimedOut
 
 # Not the field manager of the controllers: an installation is applied by an operator.
@@ -85,6 +86,7 @@ def _installation(kinds: Sequence[GroupKind], options: dict[str, Any]) -> Instal
         options["watch_namespace"],
         tuple(_variable(one) for one in options["env"]),
         tuple(name for _, name in kinds),
+        TenancyMode(options["tenancy"] or TenancyMode.STRICT),
     )
 
 

@@ -1,6 +1,7 @@
 """Application Default Credentials by google-auth: a credentials file, gcloud's own, or the metadata server.
 
-Nothing secret is sent in the clear or logged; what google-auth raises stays in this module.
+They can also impersonate another service account. Nothing secret is sent in the clear or logged; what google-auth
+raises stays in this module.
 """
 
 import os
@@ -20,13 +21,13 @@ import msgspec
 import requests
 import urllib3
 from google import auth
-from google.auth import _cloud_sdk, exceptions, transport
+from google.auth import _cloud_sdk, exceptions, impersonated_credentials, transport
 from google.auth.credentials import Credentials, with_scopes_if_required
 
 from setpoint.clients.google.errors import error_message, retry_after
 from setpoint.clients.google.tokens import AccessToken
-from setpoint.clients.http import USER_AGENT, HttpResponse
-from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
+from setpoint.clients.http import USER_AGENT, HttpResponse, quote_segment
+from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable, TenantInvalid
 
 TOKEN_TIMEOUT: Final = 30.0
 # Of a response with a token, and of what is read of it at once, in bytes.
@@ -184,6 +185,7 @@ _SECRET: Final = re.compile(
 )
 # google-auth has types in part.
 _google: Final[Any] = auth
+_impersonated: Final[Any] = impersonated_credentials
 # What google-auth raises by accident for a file or a response of an unexpected form. The last is raised by credentials
 # that do not support an operation: to be narrowed to scopes, to sign.
 _UNEXPECTED_ERRORS: Final = (
@@ -199,10 +201,11 @@ _UNEXPECTED_ERRORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FoundCredentials:
-    """Credentials, and where they were found, for messages."""
+    """Credentials, and where they were found, for messages; and the service account that they impersonate, if any."""
 
     credentials: Credentials = field(repr=False)
     where: str
+    account: str = ""
 
 
 class ApplicationDefaultSource:
@@ -220,6 +223,34 @@ class ApplicationDefaultSource:
             except RemoteRefused:
                 self._credentials = None
                 raise
+
+
+class ImpersonatedSource:
+    """Tokens of another service account, which Application Default Credentials may impersonate.
+
+    After a refusal the credentials are searched again, as for `ApplicationDefaultSource`.
+    """
+
+    def __init__(self, account: str, endpoint: str) -> None:
+        self._account = account
+        self._url = f"{endpoint}/v1/projects/-/serviceAccounts/{quote_segment(account)}:generateAccessToken"
+        self._credentials: FoundCredentials | None = None
+
+    def fetch(self) -> AccessToken:
+        """A new token. TenantInvalid when the account may not be impersonated; else as for the credentials alone."""
+        with TokenTransport() as http:
+            try:
+                found = self._credentials = self._credentials or self._impersonating(find_credentials(http))
+                return _refresh(found, http)
+            except RemoteRefused:
+                self._credentials = None
+                raise
+
+    def _impersonating(self, source: FoundCredentials) -> FoundCredentials:
+        credentials = _impersonated.Credentials(
+            source.credentials, self._account, list(SCOPES), iam_endpoint_override=self._url
+        )
+        return FoundCredentials(credentials, source.where, self._account)
 
 
 def find_credentials(http: TokenTransport) -> FoundCredentials:
@@ -292,6 +323,12 @@ def _refresh_error(error: Exception, found: FoundCredentials, http: TokenTranspo
         return _no_token()
     if getattr(error, "retryable", False):
         return RemoteUnavailable(f"no Google token: {_safe_message(error)}; check the network")
+    if found.account:
+        return TenantInvalid(
+            f"Google gives the credentials of {found.where} no token of the service account {found.account}: "
+            f"{_safe_message(error)}; an administrator gives them roles/iam.serviceAccountTokenCreator on it, or "
+            "corrects the annotation setpoint.dev/google-service-account of the Namespace"
+        )
     return RemoteRefused(f"Google gives the credentials of {found.where} no token: {_safe_message(error)}; {ADVICE}")
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from setpoint.clients.ratelimit.limiter import QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.url_path import encode_query, join_path, quote_object_name
+from setpoint.errors import ProjectRefused
 
 _QUERY: Final = "alt=json&prettyPrint=false"
 
@@ -42,6 +43,33 @@ class GoogleCall:
         if self.object_name is not None:
             path = f"{path}/{quote_object_name(self.object_name)}"
         return f"{path}?{encode_query(self.query)}&{_QUERY}" if self.query else f"{path}?{_QUERY}"
+
+
+# What to do about a project that is not the tenant's.
+PROJECT_ADVICE: Final = (
+    "leave it out; or an administrator sets the project of the namespace by the annotation "
+    "cnrm.cloud.google.com/project-id of its Namespace, or runs setpoint with --tenancy single, where all namespaces "
+    "belong to one tenant"
+)
+
+
+def recorded_elsewhere(project: str, own: str) -> ProjectRefused:
+    """The error for an object on record, or an operation, in another project than the tenant's `own`."""
+    return ProjectRefused(
+        f"what is on record is in the project {project!r}, and resources of this namespace are in {own!r}: nothing is "
+        "sent there. To let go of it, annotate the resource with cnrm.cloud.google.com/deletion-policy: abandon, and "
+        "delete it; or an administrator changes the annotation cnrm.cloud.google.com/project-id of the Namespace, or "
+        "runs setpoint with --tenancy single, where all namespaces belong to one tenant"
+    )
+
+
+def project_in(call: GoogleCall) -> str | None:
+    """The project that a call names; None for a call on a bucket or an object in it, which are named without one."""
+    if call.service is GoogleService.STORAGE and call.parts[:1] == ("b",) and len(call.parts) > 1:
+        return None
+    if call.service is GoogleService.STORAGE:
+        return call.query.get("project", "")
+    return call.parts[1] if call.parts[:1] == ("projects",) and len(call.parts) > 1 else ""
 
 
 class GoogleQuota(StrEnum):

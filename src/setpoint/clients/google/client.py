@@ -1,6 +1,7 @@
 """Client of Google's APIs: settings, credentials, calls, lists by page, and Cloud SQL's long-running operations."""
 
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,7 +18,9 @@ from setpoint.clients.google.calls import (
     GoogleService,
     default_caller_key,
     initial_rate,
+    project_in,
     quota_key,
+    recorded_elsewhere,
 )
 from setpoint.clients.google.errors import error_for_response, is_not_found, outcome_of
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response, send_authenticated
@@ -25,11 +28,14 @@ from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import Json
-from setpoint.errors import RemoteRefused, RemoteUnavailable, ResponseTooLarge, UserError
+from setpoint.errors import Bug, RemoteRefused, RemoteUnavailable, ResponseTooLarge, UserError
 
 AUTH_VARIABLE: Final = "SETPOINT_GCP_AUTH"
 SQL_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"
 STORAGE_ENDPOINT_VARIABLE: Final = "STORAGE_EMULATOR_HOST"
+IAM_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS"
+# Credentials of so many service accounts are kept at once.
+_MAX_ACCOUNTS: Final = 1000
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -47,6 +53,8 @@ class GoogleSettings:
     sql: str = "https://sqladmin.googleapis.com"
     storage: str = "https://storage.googleapis.com"
     auth: GoogleAuth = GoogleAuth.DEFAULT
+    # The service that gives tokens of other service accounts.
+    iam: str = "https://iamcredentials.googleapis.com"
 
     def address(self, service: GoogleService) -> str:
         """The endpoint of `service`, without a path."""
@@ -66,13 +74,14 @@ def settings_from(environment: Mapping[str, str]) -> GoogleSettings:
     if word not in tuple(GoogleAuth):
         raise UserError(f"{AUTH_VARIABLE} is {word!r}: write {' or '.join(GoogleAuth)}")
     return GoogleSettings(
-        _endpoint(environment, SQL_ENDPOINT_VARIABLE, GoogleService.SQL) or known.sql,
-        _endpoint(environment, STORAGE_ENDPOINT_VARIABLE, GoogleService.STORAGE) or known.storage,
+        _endpoint(environment, SQL_ENDPOINT_VARIABLE, GoogleService.SQL.value) or known.sql,
+        _endpoint(environment, STORAGE_ENDPOINT_VARIABLE, GoogleService.STORAGE.value) or known.storage,
         GoogleAuth(word),
+        _endpoint(environment, IAM_ENDPOINT_VARIABLE, "/v1") or known.iam,
     )
 
 
-def _endpoint(environment: Mapping[str, str], name: str, service: GoogleService) -> str:
+def _endpoint(environment: Mapping[str, str], name: str, version: str) -> str:
     """The endpoint in the variable `name`, in the forms of Google's tools: without scheme, with slash or version."""
     text = environment.get(name, "").strip()
     if not text:
@@ -81,7 +90,7 @@ def _endpoint(environment: Mapping[str, str], name: str, service: GoogleService)
         text = f"http://{text}"
     if urlsplit(text).scheme not in ("http", "https") or not urlsplit(text).hostname:
         raise UserError(f"{name} is {text!r}: write an address such as http://localhost:8080")
-    return text.rstrip("/").removesuffix(service.value)
+    return text.rstrip("/").removesuffix(version)
 
 
 class GoogleCredentials(Protocol):
@@ -100,24 +109,32 @@ class AnonymousCredentials:
         return _NO_HEADERS
 
 
-def credentials_for(settings: GoogleSettings) -> GoogleCredentials:
-    """The credentials that the settings name."""
+def credentials_for(settings: GoogleSettings, account: str = "") -> GoogleCredentials:
+    """The credentials that the settings name; with an `account`, those of that service account by impersonation."""
     match settings.auth:
         case GoogleAuth.ANONYMOUS:
             return AnonymousCredentials()
         case GoogleAuth.DEFAULT:
             # Imported only when needed: google-auth brings a cryptographic library with it.
-            from setpoint.clients.google.tokens import TokenCredentials
+            from setpoint.clients.google.tokens import TokenCredentials, application_default, impersonated
 
-            return TokenCredentials()
+            return TokenCredentials(impersonated(account, settings.iam) if account else application_default)
         case _:
             assert_never(settings.auth)
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleTenant:
+    """On whose behalf requests are sent: the service account to impersonate, if any, and the only project, if any."""
+
+    account: str = ""
+    project: str | None = None
 
 
 class GoogleClient:
     """Calls that succeed, or raise one of our errors. Each is rate-limited by its quota budget.
 
-    `close` closes the connections.
+    With `requires_tenant`, nothing is sent but on behalf of a tenant. `close` closes the connections.
     """
 
     def __init__(
@@ -126,11 +143,21 @@ class GoogleClient:
         settings: GoogleSettings,
         credentials: GoogleCredentials | None = None,
         budgets: QuotaBudgets | None = None,
+        *,
+        requires_tenant: bool = False,
     ) -> None:
         self.budgets = budgets or QuotaBudgets()
         self._http = http
         self._settings = settings
-        self._credentials = credentials
+        self._tenant: GoogleTenant | None = None if requires_tenant else GoogleTenant()
+        # By service account; that of the process itself has none. Shared with the clients of tenants.
+        self._credentials: dict[str, GoogleCredentials] = {} if credentials is None else {"": credentials}
+
+    def acting_for(self, tenant: GoogleTenant) -> "GoogleClient":
+        """The same client on behalf of a tenant: with the same connections, and with budgets of the tenant's own."""
+        other = copy(self)
+        other._tenant = tenant
+        return other
 
     async def get(self, call: GoogleCall) -> bytes | None:
         """The object, as the bytes that came; None when the service says that it does not exist."""
@@ -159,38 +186,59 @@ class GoogleClient:
         await self._http.close()
 
     async def _send(self, method: str, call: GoogleCall, body: Json = None) -> tuple[HttpRequest, HttpResponse]:
+        tenant = self._require_allowed(call)
         url = self._settings.address(call.service) + call.path
         headers = {} if body is None else {"Content-Type": "application/json"}
         request = HttpRequest(method, url, headers, None if body is None else msgspec.json.encode(body))
 
         def send(identity: Mapping[str, str]) -> Awaitable[HttpResponse]:
-            return self._send_limited(call, replace(request, headers={**identity, **headers}))
+            return self._send_limited(call, tenant, replace(request, headers={**identity, **headers}))
 
-        return request, await send_authenticated(self._credentials_for(url).headers, send)
+        return request, await send_authenticated(self._credentials_for(url, tenant.account).headers, send)
 
-    async def _send_limited(self, call: GoogleCall, request: HttpRequest) -> HttpResponse:
-        budget = self._budget_for(call, request)
+    def _require_allowed(self, call: GoogleCall) -> GoogleTenant:
+        """The tenant of a call; ProjectRefused for a call in another project than the tenant's. Nothing is sent then.
+
+        A call on a bucket names no project: whose bucket it is, its kind has to know.
+        """
+        tenant = self._tenant
+        if tenant is None:
+            raise Bug(f"{call.path.partition('?')[0]}: not sent: no tenant is known, on whose behalf it would be")
+        project = project_in(call)
+        if tenant.project is not None and project is not None and project != tenant.project:
+            # What a manifest names is refused before: this is in the status.
+            raise recorded_elsewhere(project, tenant.project)
+        return tenant
+
+    async def _send_limited(self, call: GoogleCall, tenant: GoogleTenant, request: HttpRequest) -> HttpResponse:
+        budget = self._budget_for(call, tenant, request)
         caller = current_caller.get() or Caller(default_caller_key(call))
         with await budget.limiter.acquire(budget, caller, request) as slot:
             response = await self._http.send(request)
             slot.outcome = outcome_of(response)
         return response
 
-    def _budget_for(self, call: GoogleCall, request: HttpRequest) -> QuotaBudget:
+    def _budget_for(self, call: GoogleCall, tenant: GoogleTenant, request: HttpRequest) -> QuotaBudget:
         key = quota_key(request.method, call, request.headers.get(QUOTA_PROJECT_HEADER))
+        # What one tenant is throttled for is not held against another.
+        project = key.project or tenant.project or ""
+        key = key._replace(project=f"{project} as {tenant.account}" if tenant.account else project)
         found = self.budgets.find(key)
         if found is not None:
             return found
         address = self._settings.address(call.service)
         return self.budgets.make(key, initial_rate(request.method, call, address), address)
 
-    def _credentials_for(self, url: str) -> GoogleCredentials:
+    def _credentials_for(self, url: str, account: str) -> GoogleCredentials:
         if not url.startswith("https://"):
             # A token is never sent in the clear, and a local server has no use for one.
             return AnonymousCredentials()
-        if self._credentials is None:
-            self._credentials = credentials_for(self._settings)
-        return self._credentials
+        found = self._credentials.get(account)
+        if found is None:
+            if len(self._credentials) >= _MAX_ACCOUNTS:
+                self._credentials.pop(next(one for one in self._credentials if one))
+            found = self._credentials[account] = credentials_for(self._settings, account)
+        return found
 
 
 def _require_success(request: HttpRequest, response: HttpResponse) -> bytes:

@@ -55,6 +55,17 @@ def application_default() -> TokenSource:
     return ApplicationDefaultSource()
 
 
+def impersonated(account: str, endpoint: str) -> Callable[[], TokenSource]:
+    """Tokens of a service account, given to Application Default Credentials by the service at `endpoint`."""
+
+    def open_source() -> TokenSource:
+        from setpoint.clients.google.application_default import ImpersonatedSource
+
+        return ImpersonatedSource(account, endpoint)
+
+    return open_source
+
+
 class TokenCredentials:
     """Shares one token between all callers. A fetch is shared, too, and goes on when a caller is cancelled."""
 

@@ -32,7 +32,9 @@ from setpoint.errors import (
     Blocked,
     DependencyNotReady,
     ImmutableFieldChanged,
+    ManagementConflict,
     OperationRunning,
+    ProjectRefused,
     RemoteRefused,
     Retry,
     RevisionExpired,
@@ -48,7 +50,14 @@ RequestReconcile = Callable[[Sequence[ResourceRef]], Awaitable[None]]
 
 _ERRORS: Final[Mapping[str, type[SetpointError]]] = {reason: error for error, reason in REASONS.items()}
 # Errors after which a resource is not reconciled again by itself.
-_FINAL_ERRORS: Final = (RemoteRefused, ImmutableFieldChanged, WaitTimedOut, WaitFailed)
+_FINAL_ERRORS: Final = (
+    RemoteRefused,
+    ImmutableFieldChanged,
+    ProjectRefused,
+    ManagementConflict,
+    WaitTimedOut,
+    WaitFailed,
+)
 
 
 async def step_records(refs: Iterable[ResourceRef], store: Store) -> Mapping[ResourceRef, JsonObject | None]:

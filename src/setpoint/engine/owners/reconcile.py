@@ -46,6 +46,7 @@ from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.change_cause import ChangeCause, write_cause
+from setpoint.engine.step.claim import require_unclaimed_children
 from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.errors import ChildRefused, OperationRunning
@@ -59,6 +60,7 @@ async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
     if context.management is Management.PAUSED:
         return plan_paused(context)
     observation = await observe_children(context.resource, owner, context.engine)
+    await require_unclaimed_children(context, observation.live.values())
     context = context.with_current_oscillations(observation.intent, _mark(observation))
     planned = owner_plan(context, observation)
     if context.management is Management.OBSERVE:

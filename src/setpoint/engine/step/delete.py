@@ -24,6 +24,7 @@ from setpoint.engine.context import (
 from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, observe_decoded
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.claim import is_claim_kept
 from setpoint.engine.step.execute import stop_for_operation
 from setpoint.engine.step.finish import plan_paused
 from setpoint.errors import DeletionHeld, LocationChanged, OperationRunning
@@ -44,6 +45,9 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
         kept = _nothing_to_delete(f"the resource goes, and {location} stays as it is")
         return PlannedStep(kept, lambda: _remove_finalizer(context))
     _require_deletable(context.resource)
+    if not await is_claim_kept(context, location):
+        kept = _nothing_to_delete(f"{location} is managed by another resource, and stays as it is")
+        return PlannedStep(kept, lambda: _remove_finalizer(context))
     observed = await observe_decoded(location, context.kind)
     if isinstance(observed, Absent):
         return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _record_deleted(context))
@@ -122,8 +126,9 @@ async def must_replace(context: KindStepContext, intent: Intent) -> bool:
         and kind.may_replace(context.resource)
         and context.management is Management.FULL
     ):
-        # An abandoned object is kept when its resource moves on, too.
-        return _was_written(context.state) and not is_abandoned(context.resource, kind)
+        # An abandoned object is kept when its resource moves on, too; and so is one of another resource.
+        is_ours = _was_written(context.state) and not is_abandoned(context.resource, kind)
+        return is_ours and await is_claim_kept(context, before)
     raise LocationChanged(
         f"{context.resource.ref} stands for {before} and cannot move to {intent.location}: "
         "put the old name or reference back, or delete the resource and apply it again"

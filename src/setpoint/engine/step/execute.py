@@ -19,6 +19,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.state import StoredState, WriteAttempt, location_in
 from setpoint.engine.step.change_cause import ChangeCause, write_cause
+from setpoint.engine.step.claim import confirm_claim
 from setpoint.engine.step.finish import plan_event, records_creation, step_record
 from setpoint.engine.step.plan import EffectivePlan, desired_tree, effective_plan, live_mark, with_dry_run
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused
@@ -32,7 +33,9 @@ async def execute_plan(
     while planned.plan.writes:
         write = planned.plan.writes[0]
         is_new = context.state.creating is None
+        before = context.resource
         context = await _record_before_send(planned, intent, observed, context)
+        context = await confirm_claim(context, before, intent.location, observed)
         operation = await _send_first(planned, observed, context, is_new=is_new)
         context = replace(context, state=_after_sending(context.state, write, intent, operation))
         if operation is not None:

@@ -46,6 +46,15 @@ from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_ste
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
+from setpoint.engine.step.claim import (
+    catch_up,
+    check_claim,
+    check_new_claim,
+    claim_keys_of_step,
+    claim_without_write,
+    is_new_claim,
+    release_claim,
+)
 from setpoint.engine.step.delete import (
     as_replacement,
     delete_replaced,
@@ -60,6 +69,7 @@ from setpoint.engine.step.plan import EffectivePlan, effective_plan, live_digest
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
     Bug,
+    ManagementConflict,
     ManifestInvalid,
     RemoteError,
     RemoteUnavailable,
@@ -113,7 +123,10 @@ def _outcome_label(outcome: StepOutcome) -> str:
 async def _step(
     ref: ResourceRef, engine: EngineContext, trigger: str, *, requested: bool, restart_wait: bool
 ) -> StepOutcome:
-    engine = await engine.for_namespace(ref.namespace)
+    try:
+        engine = await engine.for_namespace(ref.namespace)
+    except SetpointError as error:
+        return await _stop_unbound(ref, engine, error)
     idle = None if requested else await _idle_outcome(ref, engine)
     if idle is not None:
         return idle
@@ -135,6 +148,15 @@ async def _step(
     except SetpointError as error:
         await _redact_error(error, context)
         return await _stop(context, error)
+
+
+async def _stop_unbound(ref: ResourceRef, engine: EngineContext, error: SetpointError) -> StepOutcome:
+    """Ends a step for which no tenant is known: no service is asked, and the status says why."""
+    resource = None if isinstance(error, StoreError) else await engine.store.get(ref)
+    if resource is None or ref.group_kind not in engine.resource_types:
+        return Stopped(error)
+    context = _begin_step(resource, engine, UNSPECIFIED_TRIGGER, requested=False, restart_wait=False)
+    return await _stop(context, error)
 
 
 def _begin_step(
@@ -221,6 +243,7 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
         return plan_paused(context)
     intent = await resolve_intent(context.resource, context.engine)
     _require_valid(context, intent)
+    context = await check_new_claim(context, intent)
     if await must_replace(context, intent):
         return await _plan_replacement(context, intent)
     try:
@@ -235,6 +258,8 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     context, planned = await _planned(replace(context, state=begun.state), intent, observed)
     if context.management is Management.OBSERVE:
         return plan_observed(context, intent, observed, planned.plan)
+    writes = bool(planned.plan.writes) or begun.follow_up is not None
+    await check_claim(context, intent, observed, writes=writes)
     return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
 
 
@@ -269,10 +294,16 @@ async def _execute(
     begun: InterruptedCreation,
 ) -> StepOutcome:
     """The verbs that write for a resource that is not being deleted."""
-    context = await begun.finish(intent, observed, context)
-    context = _claim(context, intent)
-    context, observed, left = await execute_plan(planned, intent, observed, context)
-    return await settle(context, observed, begun.shown(planned.plan), left)
+    is_new, claims = is_new_claim(context, intent), context.engine.claims
+    claim_keys = claim_keys_of_step(context, intent.location, observed) if is_new else ()
+    with claims.claiming(context.resource.ref, claim_keys):
+        context = await begun.finish(intent, observed, context)
+        context = await claim_without_write(_claim(context, intent), intent, observed, planned.plan)
+        context, observed, left = await execute_plan(planned, intent, observed, context)
+        outcome = await settle(context, observed, begun.shown(planned.plan), left)
+        if is_new:
+            await catch_up(context)
+    return outcome
 
 
 def _plan_idle(context: KindStepContext, intent: Intent) -> PlannedStep:
@@ -314,7 +345,8 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
         return context
     # The state of an object at another location says nothing about this one.
     state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
-    return replace(context, state=state)
+    # Another process may claim the object at the same time.
+    return replace(context, state=replace(state, is_claim_pending=context.engine.claims.is_shared))
 
 
 async def _redact_error(error: SetpointError, context: StepContext) -> None:
@@ -345,6 +377,8 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
     resource = await context.engine.store.get(context.resource.ref)
     if resource is not None:
         state = replace(StoredState.of(resource), handled=context.state.handled)
+        if isinstance(error, ManagementConflict) and error.releases_claim:
+            state = release_claim(state)
         now = replace(context, resource=resource, state=state)
         await now.set_ready(conditions.failure(error, deleting=resource.is_deleting))
     return Stopped(error)

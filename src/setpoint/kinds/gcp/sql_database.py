@@ -31,13 +31,16 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
+from setpoint.engine.tenancy import Tenant
 from setpoint.errors import RemoteConflict
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, is_operation_done, parent_instance, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_PROJECT,
     PROJECT_ANNOTATION,
     RESOURCE_ID_CHECK,
     ReferenceTarget,
     SpecReference,
+    TenantProjects,
     definition_for,
     name_taken_error,
     reference_at,
@@ -127,11 +130,17 @@ class SqlDatabaseKind:
     live_type: type[SqlDatabase] = SqlDatabase
     tree_type: type[Struct] = SqlDatabaseTree
     definition: CrdDetails = _DEFINITION
+    projects: TenantProjects = ANY_PROJECT
+
+    def for_tenant(self, tenant: Tenant) -> "SqlDatabaseKind":
+        """See SupportsTenants."""
+        projects = TenantProjects(tenant)
+        return replace(self, google=self.google.acting_for(projects.caller), projects=projects)
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
         if not self.dependencies(resource):
-            _instance(resource, ResolvedReferences())
+            _instance(resource, ResolvedReferences(), self.projects)
         resource_id(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
@@ -142,7 +151,7 @@ class SqlDatabaseKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i/databases/d`."""
-        return Location(f"{_instance(resource, resolved)}/databases/{resource_id(resource)}")
+        return Location(f"{_instance(resource, resolved, self.projects)}/databases/{resource_id(resource)}")
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """Charset and collation as declared."""
@@ -223,8 +232,8 @@ def _call(location: Location) -> GoogleCall:
     return GoogleCall(GoogleService.SQL, ("projects", project, "instances", instance, "databases", database))
 
 
-def _instance(resource: Resource, resolved: ResolvedReferences) -> str:
-    return parent_instance(decode_spec(resource, SqlDatabaseSpec).instanceRef, resource, resolved)
+def _instance(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> str:
+    return parent_instance(decode_spec(resource, SqlDatabaseSpec).instanceRef, resource, resolved, projects)
 
 
 def _operation(body: bytes, project: str) -> RemoteOperation | None:

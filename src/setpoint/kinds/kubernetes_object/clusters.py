@@ -14,10 +14,12 @@ from urllib.parse import quote, unquote
 
 from msgspec import UNSET
 
-from setpoint.core.unstructured import GroupKind
+from setpoint.core.unstructured import GroupKind, text_at
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Location, ResolvedReferences, SecretKeyReference, match_location
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.object_claims import CLUSTER_OBJECTS, ClaimKey, uid_name
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
 from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, ClusterSpec, KubernetesObjectSpec
 from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
@@ -79,6 +81,29 @@ def parse_object_location(text: str) -> ObjectLocation:
     api_version, kind, namespace, name, cluster = match_location(_LOCATION, text).groups()
     name = "" if name == "*" else unquote(name)
     return ObjectLocation(unquote(cluster), api_version, kind, unquote(namespace or ""), name)
+
+
+def object_claim_keys(location: Location) -> tuple[ClaimKey, ...]:
+    """The object in every version of its API, and whichever account of a namespace it is reached as."""
+    found = _LOCATION.fullmatch(location)
+    if found is None:
+        return (ClaimKey(CLUSTER_OBJECTS, location),)
+    api_version, kind, namespace, name, cluster = found.groups()
+    group, is_own = api_version.rpartition("/")[0], cluster.partition(":")[0] == OWN
+    named = f"{group} {kind} {namespace}/{name} @ {OWN if is_own else cluster}"
+    return (ClaimKey(CLUSTER_OBJECTS, named),)
+
+
+def object_uid_keys(outputs: JsonObject) -> tuple[ClaimKey, ...]:
+    """The object by the uid that its cluster reports; none before it was observed."""
+    uid = text_at(outputs, "object", "uid")
+    return (ClaimKey(CLUSTER_OBJECTS, uid_name(uid)),) if uid else ()
+
+
+def is_tenants_cluster(location: Location) -> bool:
+    """Whether the object is in a cluster by a kubeconfig of a Secret: what that reports, its tenant decides."""
+    found = _LOCATION.fullmatch(location)
+    return found is None or unquote(found[5]).startswith(SECRET_PREFIX)
 
 
 OWN, IN_CLUSTER = "own", "in-cluster"

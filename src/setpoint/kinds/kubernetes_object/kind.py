@@ -29,12 +29,16 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.object_claims import ClaimKey
 from setpoint.engine.tenancy import Tenant
 from setpoint.kinds.kubernetes_object.clusters import (
     Clusters,
     ObjectLocation,
     check_cluster,
+    is_tenants_cluster,
     kubeconfig_key,
+    object_claim_keys,
+    object_uid_keys,
 )
 from setpoint.kinds.kubernetes_object.manifest import (
     check_manifest,
@@ -154,6 +158,15 @@ class KubernetesObjectKind:
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
         """See SupportsAliases."""
         return await self.remote.is_same_object(resource, location)
+
+    def claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """See SupportsClaimKeys. The uid that a tenant's own cluster reports claims nothing."""
+        uid = () if is_tenants_cluster(location) else object_uid_keys(outputs)
+        return (*object_claim_keys(location), *uid)
+
+    def seen_claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """See SupportsClaimKeys."""
+        return object_uid_keys(outputs)
 
     def is_protected(self, resource: Resource) -> bool:
         """See SupportsDeletionProtection."""

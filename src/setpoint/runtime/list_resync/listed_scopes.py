@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
 from setpoint.engine.capabilities import ListScope, SupportsList
 from setpoint.engine.idle_cache import IdleEntry, state_digest
@@ -64,10 +65,15 @@ class ScopeListing:
 
 
 class ListedScope:
-    """One list scope: its members, the running listing, and when the next one may start."""
+    """One list scope: its members, the running listing, and when the next one may start.
 
-    def __init__(self, name: ListScope) -> None:
+    `namespace` is that of all members in a store with tenants: each tenant lists on its own behalf. Else it is empty.
+    """
+
+    def __init__(self, name: ListScope, kind: GroupKind, namespace: str) -> None:
         self.name = name
+        self.kind = kind
+        self.namespace = namespace
         # By location. Of two resources with the same location, only one is a member.
         self.members: dict[Location, ResourceRef] = {}
         self.listing: ScopeListing | None = None
@@ -97,11 +103,12 @@ class ListedScope:
 
 
 class ListedScopes:
-    """Every list scope with members of one kind, by the recorded locations of their objects."""
+    """Every list scope with members of one kind, by the recorded locations of their objects; `by_tenant` if need be."""
 
-    def __init__(self, kind: SupportsList) -> None:
+    def __init__(self, kind: SupportsList, *, by_tenant: bool) -> None:
         self._kind = kind
-        self._scopes: dict[ListScope, ListedScope] = {}
+        self._by_tenant = by_tenant
+        self._scopes: dict[tuple[str, ListScope], ListedScope] = {}
 
     def handle_event(self, event: ResourceEvent) -> None:
         """A resource came, went, or got a location."""
@@ -114,23 +121,28 @@ class ListedScopes:
         if after is not None:
             self._add(event.ref, after)
 
-    def at(self, location: Location) -> ListedScope | None:
-        """The scope that lists this location; None when there is none."""
+    def of(self, ref: ResourceRef, location: Location) -> ListedScope | None:
+        """The scope that lists the object of `ref` at this location; None when there is none."""
         name = self._kind.list_scope_of(location)
-        return None if name is None else self._scopes.get(name)
+        return None if name is None else self._scopes.get((self._namespace(ref), name))
+
+    def _namespace(self, ref: ResourceRef) -> str:
+        return ref.namespace if self._by_tenant else ""
 
     def _add(self, ref: ResourceRef, location: Location) -> None:
-        name = self._kind.list_scope_of(location)
+        name, namespace = self._kind.list_scope_of(location), self._namespace(ref)
         if name is not None:
-            self._scopes.setdefault(name, ListedScope(name)).members[location] = ref
+            new = ListedScope(name, ref.group_kind, namespace)
+            # A second resource of the object does not replace the first.
+            self._scopes.setdefault((namespace, name), new).members.setdefault(location, ref)
 
     def _remove(self, ref: ResourceRef, location: Location) -> None:
-        scope = self.at(location)
+        scope = self.of(ref, location)
         if scope is None or scope.members.get(location) != ref:
             return
         del scope.members[location]
         if not scope.members and scope.listing is None:
-            del self._scopes[scope.name]
+            del self._scopes[scope.namespace, scope.name]
 
 
 # A LIST may leave out what a GET shows, without a sign: so each object gets a step of its own about this often.

@@ -20,7 +20,7 @@ from setpoint.engine.idle_cache import IdleEntry, ListedObject
 from setpoint.engine.kind import Location
 from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.resource import ResourceRef
-from setpoint.errors import RemoteUnavailable, SetpointError
+from setpoint.errors import Bug, RemoteUnavailable, SetpointError
 from setpoint.runtime.index import IndexEntry, ResourceIndex
 from setpoint.runtime.informer import ResourceEvent
 from setpoint.runtime.list_resync.listed_scopes import (
@@ -103,13 +103,14 @@ class ListResync:
         # Objects of resources that other replicas reconcile are in the same lists.
         self.is_reconciled_here = is_reconciled_here
         self._kind = kind
+        self._engine = engine
         self._idle_cache = engine.idle_cache
         self._listed_objects = engine.listed_objects
         self._clock = engine.clock
         self._index = index
         self._queue = queue
         self._convergence = convergence
-        self._scopes = ListedScopes(kind)
+        self._scopes = ListedScopes(kind, by_tenant=engine.tenancy is not None)
         self._items = ListedItems(kind)
         # Resources that waited for a listing in which they were not: they wait for no other.
         self._not_listed: set[ResourceRef] = set()
@@ -190,7 +191,7 @@ class ListResync:
 
     def _scope_of(self, ref: ResourceRef) -> ListedScope | None:
         entry = self._index.get(ref)
-        return None if entry is None or entry.location is None else self._scopes.at(entry.location)
+        return None if entry is None or entry.location is None else self._scopes.of(ref, entry.location)
 
     def _is_listable(self, ref: ResourceRef, now: float) -> bool:
         """Whether a listing can answer for `ref`: only a change of its object is of interest."""
@@ -247,7 +248,8 @@ class ListResync:
         self._convergence.listed(result.value, listing.resyncs_saved)
 
     async def _read_pages(self, scope: ListedScope, listing: ScopeListing) -> ListingResult:
-        async with aclosing(self._kind.pages(scope.name)) as pages:
+        kind = await self._kind_for(scope)
+        async with aclosing(kind.pages(scope.name)) as pages:
             async for page in pages:
                 await self._read_page(page, scope, listing)
                 if listing.is_not_worth_it:
@@ -255,6 +257,15 @@ class ListResync:
                 listing.asked = self._clock.monotonic()
         was_useful = scope.record_result(listing, self._clock.monotonic())
         return ListingResult.COMPLETE if was_useful else ListingResult.USELESS
+
+    async def _kind_for(self, scope: ListedScope) -> SupportsList:
+        """The kind, bound to the tenant of the scope's members."""
+        if not scope.namespace:
+            return self._kind
+        found = (await self._engine.for_namespace(scope.namespace)).kinds[scope.kind]
+        if not isinstance(found, SupportsList):
+            raise Bug(f"{scope.kind[1]} cannot be listed on behalf of a tenant")
+        return found
 
     def _give_up_listing(self, scope: ListedScope, error: Exception) -> ListingResult:
         now = self._clock.monotonic()

@@ -11,7 +11,8 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import DescribedType
 from setpoint.engine.owner import SECRETS, ObjectKind
 from setpoint.engine.ports import Clock
-from setpoint.engine.tenancy import REFERENCE_GRANT
+from setpoint.engine.reference_grants import REFERENCE_GRANT
+from setpoint.engine.tenancy import NAMESPACE
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.crds import plural_of
@@ -22,6 +23,8 @@ SCHEME: Final = "kubernetes"
 # The namespace of the pods that `setpoint install` creates, and so of their leases; a pod gets it from its manifest.
 SYSTEM_NAMESPACE: Final = "setpoint-system"
 POD_NAMESPACE: Final = "POD_NAMESPACE"
+# Their annotations say what a tenant was given.
+_NAMESPACES: Final = ObjectKind(NAMESPACE[0], "v1", NAMESPACE[1], "namespaces", is_namespaced=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def open_kubernetes(
 def served_kinds(
     kinds: Iterable[DescribedType | ObjectKind], namespace: str | None = None, *, long_running: bool
 ) -> Mapping[GroupKind, ServedKind]:
-    """The kinds with a definition of ours, in `namespace` or everywhere; and those of objects, such as Secrets.
+    """The kinds with a definition of ours, in `namespace` or everywhere; Namespaces; and those of objects, as Secrets.
 
     Of the latter only metadata is watched; an object is read when a resource references it. A command, which watches
     none of them, may read Secrets whatever the kinds are.
@@ -96,7 +99,7 @@ def served_kinds(
     served: dict[GroupKind, ServedKind] = {}
     secrets = () if long_running else (SECRETS,)
     # A kind with a controller stays one when an owner generates it as well.
-    for one in sorted((*secrets, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
+    for one in sorted((*secrets, _NAMESPACES, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
         if isinstance(one, ObjectKind):
             kind = _uncached_kind(one, namespace, long_running=long_running)
         else:

@@ -7,6 +7,7 @@ from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Repre
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.tenancy import NAMESPACE
 from setpoint.errors import ManifestInvalid
 
 
@@ -60,8 +61,15 @@ class ClusterScope:
 
     @property
     def cached(self) -> frozenset[GroupKind]:
-        """The kinds that a cache holds: those that are listed, and read whole."""
-        return frozenset(name for name, kind in self.kinds.items() if kind.listed and kind.form is Representation.WHOLE)
+        """The kinds that a cache holds: those that are listed and read whole; and Namespaces, of which metadata is all.
+
+        A Namespace is looked at in each step.
+        """
+        return frozenset(
+            name
+            for name, kind in self.kinds.items()
+            if kind.listed and (kind.form is Representation.WHOLE or name == NAMESPACE)
+        )
 
     def kinds_for(self, query: ResourceQuery) -> tuple[ServedKind, ...]:
         """The kinds that match a query, in order."""

@@ -35,7 +35,7 @@ from setpoint.engine.ports import (
     ResourceUpdate,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT
+from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, NAMESPACE
 from setpoint.errors import KindNotServed, ManifestInvalid, RemoteConflict, StoreError, WriteConflict
 from setpoint.stores.kubernetes.bookmarks import from_revision
 from setpoint.stores.kubernetes.cache import ObjectCache
@@ -94,9 +94,10 @@ class KubernetesStore(DerivedStoreOperations):
     async def get(self, ref: ResourceRef) -> Resource | None:
         """See Store."""
         self._require_open()
-        if self._cache is not None and self._cache.knows((ref.group, ref.kind)):
-            kept = self._cache.get(ref)
-        else:
+        is_watched = self._cache is not None and self._cache.knows(ref.group_kind)
+        kept = self._cache.get(ref) if self._cache is not None and is_watched else None
+        if kept is None and (not is_watched or ref.group_kind == NAMESPACE):
+            # Kinds are watched one by one: a resource may be seen before its new Namespace is.
             kept = await self._read(ref)
         return None if kept is None else ClusterResource(kept)
 

@@ -16,7 +16,7 @@ from setpoint.kinds.gcp.shared.config_connector import (
     INSTANCE_NAME,
     PROJECT_NAME,
     SpecReference,
-    project_of,
+    TenantProjects,
     relative_link,
     resource_id,
 )
@@ -34,17 +34,25 @@ class _Engine(Struct, frozen=True):
 _engine: Final = msgspec.json.Decoder(_Engine)
 
 
-def parent_instance(ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
-    """`projects/p/instances/i`, in the project of the instance, whatever project the resource itself names."""
+def parent_instance(
+    ref: SpecReference, resource: Resource, resolved: ResolvedReferences, projects: TenantProjects
+) -> str:
+    """`projects/p/instances/i`, in the project of the instance, whatever project the resource itself names.
+
+    ProjectRefused when it is in another project than the tenant's.
+    """
+    projects.require_own(resource)
     if INSTANCE_REF in resolved.resources:
         instance = resolved.resources[INSTANCE_REF]
-        return f"projects/{project_of(instance)}/instances/{resource_id(instance, INSTANCE_NAME)}"
+        project = projects.of_target(INSTANCE_REF, instance, resource)
+        return f"projects/{project}/instances/{resource_id(instance, INSTANCE_NAME)}"
     external = ref.external or ""
-    link = relative_link(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
+    link = relative_link(external) if "/" in external else f"projects/{projects.of(resource)}/instances/{external}"
     found = _INSTANCE.fullmatch(link)
     if found is None or not (PROJECT_NAME.allows(found[1]) and INSTANCE_NAME.allows(found[2])):
         problem = f" is {external!r}: write the instance's name, or projects/…/instances/…"
         raise field_invalid(resource, f"{INSTANCE_REF}.external", problem)
+    projects.require(found[1], resource, f"{INSTANCE_REF}.external")
     return link
 
 

@@ -7,6 +7,8 @@ from typing import ClassVar, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
+from setpoint.clients.google.calls import PROJECT_ADVICE, recorded_elsewhere
+from setpoint.clients.google.client import GoogleTenant
 from setpoint.clients.url_path import has_dot_segment
 from setpoint.core.overlay import Declared
 from setpoint.core.schema.policy import Rule
@@ -15,10 +17,12 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Absent, CrdDetails, LiveObservation, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import DependencyNotReady, RemoteConflict, RemoteRefused
+from setpoint.engine.state import location_in
+from setpoint.engine.tenancy import PROJECT_ID, SHARED_PROJECTS, Tenant
+from setpoint.errors import DependencyNotReady, ProjectRefused, RemoteConflict, RemoteRefused
 from setpoint.kinds.typed_spec import field_invalid
 
-PROJECT_ANNOTATION: Final = "cnrm.cloud.google.com/project-id"
+PROJECT_ANNOTATION: Final = PROJECT_ID
 MANAGED_LABEL: Final = "managed-by-cnrm"
 # For the `__checks__` of a spec with a resourceID.
 RESOURCE_ID_CHECK: Final = Check(
@@ -93,14 +97,108 @@ ANY_NAME: Final = GoogleNameRule(
 )
 
 
-def project_of(resource: Resource) -> str:
-    """The project of the resource: its annotation, or else its namespace."""
-    annotated = resource.annotations.get(PROJECT_ANNOTATION)
-    project = annotated or resource.ref.namespace
-    if not PROJECT_NAME.allows(project):
-        at = f"metadata.annotations[{PROJECT_ANNOTATION!r}]" if annotated else "metadata.namespace"
-        raise field_invalid(resource, at, f" is {project!r}: write {PROJECT_NAME.advice}")
-    return project
+# --- Projects ---------------------------------------------------------------------------------------------------------
+
+_IN_PROJECT: Final = re.compile(r"projects/([^/]+)/.+")
+_NETWORK: Final = re.compile(r"(?:projects/([^/]+)/)?(?:(?:global/)?networks/)?[A-Za-z0-9_.-]+")
+_PROJECT: Final = r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*"
+# `i`, `p:i`, `projects/p/instances/i`, or a link that ends so.
+_INSTANCE: Final = re.compile(
+    rf"(?:(?:https://[a-z0-9.-]+/(?:[a-z0-9]+/)*)?projects/({_PROJECT})/instances/|({_PROJECT}):)?[a-z0-9-]+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantProjects:
+    """The Google projects of one tenant's resources. Without a tenant, resources may name any project.
+
+    A KMS key may be in any project: the service encrypts with it on behalf of the tenant's own project, and IAM decides
+    about that.
+    """
+
+    tenant: Tenant | None = None
+
+    @property
+    def caller(self) -> GoogleTenant:
+        """On whose behalf requests are sent."""
+        return GoogleTenant() if self.tenant is None else GoogleTenant(self.tenant.google_account, self.tenant.project)
+
+    def of(self, resource: Resource) -> str:
+        """The project of a resource of the tenant: its annotation, or that of its Namespace, or else the namespace.
+
+        ProjectRefused for an annotation that names another project than the tenant's.
+        """
+        project = self.named_by(resource)
+        is_annotated = PROJECT_ANNOTATION in resource.annotations
+        at = f"metadata.annotations[{PROJECT_ANNOTATION!r}]" if is_annotated else "metadata.namespace"
+        if not PROJECT_NAME.allows(project):
+            raise field_invalid(resource, at, f" is {project!r}: write {PROJECT_NAME.advice}")
+        self.require(project, resource, at)
+        return project
+
+    def of_target(self, at: str, target: Resource, resource: Resource) -> str:
+        """The project of a resource that the field `at` of the tenant's `resource` refers to.
+
+        That of another namespace has its project on record: which one that namespace has, only its own steps know.
+        """
+        tenant = self.tenant
+        if tenant is None or target.ref.namespace == tenant.namespace:
+            return self.of(target)
+        recorded = _IN_PROJECT.fullmatch(location_in(target.status) or "")
+        project = recorded[1] if recorded else self.named_by(target)
+        self.require(project, resource, at)
+        return project
+
+    def named_by(self, target: Resource) -> str:
+        """The project that a resource of any namespace is in, as far as it says so; nothing is refused."""
+        named, tenant = target.annotations.get(PROJECT_ANNOTATION), self.tenant
+        if tenant is None or target.ref.namespace != tenant.namespace:
+            return named or target.ref.namespace
+        return named or tenant.project or tenant.default_project or target.ref.namespace
+
+    def require_own(self, resource: Resource) -> None:
+        """ProjectRefused for a resource of the tenant that names another project by its annotation."""
+        if self.tenant is not None:
+            self.of(resource)
+
+    def require(self, project: str, resource: Resource, at: str) -> None:
+        """ProjectRefused when the field `at` names a project that is not the tenant's."""
+        tenant = self.tenant
+        if tenant is not None and tenant.project not in (None, project):
+            raise ProjectRefused(
+                f"{resource.ref}: {at} names the project {project!r}, and resources of the namespace "
+                f"{tenant.namespace} are in the project {tenant.project!r}; {PROJECT_ADVICE}"
+            )
+
+    def require_recorded(self, project: str) -> None:
+        """ProjectRefused when an object on record is not in the project of the tenant."""
+        if self.tenant is not None and self.tenant.project not in (None, project):
+            raise recorded_elsewhere(project, self.tenant.project or "")
+
+    def require_instance(self, external: str, resource: Resource, at: str) -> None:
+        """ProjectRefused for an instance of another project, and for one whose project cannot be told."""
+        found = _INSTANCE.fullmatch(external)
+        if found is None:
+            self.require(external, resource, at)
+        elif found[1] or found[2]:
+            self.require(found[1] or found[2], resource, at)
+
+    def require_network(self, link: str, resource: Resource, at: str) -> None:
+        """ProjectRefused for a network of a project that is neither the tenant's nor shared with it."""
+        tenant = self.tenant
+        if tenant is None or tenant.project is None:
+            return
+        found = _NETWORK.fullmatch(link)
+        project = (found[1] or tenant.project) if found else link
+        if project not in (tenant.project, *tenant.shared_projects):
+            raise ProjectRefused(
+                f"{resource.ref}: {at} names a network of the project {project!r}, and resources of the namespace "
+                f"{tenant.namespace} may name those of {tenant.project!r}; an administrator lists further projects in "
+                f"the annotation {SHARED_PROJECTS} of the Namespace"
+            )
+
+
+ANY_PROJECT: Final = TenantProjects()
 
 
 def resource_id(resource: Resource, rule: GoogleNameRule = ANY_NAME) -> str:

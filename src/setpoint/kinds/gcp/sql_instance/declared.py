@@ -22,7 +22,7 @@ from setpoint.kinds.gcp.shared.config_connector import (
     INSTANCE_NAME,
     ReferenceTarget,
     SpecReference,
-    project_of,
+    TenantProjects,
     reference_at,
     relative_link,
     resource_id,
@@ -58,12 +58,27 @@ CLONE_SOURCE_REF: Final = "spec.cloneSource.sqlInstanceRef"
 
 
 @dataclass(frozen=True, slots=True)
+class _Referrer:
+    """A reference field of one resource, what references resolved to, and the projects that they may name."""
+
+    at: str
+    resource: Resource
+    resolved: ResolvedReferences
+    projects: TenantProjects
+
+    @property
+    def target(self) -> Resource | None:
+        """The resource that the field refers to; None for an external object."""
+        return self.resolved.resources.get(self.at)
+
+
+@dataclass(frozen=True, slots=True)
 class _ReferenceField:
     """A reference field: its target, and how the API writes the value."""
 
     at: str
     target: ReferenceTarget
-    value: Callable[[str, SpecReference, Resource, ResolvedReferences], str]
+    value: Callable[["_Referrer", SpecReference], str]
     # The referenced instance has to be ready for the creation of this one, not for later reconciliation.
     only_for_creation: bool = False
 
@@ -115,8 +130,8 @@ def _softened(dependency: Reference, referring: _ReferenceField, *, was_created:
     return replace(dependency, must_be_ready=not is_soft)
 
 
-def declared_instance(resource: Resource, resolved: ResolvedReferences) -> Mapping[str, Json]:
-    """The normalized spec, with references and secrets resolved."""
+def declared_instance(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> Mapping[str, Json]:
+    """The normalized spec, with references and secrets resolved; ProjectRefused for a reference to another tenant's."""
     spec = decode_spec(resource, SqlInstanceSpec)
     tree: dict[str, Any] = msgspec.to_builtins(spec)
     # The name is part of the location; the clone source matters at creation only.
@@ -127,9 +142,12 @@ def declared_instance(resource: Resource, resolved: ResolvedReferences) -> Mappi
         # Every instance has a region: left out, the service chooses it.
         tree.pop("region", None)
     for referring, ref in _references(spec):
+        referrer = _Referrer(referring.at, resource, resolved, projects)
         if referring.at != CLONE_SOURCE_REF:
-            value = referring.value(referring.at, ref, resource, resolved)
-            _put(tree, referring.at, {"external": value})
+            _put(tree, referring.at, {"external": referring.value(referrer, ref)})
+        elif projects.tenant is not None and not _was_created(resource):
+            # Refused before anything is asked, and not only when the clone is made.
+            referring.value(referrer, ref)
     if _awaits_clone(spec, resource):
         tree.pop("rootPassword", None)
     for at, secret in _secrets_to_send(spec, resource):
@@ -141,7 +159,7 @@ def declared_instance(resource: Resource, resolved: ResolvedReferences) -> Mappi
     return _with_ssl_mode(tree)
 
 
-def clone_source(resource: Resource, resolved: ResolvedReferences) -> str:
+def clone_source(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> str:
     """The name of the instance to clone; UserError for a clone that existed before: its data is lost."""
     if _was_created(resource):
         raise UserError(
@@ -150,7 +168,7 @@ def clone_source(resource: Resource, resolved: ResolvedReferences) -> str:
         )
     source = decode_spec(resource, SqlInstanceSpec).cloneSource
     ref = source.sqlInstanceRef if source else SpecReference()
-    name = _instance_of(CLONE_SOURCE_REF, ref, resource, resolved).rpartition(":")[2]
+    name = _name_of_instance(_Referrer(CLONE_SOURCE_REF, resource, resolved, projects), ref)
     if not INSTANCE_NAME.allows(name):
         raise field_invalid(resource, f"{CLONE_SOURCE_REF}.external", f" is {name!r}: write {INSTANCE_NAME.advice}")
     return name
@@ -168,35 +186,43 @@ def _references(spec: SqlInstanceSpec) -> Iterator[tuple[_ReferenceField, SpecRe
             yield referring, found
 
 
-def _instance_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
-    if at in resolved.resources:
-        other = resolved.resources[at]
-        return f"{project_of(other)}:{resource_id(other, INSTANCE_NAME)}"
-    return instance_path(ref.external or "", project_of(resource))
+def _instance_of(referrer: _Referrer, ref: SpecReference) -> str:
+    projects, resource = referrer.projects, referrer.resource
+    if (other := referrer.target) is not None:
+        return f"{projects.of_target(referrer.at, other, resource)}:{resource_id(other, INSTANCE_NAME)}"
+    external = ref.external or ""
+    projects.require_instance(external, resource, f"{referrer.at}.external")
+    return instance_path(external, projects.of(resource))
 
 
-def _name_of_instance(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
-    return _instance_of(at, ref, resource, resolved).rpartition(":")[2]
+def _name_of_instance(referrer: _Referrer, ref: SpecReference) -> str:
+    return _instance_of(referrer, ref).rpartition(":")[2]
 
 
-def _key_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
-    return relative_link(self_link(at, ref, resolved))
+def _key_of(referrer: _Referrer, ref: SpecReference) -> str:
+    return relative_link(self_link(referrer.at, ref, referrer.resolved))
 
 
-def _network_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
-    if at not in resolved.resources:
+def _network_of(referrer: _Referrer, ref: SpecReference) -> str:
+    link = _network_link(referrer, ref)
+    referrer.projects.require_network(link, referrer.resource, referrer.at)
+    return link
+
+
+def _network_link(referrer: _Referrer, ref: SpecReference) -> str:
+    network = referrer.target
+    if network is None:
         return relative_link(ref.external or "")
-    network = resolved.resources[at]
     for member in ("externalRef", "selfLink"):
         found = get_at(network.document, Path(("status", member)))
         if isinstance(found, str):
             return relative_link(found)
-    return f"projects/{project_of(network)}/global/networks/{resource_id(network)}"
+    return f"projects/{referrer.projects.named_by(network)}/global/networks/{resource_id(network)}"
 
 
-def _bucket_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
-    if at in resolved.resources:
-        return f"gs://{resource_id(resolved.resources[at], BUCKET_NAME)}"
+def _bucket_of(referrer: _Referrer, ref: SpecReference) -> str:
+    if (bucket := referrer.target) is not None:
+        return f"gs://{resource_id(bucket, BUCKET_NAME)}"
     return f"gs://{(ref.external or '').removeprefix('gs://').rpartition('/')[2]}"
 
 

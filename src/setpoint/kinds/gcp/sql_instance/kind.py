@@ -28,16 +28,18 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
+from setpoint.engine.tenancy import Tenant
 from setpoint.errors import ManifestInvalid, RemoteConflict
 from setpoint.kinds.gcp.shared.cloud_sql import is_operation_done, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_PROJECT,
     INSTANCE_NAME,
     MANAGED_LABEL,
     PROJECT_ANNOTATION,
+    TenantProjects,
     definition_for,
     google_labels,
     name_taken_error,
-    project_of,
     resource_id,
 )
 from setpoint.kinds.gcp.sql_instance.declared import (
@@ -100,6 +102,12 @@ class SqlInstanceKind:
     live_type: type[SqlInstance] = SqlInstance
     tree_type: type[Struct] = SqlInstanceTree
     definition: CrdDetails = _DEFINITION
+    projects: TenantProjects = ANY_PROJECT
+
+    def for_tenant(self, tenant: Tenant) -> "SqlInstanceKind":
+        """See SupportsTenants."""
+        projects = TenantProjects(tenant)
+        return replace(self, google=self.google.acting_for(projects.caller), projects=projects)
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
@@ -111,11 +119,14 @@ class SqlInstanceKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i`."""
-        return Location(f"projects/{project_of(resource)}/instances/{resource_id(resource, INSTANCE_NAME)}")
+        return Location(f"projects/{self.projects.of(resource)}/instances/{resource_id(resource, INSTANCE_NAME)}")
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
-        return {"spec": declared_instance(resource, resolved), "metadata": {"labels": google_labels(resource)}}
+        return {
+            "spec": declared_instance(resource, resolved, self.projects),
+            "metadata": {"labels": google_labels(resource)},
+        }
 
     def view(self, live: SqlInstance) -> JsonObject:
         """The live instance in the terms of the spec; an error for one that is being created, or that failed."""
@@ -148,7 +159,7 @@ class SqlInstanceKind:
         project, _ = project_and_instance(intent.location)
         try:
             if intent.resource.spec.get("cloneSource") is not None:
-                source = clone_source(intent.resource, intent.resolved)
+                source = clone_source(intent.resource, intent.resolved, self.projects)
                 answer = await self.google.post(clone_call(project, source), clone_body(intent, wanted))
             else:
                 answer = await self.google.post(instances_call(project), insert_body(intent, wanted))

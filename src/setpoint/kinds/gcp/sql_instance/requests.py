@@ -13,7 +13,6 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Intent, Location, Present, match_location
-from setpoint.kinds.gcp.shared.config_connector import project_of
 from setpoint.kinds.gcp.sql_instance.live import SqlInstance
 from setpoint.kinds.gcp.sql_instance.normalization import RENAMED, InstanceSubtree, instance_path, instance_view
 from setpoint.kinds.gcp.sql_instance.request_fields import (
@@ -237,8 +236,8 @@ def _guard(before: Present[SqlInstance]) -> dict[str, Json]:
 def _as_written(body: dict[str, Json], intent: Intent) -> dict[str, Json]:
     """The body with the author's spelling of values that are equal after normalization."""
     spec: Any = intent.resource.spec
-    primary = (spec.get("masterInstanceRef") or {}).get("external")
-    if primary and same(instance_path(primary, project_of(intent.resource)), body.get("masterInstanceName")):
+    primary, (project, _) = (spec.get("masterInstanceRef") or {}).get("external"), project_and_instance(intent.location)
+    if primary and same(instance_path(primary, project), body.get("masterInstanceName")):
         body = {**body, "masterInstanceName": primary}
     settings = dict(_mapping(body["settings"]))
     available = spec["settings"].get("availabilityType") or ""

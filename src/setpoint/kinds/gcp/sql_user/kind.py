@@ -1,7 +1,7 @@
 """The kind SQLUser: location, comparison, and the verbs observe, create, update and delete."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 import msgspec
@@ -26,9 +26,17 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
+from setpoint.engine.tenancy import Tenant
 from setpoint.errors import RemoteConflict, RemoteRefused
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, is_operation_done, pending_operation
-from setpoint.kinds.gcp.shared.config_connector import PROJECT_ANNOTATION, definition_for, name_taken_error, resource_id
+from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_PROJECT,
+    PROJECT_ANNOTATION,
+    TenantProjects,
+    definition_for,
+    name_taken_error,
+    resource_id,
+)
 from setpoint.kinds.gcp.sql_user.declared import declared_user, normalized_policy, user_dependencies
 from setpoint.kinds.gcp.sql_user.live import (
     SqlUser,
@@ -61,11 +69,17 @@ class SqlUserKind:
     live_type: type[SqlUser] = SqlUser
     tree_type: type[Struct] = SqlUserTree
     definition: CrdDetails = _DEFINITION
+    projects: TenantProjects = ANY_PROJECT
+
+    def for_tenant(self, tenant: Tenant) -> "SqlUserKind":
+        """See SupportsTenants."""
+        projects = TenantProjects(tenant)
+        return replace(self, google=self.google.acting_for(projects.caller), projects=projects)
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
         if all(dependency.field != INSTANCE_REF for dependency in user_dependencies(resource)):
-            instance_path_of(resource, ResolvedReferences())
+            instance_path_of(resource, ResolvedReferences(), self.projects)
         resource_id(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
@@ -74,7 +88,7 @@ class SqlUserKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i/users/u`, followed by `?host=h` unless any host is meant."""
-        return user_location(resource, resolved)
+        return user_location(resource, resolved, self.projects)
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The declared user."""

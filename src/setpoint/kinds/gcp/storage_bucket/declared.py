@@ -13,9 +13,11 @@ from setpoint.engine.kind import Dependency, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import ImmutableFieldChanged, ManifestInvalid
 from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_PROJECT,
     BUCKET_NAME,
     ReferenceTarget,
     SpecReference,
+    TenantProjects,
     reference_at,
     relative_link,
     resource_id,
@@ -50,8 +52,10 @@ def bucket_dependencies(resource: Resource) -> Sequence[Dependency]:
     return [one for one in found if one is not None]
 
 
-def declared_bucket(resource: Resource, resolved: ResolvedReferences) -> Mapping[str, Json]:
-    """The normalized spec, with references resolved."""
+def declared_bucket(
+    resource: Resource, resolved: ResolvedReferences, projects: TenantProjects = ANY_PROJECT
+) -> Mapping[str, Json]:
+    """The normalized spec, with references resolved; ProjectRefused for a network of another tenant's project."""
     spec = decode_spec(resource, StorageBucketSpec)
     tree: dict[str, Any] = msgspec.to_builtins(spec)
     # The name is the location: a change of it is refused before the bucket is read.
@@ -64,6 +68,10 @@ def declared_bucket(resource: Resource, resolved: ResolvedReferences) -> Mapping
     _place(tree, spec, resource)
     _classes(tree, spec)
     _references_resolved(tree, spec, resolved)
+    for at, _, target in _references(spec):
+        if target is NETWORK:
+            link = get_at({"spec": tree}, Path.parse(at) / "external")
+            projects.require_network(str(link), resource, at)
     _normalize(tree, resource_id(resource, BUCKET_NAME))
     return tree
 

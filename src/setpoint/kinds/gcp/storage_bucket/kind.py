@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, item_name, list_pages
+from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
 from setpoint.core.values.canonical import sha256_hex
@@ -31,14 +34,17 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
-from setpoint.errors import RemoteConflict
+from setpoint.engine.step.object_claims import ClaimKey
+from setpoint.engine.tenancy import Tenant
+from setpoint.errors import ProjectRefused, RemoteConflict
 from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_PROJECT,
     BUCKET_NAME,
     PROJECT_ANNOTATION,
+    TenantProjects,
     definition_for,
     google_labels,
     name_taken_error,
-    project_of,
     resource_id,
 )
 from setpoint.kinds.gcp.storage_bucket.contents import FORCE_DESTROY, empty_bucket
@@ -79,6 +85,16 @@ _SENDING: Final = PlanOptions(
 _DEFINITION: Final = definition_for("StorageBucket", StorageBucketStatus, "A bucket of Cloud Storage.")
 
 
+class _OwnedBucket(Struct, frozen=True):
+    """A bucket, and the number of the project that it is in."""
+
+    name: str = ""
+    projectNumber: str = ""
+
+
+_owner: Final = msgspec.json.Decoder(_OwnedBucket)
+
+
 @dataclass(slots=True)
 class StorageBucketKind:
     """The kind StorageBucket."""
@@ -94,6 +110,14 @@ class StorageBucketKind:
     live_type: type[StorageBucket] = StorageBucket
     tree_type: type[Struct] = StorageBucketTree
     definition: CrdDetails = _DEFINITION
+    projects: TenantProjects = ANY_PROJECT
+    # The number of each project that is known to have a bucket; shared by all tenants.
+    numbers: dict[str, str] = field(default_factory=dict)
+
+    def for_tenant(self, tenant: Tenant) -> "StorageBucketKind":
+        """See SupportsTenants."""
+        projects = TenantProjects(tenant)
+        return replace(self, google=self.google.acting_for(projects.caller), projects=projects)
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
@@ -105,11 +129,14 @@ class StorageBucketKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/buckets/b`."""
-        return Location(f"projects/{project_of(resource)}/buckets/{resource_id(resource, BUCKET_NAME)}")
+        return Location(f"projects/{self.projects.of(resource)}/buckets/{resource_id(resource, BUCKET_NAME)}")
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
-        return {"spec": declared_bucket(resource, resolved), "metadata": {"labels": google_labels(resource)}}
+        return {
+            "spec": declared_bucket(resource, resolved, self.projects),
+            "metadata": {"labels": google_labels(resource)},
+        }
 
     def view(self, live: StorageBucket) -> JsonObject:
         """The live bucket in the terms of the spec."""
@@ -132,22 +159,70 @@ class StorageBucketKind:
         self, location: Location, known: str | None = None
     ) -> Absent | Present[StorageBucket] | Unchanged:
         """Reads the bucket."""
-        body = await self.google.get(_call(location))
+        body = await self.google.get(self._call(location))
         if body is None:
             return Absent()
         digest = sha256_hex(body)
         if digest == known:
             return Unchanged()
+        await self._require_own(location, body)
         return _present(body, location, digest)
+
+    async def _require_own(self, location: Location, body: bytes) -> None:
+        """ProjectRefused for a bucket that is not in the project of the tenant: the name of a bucket says nothing.
+
+        Each answer has the number of the bucket's project. Which number is the tenant's, its list of buckets says once.
+        """
+        tenant = self.projects.tenant
+        if tenant is None or tenant.project is None:
+            return
+        project, name = self._parts(location)
+        if project not in self.numbers:
+            await self._learn_number(project, name)
+        number = decode_response(_owner, body, location).projectNumber
+        if not number or self.numbers.get(project) != number:
+            raise ProjectRefused(
+                f"the bucket {name} belongs to another project than {project!r}, which is that of the namespace "
+                f"{tenant.namespace}: choose another spec.resourceID; or an administrator has it kept in the namespace "
+                "of its project"
+            )
+
+    async def _learn_number(self, project: str, bucket: str) -> None:
+        """Finds the number of the project in its own list, if that has the bucket."""
+        call = GoogleCall(GoogleService.STORAGE, ("b",), {"project": project, "prefix": bucket})
+        async with aclosing(list_pages(self.google, call, f"the buckets of project {project}")) as pages:
+            async for page in pages:
+                found = (decode_response(_owner, item, "a bucket") for item in page)
+                number = next((one.projectNumber for one in found if one.name == bucket), "")
+                if number:
+                    self.numbers[project] = number
+                    return
+
+    def _parts(self, location: Location) -> tuple[str, str]:
+        """Project and bucket; ProjectRefused for a location on record that is in another project than the tenant's.
+
+        Requests for a bucket do not name its project: nothing else would notice.
+        """
+        project, name = _parts(location)
+        self.projects.require_recorded(project)
+        return project, name
+
+    def _call(self, location: Location, metageneration: str | None = None) -> GoogleCall:
+        query = {} if metageneration is None else {"ifMetagenerationMatch": metageneration}
+        return GoogleCall(GoogleService.STORAGE, ("b", self._parts(location)[1]), query)
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Creates the bucket. The lock of its retention policy follows as an update."""
-        project, name = _parts(intent.location)
+        project, name = self._parts(intent.location)
         call = GoogleCall(GoogleService.STORAGE, ("b",), {"project": project})
         try:
-            await self.google.post(call, insert_body(intent, wanted, name))
+            answer = await self.google.post(call, insert_body(intent, wanted, name))
         except RemoteConflict as error:
             raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
+        if self.projects.tenant is not None:
+            # What was created in the project has its number.
+            number = decode_response(_owner, answer, intent.location).projectNumber
+            self.numbers.update({project: number} if number else {})
         return None
 
     async def update(
@@ -160,11 +235,11 @@ class StorageBucketKind:
         view = self.view(before.live)
         guard = before.version if depends_on_live(self.fit_to_live(intent.declared, view), wanted, write) else None
         body = patch_body(intent, wanted, write, view)
-        await self.google.patch(_call(intent.location, guard), body)
+        await self.google.patch(self._call(intent.location, guard), body)
         return None
 
     async def _lock(self, location: Location, before: Present[StorageBucket]) -> None:
-        _, name = _parts(location)
+        _, name = self._parts(location)
         query = {"ifMetagenerationMatch": before.version or ""}
         await self.google.post(GoogleCall(GoogleService.STORAGE, ("b", name, "lockRetentionPolicy"), query))
 
@@ -172,10 +247,19 @@ class StorageBucketKind:
         self, location: Location, before: Present[StorageBucket], resource: Resource
     ) -> RemoteOperation | None:
         """Deletes the bucket, and its objects if force-destroy is set."""
-        _, name = _parts(location)
+        _, name = self._parts(location)
         await empty_bucket(name, resource, self.google)
-        await self.google.delete(_call(location))
+        await self.google.delete(self._call(location))
         return None
+
+    def claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """See SupportsClaimKeys. The name of a bucket is unique in the world, whichever project a location has."""
+        found = _LOCATION.fullmatch(location)
+        return (ClaimKey(GROUP, location if found is None else found[2]),)
+
+    def seen_claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """None beside the name."""
+        return ()
 
     async def poll(self, operation: RemoteOperation) -> bool:
         """Always done: buckets have no operations."""
@@ -224,9 +308,3 @@ def _parts(location: Location) -> tuple[str, str]:
     """Project and bucket."""
     found = match_location(_LOCATION, location)
     return found[1], found[2]
-
-
-def _call(location: Location, metageneration: str | None = None) -> GoogleCall:
-    _, name = _parts(location)
-    query = {} if metageneration is None else {"ifMetagenerationMatch": metageneration}
-    return GoogleCall(GoogleService.STORAGE, ("b", name), query)

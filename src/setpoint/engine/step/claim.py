@@ -1,0 +1,224 @@
+"""A step's claim of its live object: it is refused where another resource has claimed the object first.
+
+Two processes may claim one object at the same time. Each puts its claim on record as pending, waits until it has seen
+every claim of before, and goes on only when there is no other: whichever claim is later on record is seen by the other
+process, so that at most one of them writes. A claim that does not count is released.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from setpoint.core.owner_references import Ownership, controller_of, ownership
+from setpoint.core.plan import Plan
+from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path, get_at
+from setpoint.engine import conditions
+from setpoint.engine.context import EngineContext, KindStepContext, Management, StepContext
+from setpoint.engine.kind import Intent, LiveObservation, Location, Present
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import StoredState, location_in
+from setpoint.engine.step.object_claims import (
+    CLUSTER_OBJECTS,
+    Claim,
+    ClaimKey,
+    SupportsClaimKeys,
+    claim_keys_of,
+    uid_name,
+)
+from setpoint.errors import ManagementConflict, OperationRunning
+
+_NO_OUTPUTS: Final[JsonObject] = {}
+
+
+async def check_new_claim(context: KindStepContext, intent: Intent) -> KindStepContext:
+    """The context once a pending claim of an earlier step is confirmed, and no other resource has the object.
+
+    Nothing is asked of a service. ManagementConflict when another resource has it.
+    """
+    location = context.state.location
+    if context.state.is_claim_pending and location is not None:
+        context = await confirm_claim(context, context.resource, location)
+    if is_new_claim(context, intent):
+        await require_claim(context, intent.location)
+    return context
+
+
+async def check_claim(context: KindStepContext, intent: Intent, observed: LiveObservation, *, writes: bool) -> None:
+    """ManagementConflict when the step would claim an object, or write to one, that another resource has.
+
+    With an index that costs nothing, and is done for a step without a write as well.
+    """
+    if writes or is_new_claim(context, intent) or context.engine.claims.index is not None:
+        await require_claim(context, intent.location, observed)
+
+
+async def require_claim(context: KindStepContext, location: Location, observed: LiveObservation | None = None) -> None:
+    """ManagementConflict for an object that another resource has; OperationRunning while that is undecided.
+
+    Only what has been `observed` shows whether the object can be reached by another location, or belongs to an owner.
+    """
+    claim_keys = _claim_keys(context, location, observed)
+    for key in claim_keys:
+        own = _own_claim(context, key)
+        for other in await _others(context, key):
+            if other < own:
+                context.engine.claims.refuse(context.resource.ref, key)
+                raise _conflict(context, location, other.ref, releases=not own.is_unrecorded)
+            if own.is_pending and other.is_pending:
+                raise _undecided(context, location, other.ref)
+    holder = context.engine.claims.under_way(context.resource.ref, claim_keys)
+    if holder is not None:
+        raise _undecided(context, location, holder)
+    owner = await _owner_of(observed, context.engine)
+    if owner is not None:
+        raise _conflict(context, location, owner, releases=False)
+
+
+async def require_unclaimed_children(context: StepContext, live: Iterable[Resource]) -> None:
+    """ManagementConflict for an object in the cluster that would become a child, and that another resource has."""
+    engine, owner = context.engine, context.resource
+    if not engine.store.collects:
+        # Children are in the store alone: no kind reaches them.
+        return
+    among = [name for name, kind in engine.kinds.items() if isinstance(kind, SupportsClaimKeys)]
+    for child in live:
+        if ownership(child.document, owner.document) is not Ownership.UNOWNED:
+            continue
+        key = ClaimKey(CLUSTER_OBJECTS, uid_name(child.uid))
+        others = await _others(context, key, among)
+        if others:
+            raise _conflict(context, str(child.ref), min(others).ref, releases=False)
+
+
+def is_new_claim(context: KindStepContext, intent: Intent) -> bool:
+    """Whether the step has to put its object on record; one that only observes does not claim it."""
+    return context.management is Management.FULL and context.state.location != intent.location
+
+
+async def confirm_claim(
+    context: KindStepContext, before: Resource, location: Location, observed: LiveObservation | None = None
+) -> KindStepContext:
+    """The context once this process has seen every claim of before; `before` is the resource without the claim.
+
+    ManagementConflict when another claim counts, OperationRunning while another pending one has to be released.
+    """
+    is_pending, claims = context.state.is_claim_pending, context.engine.claims
+    if not is_pending and location_in(before.status) == location_in(context.resource.status):
+        return context
+    if claims.index is not None:
+        await claims.index.caught_up(context.resource.ref, context.resource.revision)
+    if not is_pending:
+        return context
+    await require_claim(context, location, observed)
+    return replace(context, state=replace(context.state, is_claim_pending=False))
+
+
+async def claim_without_write(
+    context: KindStepContext, intent: Intent, observed: LiveObservation, plan: Plan
+) -> KindStepContext:
+    """The context once a claim is on record and confirmed, where no write of the plan does that first."""
+    if plan.writes or not context.state.is_claim_pending:
+        return context
+    before = context.resource
+    return await confirm_claim(await context.set_ready(conditions.CLAIMED), before, intent.location, observed)
+
+
+async def catch_up(context: KindStepContext) -> None:
+    """Returns when every other step of this process can see the claim of this one."""
+    index, ref = context.engine.claims.index, context.resource.ref
+    found = None if index is None else await context.engine.store.get(ref)
+    if index is not None and found is not None:
+        await index.caught_up(ref, found.revision)
+
+
+async def is_claim_kept(context: KindStepContext, location: Location) -> bool:
+    """Whether the claim on record counts: an object that another resource has is not deleted."""
+    resource, claims = context.resource, context.engine.claims
+    is_pending = context.state.is_claim_pending
+    if is_pending and claims.index is not None:
+        await claims.index.caught_up(resource.ref, resource.revision)
+    for key in claim_keys_of(context.kind, location, resource.status):
+        own, others = _own_claim(context, key), await _others(context, key)
+        if any(other < own or is_pending for other in others):
+            return False
+    return True
+
+
+def release_claim(state: StoredState) -> StoredState:
+    """The state of a resource whose claim does not count: it stands for no object."""
+    return replace(
+        state,
+        location=None,
+        is_claim_pending=False,
+        cookie=None,
+        body=None,
+        attempt=None,
+        operation=None,
+        creating=None,
+    )
+
+
+def claim_keys_of_step(context: KindStepContext, location: Location, observed: LiveObservation) -> list[ClaimKey]:
+    """Every claim key by which another step of this process could claim the same object."""
+    return list(_claim_keys(context, location, observed))
+
+
+def _claim_keys(context: KindStepContext, location: Location, observed: LiveObservation | None) -> Sequence[ClaimKey]:
+    kind, outputs = context.kind, observed.outputs if isinstance(observed, Present) else _NO_OUTPUTS
+    claimed = claim_keys_of(kind, location, outputs)
+    seen = kind.seen_claim_keys(location, outputs) if isinstance(kind, SupportsClaimKeys) else ()
+    return tuple(dict.fromkeys((*claimed, *seen)))
+
+
+def _own_claim(context: KindStepContext, key: ClaimKey) -> Claim:
+    """The claim of the step's resource: pending as its state says, which may have been confirmed meanwhile."""
+    found = Claim.of(context.resource, context.kind, key)
+    return found._replace(is_pending=context.state.is_claim_pending and not found.is_unrecorded)
+
+
+async def _others(context: StepContext, key: ClaimKey, among: Collection[GroupKind] = ()) -> list[Claim]:
+    ref, engine = context.resource.ref, context.engine
+    return await engine.claims.others(
+        ref,
+        key,
+        store=engine.store,
+        kinds=engine.kinds,
+        among=among or (ref.group_kind,),
+        # The user of a command may see no other namespace of a cluster.
+        namespace=None if engine.tenancy is None else ref.namespace,
+    )
+
+
+async def _owner_of(observed: LiveObservation | None, engine: EngineContext) -> ResourceRef | None:
+    """The owner in this store that generates the object, if one does."""
+    whole = observed.whole if isinstance(observed, Present) else None
+    found = controller_of(whole) if isinstance(whole, Mapping) else None
+    if found is None or (found.group, found.kind) not in engine.owners:
+        return None
+    owner = await engine.store.get(ResourceRef(*found))
+    return None if owner is None or owner.uid not in _owner_uids(whole) else owner.ref
+
+
+def _owner_uids(whole: Json) -> list[Json]:
+    references = get_at(whole, Path(("metadata", "ownerReferences")))
+    return [one.get("uid") for one in references if isinstance(one, Mapping)] if isinstance(references, list) else []
+
+
+def _conflict(context: StepContext, what: str, other: ResourceRef, *, releases: bool) -> ManagementConflict:
+    return ManagementConflict(
+        f"{what} is managed by {_shown(context, other)} already, and one object has one resource: delete one of the "
+        "two, or let this one name another object",
+        releases_claim=releases,
+    )
+
+
+def _undecided(context: KindStepContext, location: Location, other: ResourceRef) -> OperationRunning:
+    return OperationRunning(f"{location} is being claimed by {_shown(context, other)}, too", after=1)
+
+
+def _shown(context: StepContext, other: ResourceRef) -> str:
+    """The other resource, for the message. A tenant is not told the names in another tenant's namespace."""
+    is_hidden = context.engine.tenancy is not None and other.namespace != context.resource.ref.namespace
+    return "a resource of another namespace" if is_hidden else str(other)

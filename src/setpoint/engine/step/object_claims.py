@@ -1,0 +1,180 @@
+"""Claims of live objects: one object has one resource of a store, which is the first that put it on record.
+
+A resource claims its object by its location in the status. In a long-running process an index has all claims; a single
+command reads them once, before its first write. Where other processes claim objects of the same store, a claim is
+pending until its process has seen every claim of before: see `engine.step.claim`.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol, runtime_checkable
+
+from setpoint.core.unstructured import GroupKind, text_at
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.kind import Location, ResourceType
+from setpoint.engine.ports import ResourceQuery, Store
+from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.state import StoredState, location_in
+
+
+class ClaimKey(NamedTuple):
+    """A name of a live object that does not depend on how a resource reaches it. `scope` tells names of kinds apart."""
+
+    scope: str
+    name: str
+
+
+# The scope of objects in clusters: kinds and owners of a store in a cluster may reach the same ones.
+CLUSTER_OBJECTS: Final = "cluster"
+
+
+def uid_name(uid: str) -> str:
+    """The name of a cluster object by its uid."""
+    return f"uid {uid}"
+
+
+@runtime_checkable
+class SupportsClaimKeys(Protocol):
+    """A kind that can reach one object by several locations."""
+
+    def claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """The claim keys by which a resource with this location and these outputs claims its object."""
+        ...
+
+    def seen_claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """Claim keys of an object as its service shows it: another resource may have claimed it by one of them.
+
+        The service may belong to a tenant: nothing is claimed by what it shows.
+        """
+        ...
+
+
+def claim_keys_of(kind: ResourceType, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+    """The claim keys by which a resource of `kind` claims the object at `location`."""
+    if isinstance(kind, SupportsClaimKeys):
+        return kind.claim_keys(location, outputs)
+    return (ClaimKey(f"{kind.group}/{kind.name}", location),)
+
+
+def recorded_claim_keys(resource: Resource, kind: ResourceType | None) -> tuple[ClaimKey, ...]:
+    """The claim keys that `resource` has on record; none before its first claim."""
+    location = location_in(resource.status)
+    return () if kind is None or location is None else claim_keys_of(kind, location, resource.status)
+
+
+class Claim(NamedTuple):
+    """The claim of one resource on an object. The least of several is the one that counts.
+
+    One on record comes before one that is not, a confirmed one before one that is pending, then the older resource.
+    """
+
+    is_unrecorded: bool
+    is_pending: bool
+    created: str
+    ref: ResourceRef
+
+    @staticmethod
+    def of(resource: Resource, kind: ResourceType | None, key: ClaimKey) -> "Claim":
+        """The claim of `resource` on the object with that key, whether it is on record or not."""
+        is_recorded = key in recorded_claim_keys(resource, kind)
+        is_pending = StoredState.of(resource).is_claim_pending
+        return Claim(
+            not is_recorded, is_pending, text_at(resource.document, "metadata", "creationTimestamp"), resource.ref
+        )
+
+
+class ClaimIndex(Protocol):
+    """The index of a long-running process, which a watch keeps up to date."""
+
+    def claimants(self, key: ClaimKey) -> Collection[ResourceRef]:
+        """The resources that have this key on record."""
+        ...
+
+    async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
+        """Returns when the index has `ref` at this revision, and so every earlier change of its kind.
+
+        StoreError when that takes too long.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class ObjectClaims:
+    """The claims of a store, as one process knows them.
+
+    `is_shared`: other processes claim objects of the same store at the same time.
+    """
+
+    index: ClaimIndex | None = None
+    is_shared: bool = False
+    # Objects that steps of this process are about to claim.
+    _under_way: dict[ClaimKey, ResourceRef] = field(default_factory=dict)
+    # What a single command has read, by kind and namespace; entries may be outdated.
+    _read: dict[ClaimKey, set[ResourceRef]] = field(default_factory=dict)
+    _read_queries: set[tuple[GroupKind, str | None]] = field(default_factory=set)
+    # Resources that were refused an object, and get it when it is released.
+    _refused: dict[ClaimKey, set[ResourceRef]] = field(default_factory=dict)
+
+    async def others(
+        self,
+        ref: ResourceRef,
+        key: ClaimKey,
+        *,
+        store: Store,
+        kinds: Mapping[GroupKind, ResourceType],
+        among: Collection[GroupKind],
+        namespace: str | None,
+    ) -> list[Claim]:
+        """The claims of other resources than `ref` on an object.
+
+        A single command looks `among` the resources of these kinds, in `namespace` or everywhere.
+        """
+        if self.index is None:
+            for kind in among:
+                await self._read_claims(kind, kinds.get(kind), store, namespace)
+            found: Iterable[ResourceRef] = self._read.get(key, ())
+        else:
+            found = self.index.claimants(key)
+        resources = [await store.get(one) for one in sorted(found) if one != ref]
+        claims = (Claim.of(one, kinds.get(one.ref.group_kind), key) for one in resources if one is not None)
+        return [one for one in claims if not one.is_unrecorded]
+
+    def under_way(self, ref: ResourceRef, claim_keys: Iterable[ClaimKey]) -> ResourceRef | None:
+        """Another resource whose step is about to claim the object, if there is one."""
+        holders = (self._under_way.get(one) for one in claim_keys)
+        return next((one for one in holders if one is not None and one != ref), None)
+
+    @contextmanager
+    def claiming(self, ref: ResourceRef, claim_keys: Collection[ClaimKey]) -> Iterator[None]:
+        """While a step of `ref` claims an object, no other step of this process does."""
+        self._under_way.update(dict.fromkeys(claim_keys, ref))
+        for one in claim_keys if self.index is None else ():
+            self._read.setdefault(one, set()).add(ref)
+        try:
+            yield
+        finally:
+            for one in claim_keys:
+                if self._under_way.get(one) == ref:
+                    del self._under_way[one]
+
+    def refuse(self, ref: ResourceRef, key: ClaimKey) -> None:
+        """`ref` was refused the object, and is to be reconciled when it is released."""
+        if self.index is not None:
+            self._refused.setdefault(key, set()).add(ref)
+
+    def released(self, claim_keys: Iterable[ClaimKey]) -> Collection[ResourceRef]:
+        """The resources that were refused objects that have no claim any more."""
+        return {ref for one in claim_keys for ref in self._refused.pop(one, ())} if self._refused else ()
+
+    async def _read_claims(
+        self, group_kind: GroupKind, kind: ResourceType | None, store: Store, namespace: str | None
+    ) -> None:
+        if (group_kind, namespace) in self._read_queries:
+            return
+        query = ResourceQuery(*group_kind, namespace)
+        async for page in store.pages(query):
+            for resource in page.resources:
+                for one in recorded_claim_keys(resource, kind):
+                    self._read.setdefault(one, set()).add(resource.ref)
+        self._read_queries.add((group_kind, namespace))
