@@ -26,7 +26,8 @@ from google.auth.credentials import Credentials, with_scopes_if_required
 
 from setpoint.clients.google.errors import error_message, retry_after
 from setpoint.clients.google.tokens import AccessToken
-from setpoint.clients.http import USER_AGENT, HttpResponse, quote_segment
+from setpoint.clients.http import USER_AGENT, HttpResponse
+from setpoint.clients.url_path import quote_segment
 from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable, TenantInvalid
 
 TOKEN_TIMEOUT: Final = 30.0
