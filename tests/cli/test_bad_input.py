@@ -204,6 +204,6 @@ def test_a_grant_in_a_store_of_one_person_is_refused_with_what_to_do(tmp_path: P
             return str(refused.value)
 
     assert asyncio.run(refusal()) == (
-        f"{file}:1: ReferenceGrant b/open: a grant is of use only in a cluster, where namespaces have different owners: "
-        "here every reference to another namespace is allowed; leave it out"
+        f"{file}:1: ReferenceGrant b/open: a grant is of use only in a cluster, where namespaces have different "
+        "owners: here every reference to another namespace is allowed; leave it out"
     )
