@@ -127,7 +127,7 @@ def test_the_kind_of_the_live_object_decides(api_server: Access, namespace: str)
         ref = {"$ref": {"kind": "KubernetesObject", "name": "word", "path": "data.kind"}}
         metadata = {"name": "hidden", "namespace": namespace}
         hidden = {"apiVersion": "v1", "kind": ref, "metadata": metadata, "stringData": {"key": PLANTED}}
-        manifest = {
+        manifest: dict[str, Any] = {
             "apiVersion": "setpoint.dev/v1alpha1",
             "kind": "KubernetesObject",
             "metadata": {"name": "hidden", "namespace": namespace},

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.conditions import ConditionReason
-from setpoint.core.redaction import holds_secret
+from setpoint.core.secret_paths import holds_secret
 from setpoint.core.unstructured import display_name, text_at
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.wait.judge import (
