@@ -186,3 +186,24 @@ def test_a_refused_manifest_leaves_the_store_as_it_was(tmp_path: Path, mutation:
         return count
 
     assert asyncio.run(count_refused()) > 0
+
+
+def test_a_grant_in_a_store_of_one_person_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "m.yaml"
+    some = "group: sql.cnrm.cloud.google.com, kind: SQLInstance"
+    spec = f"spec: {{from: [{{{some}, namespace: a}}], to: [{{{some}}}]}}"
+    file.write_text(
+        f"apiVersion: setpoint.dev/v1alpha1\nkind: ReferenceGrant\nmetadata: {{name: open, namespace: b}}\n{spec}\n",
+        encoding="utf-8",
+    )
+
+    async def refusal() -> str:
+        async with open_engine(AppSettings("memory:"), StoreAccess.WRITE) as engine:
+            with pytest.raises(SetpointError) as refused:
+                check_manifests(load_manifests([str(file)]), engine)
+            return str(refused.value)
+
+    assert asyncio.run(refusal()) == (
+        f"{file}:1: ReferenceGrant b/open: a grant is of use only in a cluster, where namespaces have different "
+        "owners: here every reference to another namespace is allowed; leave it out"
+    )

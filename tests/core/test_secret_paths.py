@@ -185,6 +185,12 @@ def test_a_member_that_secrets_do_not_have_is_secret() -> None:
         ({"items": [CONFIG_MAP, SECRET]}, "items[1].data.a", "items[1].data"),
         ({"items": [CONFIG_MAP, SECRET]}, "items[kind=Secret].data.a", "items[kind=Secret].data"),
         ({"items": [CONFIG_MAP, SECRET]}, "items[1].metadata", None),
+        # The items of a list of one kind do not repeat it.
+        ({"apiVersion": "v1", "kind": "SecretList", "items": [{"data": {"a": "b"}}]}, "items[0].data", "items"),
+        ({"apiVersion": "v1", "kind": "SecretList", "items": []}, "items", "items"),
+        ({"kind": "SQLUserList", "apiVersion": "sql.cnrm.cloud.google.com/v1beta1"}, "items[0].spec", "items"),
+        ({"apiVersion": "v1", "kind": "ConfigMapList", "items": [{"data": {"a": "b"}}]}, "items[0].data", None),
+        ({"apiVersion": "x/v1", "kind": "SecretList", "items": [{"data": {"a": "b"}}]}, "items[0].data", None),
         ({"items": [CONFIG_MAP, SECRET]}, "items[0]", None),
         ({"items": [CONFIG_MAP, SECRET]}, "items[2].data", None),
         ({"spec": {"a": {"b": ({"c": SECRET},)}}}, "spec", "spec.a.b[0].c.data"),

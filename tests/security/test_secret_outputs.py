@@ -36,6 +36,8 @@ from setpoint.engine.resource import Resource
 from setpoint.errors import SetpointError
 from tests.engine.gadgets import GadgetKind
 from tests.engine.gadgets import Service as Gadgets
+from tests.engine.runner_harness import T0, RunnerHarness, settled
+from tests.runtime.virtual_time import run
 
 # The text that must not be shown: planted wherever a type says that a value is secret.
 PLANTED = "Sesame-4711"
@@ -294,3 +296,30 @@ def test_a_secret_output_of_an_earlier_version_is_not_handed_on(kind: str, path:
 
     assert "no resource gets a secret value of another" in str(refused.value)
     assert PLANTED not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"state": "known", "value": {"status": {"address": SECRET}}},
+        {"state": "unknown", "reason": "x", "since": T0, "last": {"status": {"address": SECRET}}},
+    ],
+)
+@pytest.mark.parametrize("is_down", [False, True])
+def test_a_secret_output_of_an_earlier_version_leaves_the_status(output: Json, is_down: bool) -> None:
+    async def scenario(harness: RunnerHarness) -> None:
+        await settled(harness)
+        harness.service.set_status("a", address=SECRET)
+        resource = await harness.resource("a")
+        await harness.store.update_status(resource, {**resource.status, "output": output})
+        harness.service.down = "no route" if is_down else ""
+
+        for _ in range(2):
+            await harness.step("a")
+
+        assert PLANTED not in str((await harness.resource("a")).document)
+
+    async def main() -> None:
+        await scenario(RunnerHarness())
+
+    run(main())

@@ -81,6 +81,8 @@ _MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
 # Everything else in a Secret is a secret value.
 _OPEN_SECRET_MEMBERS: Final = frozenset({"apiVersion", "kind", "metadata", "type", "immutable"})
 _KUBERNETES_OBJECT: Final[GroupKind] = ("setpoint.dev", "KubernetesObject")
+_ITEMS: Final = Path(("items",))
+_SECRET: Final[GroupKind] = ("", "Secret")
 _MANIFEST: Final = Path(("spec", "manifest"))
 _SQL: Final = "sql.cnrm.cloud.google.com"
 # The write-only fields of kinds whose objects may be read from a cluster without their types.
@@ -135,9 +137,17 @@ def _secret_fields(object_: Json | Missing) -> Iterator[Path]:
             yield from (Path((name,)) for name in object_ if name not in _OPEN_SECRET_MEMBERS)
         kind = group_kind(object_)
         yield from SECRET_FIELDS.get(kind, ())
+        if _is_list_of_secrets(*kind):
+            yield _ITEMS
         if kind == _KUBERNETES_OBJECT and _is_secret_text(get_at(object_, _MANIFEST)):
             yield _MANIFEST
         yield LAST_APPLIED_PATH
+
+
+def _is_list_of_secrets(group: str, kind: str) -> bool:
+    """Whether the items of such a list, which have no kind of their own there, have secret values."""
+    of = group, kind.removesuffix("List")
+    return of[1] != kind and (of == _SECRET or of in SECRET_FIELDS)
 
 
 def _may_be_secret(object_: Mapping[str, Json]) -> bool:

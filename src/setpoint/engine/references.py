@@ -246,9 +246,9 @@ def _refuse_secret(dependency: ValueReference, source: Resource, type_: Resource
 
 
 def awaited_object(source: Resource) -> Json:
-    """What the status has of the object that was waited for: its kind as it was observed, and the output."""
+    """What the status has of the object that was waited for: its kind as it was observed, and the value of then."""
     output = source.status.get(OUTPUT)
-    value = output.get("value") if isinstance(output, Mapping) else None
+    value = output.get("value", output.get("last")) if isinstance(output, Mapping) else None
     kind = {name: text_at(source.status, "object", name) for name in ("apiVersion", "kind")}
     return {**(value if isinstance(value, Mapping) else {}), **kind}
 

@@ -43,6 +43,25 @@ def test_a_resource_is_planned_applied_shown_and_deleted_by_commands(shared_harn
     assert harness.live(bucket_path("by-hand")) is None
 
 
+def test_a_grant_is_applied_shown_and_deleted_by_commands_and_nothing_reconciles_it(
+    shared_harness: ControllerHarness,
+) -> None:
+    harness, place = shared_harness, ("-n", shared_harness.kubectl.namespace)
+    some = {"group": "setpoint.dev", "kind": "KubernetesObject"}
+    grant = {"apiVersion": "setpoint.dev/v1alpha1", "kind": "ReferenceGrant", "metadata": {"name": "to-objects"}}
+    file = _written(harness, {**grant, "spec": {"from": [{**some, "namespace": "other"}], "to": [some]}})
+    wrong = _written(harness, {**grant, "metadata": {"name": "wrong"}, "spec": {"from": [some], "to": [some]}})
+
+    assert _printed(harness, "apply", "-f", file)[0] == 0
+    code, shown = _printed(harness, "get", "ReferenceGrant/to-objects", "-o", "json", *place)
+    assert (code, json.loads(shown)["spec"]["to"]) == (0, [some])
+    code, refused = _printed(harness, "apply", "-f", wrong)
+    assert code == 1
+    assert "spec.from[0].namespace" in refused
+    assert _printed(harness, "delete", "ReferenceGrant/to-objects", *place)[0] == 0
+    assert harness.kubectl.get("referencegrant/to-objects") is None
+
+
 def test_reconcile_reverts_drift(shared_harness: ControllerHarness) -> None:
     file = _written(shared_harness, bucket("astray"))
     _printed(shared_harness, "apply", "-f", file)

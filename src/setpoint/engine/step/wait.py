@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.conditions import ConditionReason
+from setpoint.core.secret_paths import holds_secret
 from setpoint.core.unstructured import display_name, text_at
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.wait.judge import (
@@ -30,7 +31,7 @@ from setpoint.engine.capabilities import SupportsWait
 from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Present
-from setpoint.engine.references import OUTPUT
+from setpoint.engine.references import OUTPUT, awaited_object
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState, WaitState
 from setpoint.errors import RemoteError, StillWaiting, WaitFailed, WaitTimedOut
@@ -95,8 +96,10 @@ async def report_read_failure(context: KindStepContext, error: RemoteError) -> N
 
 
 def _output(resource: Resource) -> OutputState:
-    """The output in the status; Null before the first observation."""
-    return from_data(resource.status[OUTPUT]) if OUTPUT in resource.status else Null()
+    """The output in the status; Null before the first observation, and for a secret value of an earlier version."""
+    if OUTPUT not in resource.status or holds_secret(awaited_object(resource)):
+        return Null()
+    return from_data(resource.status[OUTPUT])
 
 
 @dataclass(frozen=True, slots=True)
