@@ -2,12 +2,13 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.values.canonical import MAX_DEPTH
-from setpoint.core.values.json_limits import MAX_VALUES, cut_nesting, excess_of
+from setpoint.core.values.json_limits import MAX_VALUES, cut_nesting, decode_cut, excess_of
 from setpoint.core.values.json_types import Json
 from tests.laws.json_values import json_values
 
@@ -88,3 +89,14 @@ def test_the_deepest_text_is_cut_without_recursion() -> None:
 
     assert cut_nesting(deep, 2) == b"[[null]]"
     assert cut_nesting(deep[:1_000_000], 2) == b"[[null"
+
+
+def test_a_text_too_deep_for_the_stack_is_decoded_up_to_a_depth_that_is_not_accepted() -> None:
+    found = msgspec.json.encode(decode_cut(msgspec.json.decode, b"[" * 50_000 + b"]" * 50_000))
+
+    assert found == b"[" * 270 + b"null" + b"]" * 270
+    assert excess_of(found) == "is nested deeper than 254 levels"
+
+
+def test_any_other_text_is_decoded_as_it_is() -> None:
+    assert decode_cut(msgspec.json.decode, msgspec.Raw(b'{"a":[1]}')) == {"a": [1]}
