@@ -39,26 +39,23 @@ class TenantClusters:
         cluster = ClusterSpec() if spec.cluster is None or spec.cluster is UNSET else spec.cluster
         key, account = kubeconfig_key(cluster), spec.serviceAccountName or ""
         if key is not None:
-            if account:
-                advice = "leave it out: the kubeconfig has an identity of its own"
-                raise field_invalid(resource, SERVICE_ACCOUNT, f" does not go with spec.cluster.kubeconfig: {advice}")
+            _require_no_account(account, resource)
             return self.clusters.use_kubeconfig(key, cluster.context or "", resource, resolved)
         for name, value in (("context", cluster.context), ("inCluster", cluster.inCluster)):
             if value:
-                advice = "name the cluster with spec.cluster.kubeconfig, or leave spec.cluster out for this cluster"
-                problem = f" names a cluster by the credentials of setpoint itself, which are not yours: {advice}"
-                raise field_invalid(resource, f"spec.cluster.{name}", problem)
-        if account and not _ACCOUNT_NAME.fullmatch(account):
-            problem = f" is {account!r}, which cannot be a name: write lower-case letters, digits, '-' and '.'"
-            raise field_invalid(resource, SERVICE_ACCOUNT, problem)
-        return self._own_id(account or DEFAULT_SERVICE_ACCOUNT)
+                raise field_invalid(
+                    resource,
+                    f"spec.cluster.{name}",
+                    " names a cluster by the credentials of setpoint itself, which are not yours: name it with "
+                    "spec.cluster.kubeconfig, or leave spec.cluster out for this cluster",
+                )
+        return self._own_id(_account_name(account, resource) or DEFAULT_SERVICE_ACCOUNT)
 
     def require_target(self, location: ObjectLocation, resource: Resource) -> None:
         """ManifestInvalid for an object of our own kinds in the cluster that stores the resources."""
         group = location.api_version.rpartition("/")[0]
         if location.cluster.startswith(ACCOUNT_PREFIX) and (group, location.kind) in self.clusters.own_kinds:
-            advice = f"apply the {location.kind} itself"
-            problem = f" is of a kind that setpoint reconciles in this cluster: {advice}"
+            problem = f" is of a kind that setpoint reconciles in this cluster: apply the {location.kind} itself"
             raise field_invalid(resource, "spec.manifest", problem)
 
     async def connect(self, cluster_id: str) -> ClusterAccess:
@@ -77,3 +74,16 @@ class TenantClusters:
 
     def _own_id(self, account: str) -> str:
         return f"{ACCOUNT_PREFIX}{self.tenant.namespace}/{account}"
+
+
+def _require_no_account(account: str, resource: Resource) -> None:
+    if account:
+        problem = " does not go with spec.cluster.kubeconfig, which has an identity of its own: leave it out"
+        raise field_invalid(resource, SERVICE_ACCOUNT, problem)
+
+
+def _account_name(account: str, resource: Resource) -> str:
+    if account and not _ACCOUNT_NAME.fullmatch(account):
+        problem = f" is {account!r}, which cannot be a name: write lower-case letters, digits, '-' and '.'"
+        raise field_invalid(resource, SERVICE_ACCOUNT, problem)
+    return account
