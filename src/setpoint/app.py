@@ -166,7 +166,6 @@ async def open_app(
         clusters = Clusters(
             settings.environment, budgets=google.budgets, counted=counts.append, interceptor=wiring.interceptor
         )
-        clusters.limits = http.limits
         stack.push_async_callback(clusters.close)
         kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
         references: ReferencePolicy = _EveryReference()

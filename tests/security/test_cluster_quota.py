@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from setpoint.clients.http import HttpRequest
 from setpoint.clients.http_transport import MIB, TenantQuota
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ClientRetired, SetpointError, UserError
 from setpoint.kinds.kubernetes_object.clusters import ClusterAccess, Clusters
@@ -64,6 +66,12 @@ async def read_secret(ref: ResourceRef) -> Resource:
     return Resource({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
 
 
+def new_clusters() -> Clusters:
+    """Those of a store in a cluster, which has tenants."""
+    own = KubernetesClient(ClusterConnection("own", "https://own.example.com"))
+    return Clusters(own=own, secret=read_secret)
+
+
 def cluster_ids(namespace: str, count: int) -> list[str]:
     return [f"secret:{namespace}/c{number}/kubeconfig" for number in range(count)]
 
@@ -81,7 +89,7 @@ async def is_retired(access: ClusterAccess) -> bool:
 
 def test_the_oldest_clusters_of_a_namespace_are_retired_and_others_stay() -> None:
     async def main() -> tuple[list[bool], bool, int, int]:
-        clusters = Clusters(secret=read_secret)
+        clusters = new_clusters()
         (other,) = [await clusters.connect(one) for one in cluster_ids("victim", 1)]
         opened = [await clusters.connect(one) for one in cluster_ids("attacker", 30)]
         retired = [await is_retired(one) for one in opened]
@@ -103,7 +111,7 @@ def test_the_oldest_clusters_of_a_namespace_are_retired_and_others_stay() -> Non
 
 def test_many_namespaces_together_have_a_limit() -> None:
     async def main() -> int:
-        clusters = Clusters(secret=read_secret)
+        clusters = new_clusters()
         for namespace in range(12):
             for one in cluster_ids(f"tenant-{namespace}", 10):
                 await clusters.connect(one)
@@ -116,7 +124,7 @@ def test_many_namespaces_together_have_a_limit() -> None:
 
 def test_the_client_of_a_tenants_cluster_has_smaller_limits_and_shares_what_is_held() -> None:
     async def main() -> tuple[int, int, int, bool, bool]:
-        clusters = Clusters(secret=read_secret)
+        clusters = new_clusters()
         first, second = [(await clusters.connect(one)).client.http for one in cluster_ids("a", 2)]
         other = (await clusters.connect(cluster_ids("b", 1)[0])).client.http
         limits = first.limits
@@ -126,9 +134,21 @@ def test_the_client_of_a_tenants_cluster_has_smaller_limits_and_shares_what_is_h
     assert asyncio.run(main()) == (4 * MIB, 4, 32, True, False)
 
 
+def test_a_store_of_one_person_has_no_such_limits() -> None:
+    async def main() -> tuple[int, int, int]:
+        clusters = Clusters({"SETPOINT_MAX_RESPONSE_MIB": "8"}, secret=read_secret)
+        opened = [await clusters.connect(one) for one in cluster_ids("default", 30)]
+        retired = sum([await is_retired(one) for one in opened])
+        limits = opened[0].client.http.limits
+        await clusters.close()
+        return retired, limits.body, limits.connections
+
+    assert asyncio.run(main()) == (0, 8 * MIB, 0)
+
+
 def test_a_large_kubeconfig_is_refused() -> None:
     async def main() -> None:
-        clusters = Clusters(secret=read_secret)
+        clusters = new_clusters()
         await clusters.connect("secret:a/large/kubeconfig")
 
     with pytest.raises(UserError, match=r"^kubeconfig of Secret a/large: larger than 256 KiB"):
@@ -139,7 +159,8 @@ def test_requests_of_clusters_that_come_and_go_are_counted_in_one_place() -> Non
     counted: list[object] = []
 
     async def main() -> None:
-        clusters = Clusters(secret=read_secret, counted=counted.append)
+        clusters = new_clusters()
+        clusters.counted = counted.append
         for one in cluster_ids("a", 30):
             await clusters.connect(one)
         await clusters.close()

@@ -181,11 +181,13 @@ class AdminSocket:
         received = asyncio.create_task(_read(reader))
         try:
             writer.write(frame.sent())
-            await writer.drain()
+            # The process may read no more of it: then the connection is closed.
+            async with asyncio.timeout(1):
+                await writer.drain()
             # The other end sees that no more comes: a request that is not complete is given up.
             writer.write_eof()
             await asyncio.wait([received], timeout=0.02)
-        except ConnectionError:
+        except (ConnectionError, TimeoutError):
             pass
         finally:
             writer.transport.abort()

@@ -26,7 +26,7 @@ from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 if TYPE_CHECKING:
     from setpoint.clients.http import HttpClient, HttpInterceptor
-    from setpoint.clients.http_transport import HeldBytes, HttpLimits, TenantQuota
+    from setpoint.clients.http_transport import HeldBytes, TenantQuota
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.discovery import Discovery
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
 # Characters of names that stay readable in a location.
 _PLAIN: Final = ":@.~"
-# How many clusters of Secrets are connected at once, of all namespaces and of one; and how much of their unfinished
-# responses is held, of one namespace.
+# How many clusters that tenants named are connected at once, of all namespaces and of one; and how much of their
+# unfinished responses is held, of one namespace.
 _MAX_CLUSTERS, _MAX_OF_NAMESPACE = 100, 20
 _MAX_HELD: Final = 16 * 2**20
 # In characters.
@@ -156,7 +156,6 @@ class Clusters:
     counted: Callable[[ClientRequestCounts], None] = _uncounted
     # The interceptor of requests to a cluster, by the cluster's ID.
     interceptor: Callable[[str], "HttpInterceptor | None"] = _no_interceptor
-    limits: "HttpLimits | None" = None
     # The connection of every cluster in a replay: it reaches no server.
     recorded: "ClusterConnection | None" = None
     # The ID of the default cluster, once it was needed.
@@ -167,7 +166,7 @@ class Clusters:
     # Access by a kubeconfig that has changed since; and clients to be closed once they are idle.
     _outdated: dict[str, ClusterAccess] = field(default_factory=dict)
     _unused: list["KubernetesClient"] = field(default_factory=list)
-    # Clusters of Secrets: which are kept, their requests, and the responses held for each namespace.
+    # Clusters that tenants named: which are kept, their requests, and the responses held for each namespace.
     _quota: "TenantQuota | None" = None
     _counts: ClientRequestCounts | None = None
     _held: dict[str, "HeldBytes"] = field(default_factory=dict)
@@ -194,7 +193,7 @@ class Clusters:
             f"/{context}" if context else ""
         )
         text = resolved.secrets.get(KUBECONFIG)
-        if text is not None and self._kubeconfigs.get(cluster_id) != text[: _LONGEST_KUBECONFIG + 1]:
+        if text is not None and self._kubeconfigs.get(cluster_id) != self._kept_text(cluster_id, text):
             self._set_kubeconfig(cluster_id, text)
         return cluster_id
 
@@ -256,8 +255,7 @@ class Clusters:
     def _set_kubeconfig(self, cluster_id: str, text: str) -> None:
         """Replaces the kubeconfig: the former one is not used any more, even if the new one is invalid."""
         self._use(cluster_id)
-        # One that is too long is refused once it is used: no more than that is kept of it.
-        self._kubeconfigs[cluster_id] = text[: _LONGEST_KUBECONFIG + 1]
+        self._kubeconfigs[cluster_id] = self._kept_text(cluster_id, text)
         known = self._accesses.pop(cluster_id, None)
         if known is not None:
             self._outdated[cluster_id] = known
@@ -296,15 +294,14 @@ class Clusters:
         )
 
     def _new_http(self, cluster_id: str, connection: "ClusterConnection") -> "HttpClient":
-        """A client; that of a cluster of a Secret is within the limits of its namespace."""
-        from setpoint.clients.http import DEFAULT_LIMITS
-        from setpoint.clients.http_transport import HeldBytes
+        """A client; that of a cluster which a tenant named is within the limits of its namespace."""
+        from setpoint.clients.http_transport import HeldBytes, limits_from
         from setpoint.clients.kubernetes.client import http_client_for
 
         # A recorded world knows the cluster that stores the resources by one name, whichever account is used.
         interceptor = self.interceptor(OWN if cluster_id.startswith(ACCOUNT_PREFIX) else cluster_id)
-        limits = self.limits or DEFAULT_LIMITS
-        if not cluster_id.startswith(SECRET_PREFIX):
+        limits = limits_from(self.environment)
+        if not self._is_of_tenant(cluster_id):
             http = http_client_for(connection, interceptor, limits)
             self.counted(http.counts)
             return http
@@ -317,11 +314,15 @@ class Clusters:
         http.counts = self._counts
         return http
 
+    def _is_of_tenant(self, cluster_id: str) -> bool:
+        """Whether a tenant named the cluster: a store that is not in a cluster belongs to one person."""
+        return self.own is not None and cluster_id.startswith(SECRET_PREFIX)
+
     def _use(self, cluster_id: str) -> None:
-        """Notes that a cluster is used; the least recently used ones of Secrets are retired to make room."""
+        """Notes that a cluster is used; of those that tenants named, the least recently used are retired."""
         from setpoint.clients.http_transport import TenantQuota
 
-        if not cluster_id.startswith(SECRET_PREFIX):
+        if not self._is_of_tenant(cluster_id):
             return
         self._quota = self._quota or TenantQuota(_MAX_CLUSTERS, _MAX_OF_NAMESPACE)
         for retired in self._quota.use(cluster_id, _secret_parts(cluster_id)[0]):
@@ -330,6 +331,10 @@ class Clusters:
                 if access is not None:
                     access.client.http.retire()
                     self._unused.append(access.client)
+
+    def _kept_text(self, cluster_id: str, text: str) -> str:
+        """What is kept of a kubeconfig: one that is too long is refused once it is used."""
+        return text[: _LONGEST_KUBECONFIG + 1] if self._is_of_tenant(cluster_id) else text
 
     async def _close_unused(self) -> None:
         idle = [client for client in self._unused if client.http.is_idle]
@@ -351,7 +356,7 @@ class Clusters:
             return connection_from_environment(self.environment, cluster_id.removeprefix(_CONTEXT))
         namespace, name, key, context = _secret_parts(cluster_id)
         text, where = self._kubeconfigs[cluster_id], f"{key} of Secret {namespace}/{name}"
-        if len(text) > _LONGEST_KUBECONFIG:
+        if self._is_of_tenant(cluster_id) and len(text) > _LONGEST_KUBECONFIG:
             raise UserError(f"{where}: larger than {_LONGEST_KUBECONFIG // 1024} KiB: write the contexts that are used")
         return connection_from_untrusted_text(text, where, context or None, addresses=self.addresses)
 
