@@ -135,7 +135,7 @@ class TenantCluster:
 
     def _new_user(self, name: str) -> TenantUser:
         """A user with the role `edit`, in a namespace that an administrator set up."""
-        namespace = self.access.new_namespace(is_tenant=False)
+        namespace = self.access.new_namespace(is_tenant=False, project="")
         environment = {"KUBECONFIG": str(self.access.kubeconfig)}
         options = ["tenant", namespace, "--kinds", ",".join(ALL_KINDS), "--project", f"project-{name}"]
         done = CliRunner(env=environment).invoke(main, options, catch_exceptions=False)

@@ -11,6 +11,7 @@ import msgspec
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import ResourceChangeType
 from setpoint.engine.resource import ResourceRef, Revision
+from setpoint.errors import Bug
 from setpoint.stores.kubernetes.objects import ObjectState
 
 _LEVEL: Final = 3
@@ -105,7 +106,8 @@ class ObjectCache:
 
     def all_in(self, kind: GroupKind, namespace: str) -> tuple[ObjectState, ...]:
         """The newest state of every object of a kind that is enumerated, in that namespace."""
-        assert kind in self._enumerated
+        if kind not in self._enumerated:
+            raise Bug(f"objects of {kind} are not enumerated: only single ones can be found")
         refs = sorted(self._by_namespace.get((kind, namespace), ()))
         return tuple(_unpacked(ref, self._kept[ref]) for ref in refs)
 
