@@ -10,7 +10,6 @@ from typing import Any, Final
 from setpoint.app import definitions
 from setpoint.core.values.json_types import JsonObject
 from soak.fleet.scenario import Place, Print
-from soak.fleet.subjects import PROJECT
 from tests.cluster.access import Access
 from tests.cluster.assets import Missing, find
 from tests.cluster.polling import until
@@ -30,7 +29,7 @@ def own_cluster(folder: Path, report: Print) -> Iterator[Place]:
     server.mkdir(exist_ok=True)
     with Cluster(assets, server, Settings()) as cluster:
         _install(cluster.access)
-        yield Place(cluster.access, cluster.access.new_namespace(project=PROJECT), folder)
+        yield Place(cluster.access, cluster.access.new_namespace(), folder)
 
 
 def _install(access: Access) -> None:

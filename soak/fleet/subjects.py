@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from soak.fleet.cloud import MultiEndpointCloud, Written
 
-PROJECT: Final = "fleet"
+# That of the namespaces that tests make.
+PROJECT: Final = "some-project"
 # Where the databases are: it is not declared.
 INSTANCE: Final = "there-already"
 _CHARSETS: Final = ("utf8mb4", "latin1", "utf8mb3")

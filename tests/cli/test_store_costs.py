@@ -49,14 +49,15 @@ def _traced(
     return traced
 
 
-def test_a_new_bucket_takes_at_most_four_commits_and_three_reads(workspace: Workspace, costs: _Costs) -> None:
+def test_a_new_bucket_takes_at_most_four_commits_and_four_reads(workspace: Workspace, costs: _Costs) -> None:
     workspace.write(bucket("new-bucket"))
 
     code, lines = workspace.run_in_process("apply")
 
     assert (code, lines) == (0, ["StorageBucket default/new-bucket created"])
     assert 1 <= costs.commits <= 4
-    assert 1 <= costs.reads <= 3
+    # One of them for all claims of live objects, however many resources are new.
+    assert 1 <= costs.reads <= 4
 
 
 def test_a_new_trustee_takes_at_most_ten_commits_and_ten_reads(workspace: Workspace, costs: _Costs) -> None:

@@ -57,4 +57,4 @@ def test_every_command_of_both_pages_succeeds(terminal: Terminal) -> None:
         terminal.run(commands)
 
     assert terminal.run("kubectl get setpoint --all-namespaces") == ""
-    assert len(sections) == 9
+    assert len(sections) == 11

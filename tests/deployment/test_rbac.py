@@ -101,6 +101,18 @@ def test_with_one_namespace_it_has_rights_there_only(
     assert rights.once_granted(user, namespace, wanted - OUT_OF_REACH) == wanted - OUT_OF_REACH
     assert rights.of(user, home) == LEASES
     assert rights.of(user, "default") == set()
+    # Its own Namespace can be read, and no other, nor the list of them.
+    allowed = {name: _may_read_namespace(api_server, user, name) for name in (namespace, home, "")}
+    assert allowed == {namespace: True, home: False, "": False}
+
+
+def _may_read_namespace(api_server: Access, user: str, name: str) -> bool:
+    """Whether it may GET that Namespace; without a name, whether it may list them."""
+    attributes = {"resource": "namespaces", "verb": "get" if name else "list", "namespace": name, "name": name}
+    review = {"spec": {"user": user, "resourceAttributes": attributes}}
+    answer = api_server.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    allowed: bool = answer.body["status"]["allowed"]
+    return allowed
 
 
 def test_with_trustee_it_has_those_rights_too_and_none_to_write_children(

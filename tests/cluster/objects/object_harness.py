@@ -108,6 +108,17 @@ class ObjectHarness:
         self.run(self.store.delete(self.ref(name)))
         return self.step(name)
 
+    def forget(self, name: str = "one") -> None:
+        """Removes a resource from the store without a step: its object is as one of another store."""
+
+        async def remove() -> None:
+            found = await self.store.get(self.ref(name))
+            assert found is not None
+            await self.store.set_finalizers(found, ())
+            await self.store.delete(self.ref(name))
+
+        self.run(remove())
+
     def put_secret(self, name: str, **data: str) -> None:
         """Applies a Secret to the store."""
         metadata = {"name": name, "namespace": self.namespace}

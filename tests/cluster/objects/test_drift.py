@@ -8,7 +8,7 @@ from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import MISSING
 from setpoint.engine.context import Settled
-from setpoint.errors import HeldByOthers, RemoteRefused
+from setpoint.errors import HeldByOthers, ManagementConflict, RemoteRefused
 from tests.cluster.objects.object_harness import ObjectHarness, config_map, deployment
 
 APPS = "apis/apps/v1"
@@ -178,24 +178,31 @@ def test_an_object_with_the_same_values_is_adopted_and_then_managed(harness: Obj
     assert harness.changes() == {"data.a": ("2", "1")}
 
 
-def test_an_object_of_another_resource_is_refused(harness: ObjectHarness) -> None:
+@pytest.mark.parametrize("is_forced", [False, True])
+def test_an_object_of_another_resource_is_refused_and_with_force_as_well(
+    harness: ObjectHarness, is_forced: bool
+) -> None:
     harness.settle(config_map(a="1"), "first")
-    harness.declare(config_map(b="2"), "second")
+    harness.declare(config_map(b="2"), "second", forceConflicts=is_forced)
 
     error = harness.stop_reason("second")
 
-    assert type(error) is RemoteRefused
-    assert f"is kept by KubernetesObject {harness.namespace}/first" in str(error)
+    assert type(error) is ManagementConflict
+    assert f"is managed by KubernetesObject {harness.namespace}/first already" in str(error)
     assert data_of(harness) == {"a": "1"}
 
 
-def test_an_object_is_taken_over_from_another_resource_with_force(harness: ObjectHarness) -> None:
+def test_an_object_of_a_resource_in_another_store_is_taken_over_with_force(harness: ObjectHarness) -> None:
     harness.settle(config_map(a="1"), "first")
+    harness.forget("first")
+    harness.declare(config_map(a="2"), "second")
 
+    error = harness.stop_reason("second")
     harness.settle(config_map(a="2"), "second", forceConflicts=True)
 
+    assert type(error) is RemoteRefused
+    assert f"is kept by KubernetesObject {harness.namespace}/first" in str(error)
     assert data_of(harness) == {"a": "2"}
-    assert f"is kept by KubernetesObject {harness.namespace}/second" in str(harness.stop_reason("first"))
 
 
 # --- Ignored fields ---------------------------------------------------------------------------------------------------
