@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Final, TypeAlias
 
 from setpoint.app import definitions, owners
-from setpoint.engine.reference_grants import REFERENCE_GRANT
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from tests.cluster.objects import upgrade_harness
 from tests.cluster.trustee.test_upgrades import ON_A_CLUSTER
 from tests.engine import lifecycle_upgrading

@@ -28,7 +28,7 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.resource import Revision
 from setpoint.engine.step.preview import PreviewResult
-from setpoint.engine.tenancy import NamespaceTenants, Tenancy, TenancyMode
+from setpoint.engine.tenancy.tenants import NamespaceTenants, Tenancy, TenancyMode
 from setpoint.errors import Bug, UserError
 from setpoint.replay.http_recording import HttpRecorder, HttpRecording, HttpReplayer
 from setpoint.replay.masked_world import (

@@ -9,7 +9,7 @@ import pytest
 from setpoint.engine.context import EngineContext, Stopped
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.reconcile import step
-from setpoint.engine.tenancy import NamespaceTenants, Tenancy, TenancyMode, Tenant, namespace_ref, tenant_from
+from setpoint.engine.tenancy.tenants import NamespaceTenants, Tenancy, TenancyMode, Tenant, namespace_ref, tenant_from
 from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, TenantInvalid
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock

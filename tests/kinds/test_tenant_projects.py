@@ -13,7 +13,7 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import AnyKind, Intent, Location, RemoteOperation, ResolvedReferences, observe_decoded
 from setpoint.engine.resource import Resource
-from setpoint.engine.tenancy import SupportsTenants, Tenant
+from setpoint.engine.tenancy.tenants import SupportsTenants, Tenant
 from setpoint.errors import ProjectRefused, SetpointError
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind

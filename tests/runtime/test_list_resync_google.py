@@ -17,7 +17,7 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.tenancy import Tenancy, Tenant
+from setpoint.engine.tenancy.tenants import Tenancy, Tenant
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.localcloud.clock import CloudClock

@@ -12,7 +12,7 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Representation
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import EVERYTHING, ResourceList, ResourceQuery, Store
-from setpoint.engine.reference_grants import REFERENCE_GRANT, ReferenceGrantType
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT, ReferenceGrantType
 from setpoint.errors import StoreError
 from setpoint.stores.kubernetes.factory import ClusterAddress, cluster_address_in, open_kubernetes, served_kinds
 from setpoint.stores.kubernetes.served_kinds import ClusterScope

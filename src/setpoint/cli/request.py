@@ -23,7 +23,7 @@ from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import unreconciled_kinds
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.tenancy import TenancyMode
+from setpoint.engine.tenancy.tenants import TenancyMode
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
 
 _PIPE_COLUMNS = 200

@@ -13,7 +13,7 @@ from setpoint.deployment.installation import NAME, Installation, cluster_metadat
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import ObjectKind, Owner, refers_to_secrets
 from setpoint.engine.state import COOKIE_ANNOTATION
-from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT
+from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ("get", "list", "watch")

@@ -20,7 +20,7 @@ from setpoint.deployment.rbac import (
     role_binding,
     rule,
 )
-from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT
+from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT
 from setpoint.errors import UserError
 
 PROJECT_ANNOTATION: Final = "cnrm.cloud.google.com/project-id"

@@ -11,7 +11,7 @@ from setpoint.app import definitions
 from setpoint.core.values.canonical import same
 from setpoint.engine import state
 from setpoint.engine.kind import CrdDetails
-from setpoint.engine.reference_grants import REFERENCE_GRANT
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.kinds.field_docs import field_docs
 from setpoint.stores.kubernetes.crds import crd_for
 from tests.engine.gadgets import GadgetKind, Service

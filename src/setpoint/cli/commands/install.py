@@ -36,8 +36,8 @@ from setpoint.deployment.tenants import (
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock
-from setpoint.engine.reference_grants import REFERENCE_GRANT
-from setpoint.engine.tenancy import TenancyMode
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
+from setpoint.engine.tenancy.tenants import TenancyMode
 from setpoint.errors import KindNotServed, UserError, WaitTimedOut
 
 # Not the field manager of the controllers: an installation is applied by an operator.

@@ -18,7 +18,7 @@ from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.context import EngineContext, StepContext
 from setpoint.engine.owner import GeneratedChildren, Owner
-from setpoint.engine.reference_grants import REFERENCE_GRANT
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.engine.step.hold import HeldField, held_fields, withhold
 from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError

@@ -41,7 +41,7 @@ async def check_new_claim(context: KindStepContext, intent: Intent) -> KindStepC
     if context.state.is_claim_pending and location is not None:
         context = await confirm_claim(context, context.resource, location)
     if is_new_claim(context, intent):
-        await require_claim(context, intent.location)
+        await require_claim(context, intent.location, is_told=False)
     return context
 
 
@@ -54,26 +54,32 @@ async def check_claim(context: KindStepContext, intent: Intent, observed: LiveOb
         await require_claim(context, intent.location, observed)
 
 
-async def require_claim(context: KindStepContext, location: Location, observed: LiveObservation | None = None) -> None:
+async def require_claim(
+    context: KindStepContext, location: Location, observed: LiveObservation | None = None, *, is_told: bool = True
+) -> None:
     """ManagementConflict for an object that another resource has; OperationRunning while that is undecided.
 
     Only what has been `observed` shows whether the object can be reached by another location, or belongs to an owner.
+    The errors name the other resource. Without `is_told`, that of another tenant is left to a call with what has been
+    observed: by then the object's service has decided whether this tenant may see the object.
     """
     claim_keys = _claim_keys(context, location, observed)
     for key in claim_keys:
         own = _own_claim(context, key)
         for other in await _others(context, key):
+            if not is_told and other.location != location and context.engine.is_foreign(other.ref, context.resource.ref):
+                continue
             if other < own:
                 context.engine.claims.refuse(context.resource.ref, key)
-                raise _conflict(context, location, other.ref, releases=not own.is_unrecorded)
+                raise _conflict(location, other.ref, releases=not own.is_unrecorded)
             if own.is_pending and other.is_pending:
-                raise _undecided(context, location, other.ref)
+                raise _undecided(location, other.ref)
     holder = context.engine.claims.under_way(context.resource.ref, claim_keys)
-    if holder is not None:
-        raise _undecided(context, location, holder)
+    if holder is not None and (is_told or not context.engine.is_foreign(holder, context.resource.ref)):
+        raise _undecided(location, holder)
     owner = await _owner_of(observed, context.engine)
     if owner is not None:
-        raise _conflict(context, location, owner, releases=False)
+        raise _conflict(location, owner, releases=False)
 
 
 async def require_unclaimed_children(context: StepContext, live: Iterable[Resource]) -> None:
@@ -89,7 +95,7 @@ async def require_unclaimed_children(context: StepContext, live: Iterable[Resour
         key = ClaimKey(CLUSTER_OBJECTS, uid_name(child.uid))
         others = await _others(context, key, among)
         if others:
-            raise _conflict(context, str(child.ref), min(others).ref, releases=False)
+            raise _conflict(str(child.ref), min(others).ref, releases=False)
 
 
 def is_new_claim(context: KindStepContext, intent: Intent) -> bool:
@@ -206,19 +212,13 @@ def _owner_uids(whole: Json) -> list[Json]:
     return [one.get("uid") for one in references if isinstance(one, Mapping)] if isinstance(references, list) else []
 
 
-def _conflict(context: StepContext, what: str, other: ResourceRef, *, releases: bool) -> ManagementConflict:
+def _conflict(what: str, other: ResourceRef, *, releases: bool) -> ManagementConflict:
     return ManagementConflict(
-        f"{what} is managed by {_shown(context, other)} already, and one object has one resource: delete one of the "
+        f"{what} is managed by {other} already, and one object has one resource: delete one of the "
         "two, or let this one name another object",
         releases_claim=releases,
     )
 
 
-def _undecided(context: KindStepContext, location: Location, other: ResourceRef) -> OperationRunning:
-    return OperationRunning(f"{location} is being claimed by {_shown(context, other)}, too", after=1)
-
-
-def _shown(context: StepContext, other: ResourceRef) -> str:
-    """The other resource, for the message. A tenant is not told the names in another tenant's namespace."""
-    is_hidden = context.engine.tenancy is not None and other.namespace != context.resource.ref.namespace
-    return "a resource of another namespace" if is_hidden else str(other)
+def _undecided(location: Location, other: ResourceRef) -> OperationRunning:
+    return OperationRunning(f"{location} is being claimed by {other}, too", after=1)

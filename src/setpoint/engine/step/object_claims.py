@@ -73,15 +73,16 @@ class Claim(NamedTuple):
     is_pending: bool
     created: str
     ref: ResourceRef
+    # By which it reaches the object, if that is on record.
+    location: Location | None
 
     @staticmethod
     def of(resource: Resource, kind: ResourceType | None, key: ClaimKey) -> "Claim":
         """The claim of `resource` on the object with that key, whether it is on record or not."""
         is_recorded = key in recorded_claim_keys(resource, kind)
         is_pending = StoredState.of(resource).is_claim_pending
-        return Claim(
-            not is_recorded, is_pending, text_at(resource.document, "metadata", "creationTimestamp"), resource.ref
-        )
+        created, location = text_at(resource.document, "metadata", "creationTimestamp"), location_in(resource.status)
+        return Claim(not is_recorded, is_pending, created, resource.ref, location)
 
 
 class ClaimIndex(Protocol):

@@ -31,7 +31,7 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
-from setpoint.engine.tenancy import Tenant
+from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import RemoteConflict
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, is_operation_done, parent_instance, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (

@@ -30,7 +30,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.object_claims import ClaimKey
-from setpoint.engine.tenancy import Tenant
+from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.kinds.kubernetes_object.clusters import (
     Clusters,
     ObjectLocation,

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, Tenant
+from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, Tenant
 from setpoint.errors import UserError
 from setpoint.kinds.kubernetes_object.clusters import (
     ACCOUNT_PREFIX,

@@ -11,8 +11,8 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import DescribedType
 from setpoint.engine.owner import SECRETS, ObjectKind
 from setpoint.engine.ports import Clock
-from setpoint.engine.reference_grants import REFERENCE_GRANT
-from setpoint.engine.tenancy import NAMESPACE
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
+from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.crds import plural_of

@@ -7,7 +7,7 @@ from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Repre
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.tenancy import NAMESPACE
+from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import ManifestInvalid
 
 

@@ -35,7 +35,7 @@ from setpoint.engine.ports import (
     ResourceUpdate,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.tenancy import DEFAULT_SERVICE_ACCOUNT, NAMESPACE
+from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, NAMESPACE
 from setpoint.errors import KindNotServed, ManifestInvalid, RemoteConflict, StoreError, WriteConflict
 from setpoint.stores.kubernetes.bookmarks import from_revision
 from setpoint.stores.kubernetes.cache import ObjectCache

@@ -18,7 +18,7 @@ from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Absent, CrdDetails, LiveObservation, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in
-from setpoint.engine.tenancy import PROJECT_ID, SHARED_PROJECTS, Tenant
+from setpoint.engine.tenancy.tenants import PROJECT_ID, SHARED_PROJECTS, Tenant
 from setpoint.errors import DependencyNotReady, ProjectRefused, RemoteConflict, RemoteRefused
 from setpoint.kinds.typed_spec import field_invalid
 

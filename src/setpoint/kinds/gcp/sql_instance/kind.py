@@ -28,7 +28,7 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
-from setpoint.engine.tenancy import Tenant
+from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ManifestInvalid, RemoteConflict
 from setpoint.kinds.gcp.shared.cloud_sql import is_operation_done, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (

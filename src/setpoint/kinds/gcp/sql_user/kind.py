@@ -26,7 +26,7 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
-from setpoint.engine.tenancy import Tenant
+from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import RemoteConflict, RemoteRefused
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, is_operation_done, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (

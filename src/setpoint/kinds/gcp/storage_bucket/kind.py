@@ -35,7 +35,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.step.object_claims import ClaimKey
-from setpoint.engine.tenancy import Tenant
+from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ProjectRefused, RemoteConflict
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,

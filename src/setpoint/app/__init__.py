@@ -1,0 +1,49 @@
+"""The composition root: settings, every kind and owner, stores and clients, and the engine that is made of them.
+
+Imports kinds, stores and clients; imported by the front ends, by previews and by migrations, from here.
+"""
+
+from setpoint.app.engine import (
+    OpenedEngine,
+    dry_run_apply,
+    open_app,
+    open_engine,
+    open_engine_read_only,
+    overlay_manifests,
+    read_only,
+)
+from setpoint.app.kinds import definitions, described_types, owners, select_kinds
+from setpoint.app.settings import (
+    DEFAULT_STORE,
+    OTHER_CLIENTS,
+    STORE,
+    TENANCY_VARIABLE,
+    AppSettings,
+    ClientWiring,
+    StoreAccess,
+    is_shared_store,
+    store_file,
+)
+
+__all__ = (
+    "DEFAULT_STORE",
+    "OTHER_CLIENTS",
+    "STORE",
+    "TENANCY_VARIABLE",
+    "AppSettings",
+    "ClientWiring",
+    "OpenedEngine",
+    "StoreAccess",
+    "definitions",
+    "described_types",
+    "dry_run_apply",
+    "is_shared_store",
+    "open_app",
+    "open_engine",
+    "open_engine_read_only",
+    "overlay_manifests",
+    "owners",
+    "read_only",
+    "select_kinds",
+    "store_file",
+)

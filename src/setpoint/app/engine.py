@@ -1,0 +1,205 @@
+"""The engine of a process: stores and clients are opened for it, and closed at the end."""
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from setpoint.app.cluster import OpenedStore, open_cluster_store, recorded_tenancy
+from setpoint.app.kinds import kinds_with, owners_with
+from setpoint.app.settings import (
+    DIRECT_WIRING,
+    GOOGLE,
+    OTHER_CLIENTS,
+    AppSettings,
+    ClientWiring,
+    StoreAccess,
+    is_shared_store,
+    store_path,
+)
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings, settings_from
+from setpoint.clients.http import HttpClient, HttpInterceptor, intercepted_by
+from setpoint.clients.http_transport import limits_from
+from setpoint.clients.ratelimit.limiter import QuotaBudgets
+from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
+from setpoint.core.secret_fields import SecretFields
+from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.context import EngineContext
+from setpoint.engine.kind import ResourceType, secret_fields_of
+from setpoint.engine.ports import DryRunStore, Store
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import COOKIE_ANNOTATION
+from setpoint.engine.step.store_decorators import OverlayStore
+from setpoint.kinds.kubernetes_object.clusters import Clusters
+from setpoint.stores.memory import MemoryStore
+from setpoint.stores.sqlite.database_file import access_of_others
+from setpoint.stores.sqlite.store import OpenMode, open_sqlite
+
+if TYPE_CHECKING:
+    from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+
+_UNREACHABLE: Final = "http://recorded.invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedEngine:
+    """The engine, the rate limits of its clients, and figures for metrics."""
+
+    engine: EngineContext
+    budgets: QuotaBudgets
+    # The number of requests by method, host and result; one mapping for each client.
+    requests: Sequence[Mapping[tuple[str, str, str], int]] = ()
+    # The default cluster, for resources that name none; empty before one was used.
+    cluster: Callable[[], str] = str
+    # Whether other processes may write to the same store.
+    shared: bool = False
+
+
+@asynccontextmanager
+async def open_engine(settings: AppSettings, access: StoreAccess) -> AsyncIterator[EngineContext]:
+    """The engine for one command: store and clients are opened, and closed at the end."""
+    async with open_app(settings, access) as opened:
+        yield opened.engine
+
+
+@asynccontextmanager
+async def open_engine_read_only(settings: AppSettings, blocked_writes: BlockedWrites) -> AsyncIterator[EngineContext]:
+    """The engine with a write guard: every write to a cloud or a cluster is blocked."""
+    with process_guarded_by(blocked_writes), intercepted_by(read_only(OTHER_CLIENTS, blocked_writes)):
+        async with open_app(
+            settings, StoreAccess.READ, ClientWiring(lambda client: read_only(client, blocked_writes))
+        ) as opened:
+            yield opened.engine
+
+
+def read_only(client: str, blocked_writes: BlockedWrites, behind: HttpInterceptor | None = None) -> WriteGuard:
+    """The write guard of a client: only reads pass, and to a cluster dry runs as well."""
+    return WriteGuard(client, blocked_writes, is_cluster=client not in (GOOGLE, OTHER_CLIENTS), behind=behind)
+
+
+@asynccontextmanager
+async def open_app(
+    settings: AppSettings, access: StoreAccess, wiring: ClientWiring = DIRECT_WIRING
+) -> AsyncIterator[OpenedEngine]:
+    """The same with rate limits and request counts, for a long-running process."""
+    async with AsyncExitStack() as stack:
+        http = HttpClient(interceptor=wiring.interceptor(GOOGLE), limits=limits_from(settings.environment))
+        google = GoogleClient(http, _google(settings, wiring), requires_tenant=_has_tenants(settings, wiring))
+        stack.push_async_callback(google.close)
+        counts = [http.counts]
+        clusters = Clusters(
+            settings.environment, budgets=google.budgets, counted=counts.append, interceptor=wiring.interceptor
+        )
+        stack.push_async_callback(clusters.close)
+        kinds, owners = kinds_with(google, clusters, settings.clock), owners_with(_environment(settings, wiring))
+        store, tenancy = await _open_store(settings, access, wiring, clusters, {**kinds, **owners})
+        if clusters.own is not None:
+            stack.push_async_callback(clusters.own.close)
+        clusters.secret = store.get
+        stack.push_async_callback(store.close)
+        engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners, tenancy=tenancy)
+        yield OpenedEngine(
+            engine, google.budgets, counts, lambda: clusters.default_cluster, shared=is_shared_store(settings)
+        )
+
+
+async def _open_store(
+    settings: AppSettings,
+    access: StoreAccess,
+    wiring: ClientWiring,
+    clusters: Clusters,
+    resource_types: Mapping[GroupKind, ResourceType],
+) -> OpenedStore:
+    if wiring.recorded is not None:
+        clusters.recorded, clusters.default_cluster = _unreachable_connection(), wiring.cluster
+        return OpenedStore(wiring.recorded, recorded_tenancy(wiring.recorded, wiring, settings, access))
+    if is_shared_store(settings):
+        return open_cluster_store(settings, access, wiring, clusters, resource_types)
+    return OpenedStore(await _open_embedded(settings, access, secret_fields_of(resource_types.values())))
+
+
+def _has_tenants(settings: AppSettings, wiring: ClientWiring) -> bool:
+    """Whether nothing is sent but on behalf of a tenant: a store that is not in a cluster belongs to one person."""
+    if wiring.recorded is not None:
+        return wiring.recorded_tenancy is not None
+    return is_shared_store(settings)
+
+
+def _environment(settings: AppSettings, wiring: ClientWiring) -> Mapping[str, str]:
+    return settings.environment if wiring.environment is None else wiring.environment
+
+
+def _unreachable_connection() -> "ClusterConnection":
+    from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+
+    return ClusterConnection("recorded", _UNREACHABLE)
+
+
+def _google(settings: AppSettings, wiring: ClientWiring) -> GoogleSettings:
+    if wiring.recorded is not None:
+        return GoogleSettings(_UNREACHABLE, _UNREACHABLE, GoogleAuth.ANONYMOUS)
+    return settings_from(settings.environment)
+
+
+async def _open_embedded(settings: AppSettings, access: StoreAccess, secrets: SecretFields) -> Store:
+    clock, path = settings.clock, store_path(settings.store)
+    if path is None:
+        return MemoryStore(clock, _new_uid)
+    if access is StoreAccess.READ and not path.exists():
+        # Nothing has been declared yet: an empty store to read from, without creating a file.
+        return MemoryStore(clock, _new_uid)
+    exposed = access_of_others(path.absolute().resolve())
+    mode = OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE
+    store = await open_sqlite(path, clock, _new_uid, mode, secrets=secrets)
+    if exposed:
+        settings.warn(exposed)
+    return store
+
+
+# --- Manifests that are not applied --------------------------------------------------------------------------------
+
+
+async def dry_run_apply(manifest: JsonObject, engine: EngineContext) -> Resource:
+    """The resource that an apply of `manifest` would result in; an invalid one raises. Nothing is written.
+
+    A cluster answers with the fields of other field managers; elsewhere it is as if the resource were new.
+    """
+    if isinstance(engine.store, DryRunStore):
+        return await engine.store.dry_run(manifest)
+    return await MemoryStore(engine.clock, _new_uid, secrets=engine.secret_fields).apply(manifest)
+
+
+async def overlay_manifests(engine: EngineContext, manifests: Iterable[JsonObject]) -> EngineContext:
+    """The engine as if these manifests were applied: its store is an overlay, which refuses writes."""
+    overlay: dict[ResourceRef, Resource] = {}
+    for manifest in manifests:
+        applied = await dry_run_apply(manifest, engine)
+        overlay[applied.ref] = _merge_onto_stored(applied, await engine.store.get(applied.ref))
+    return replace(engine, store=OverlayStore(engine.store, overlay))
+
+
+def _merge_onto_stored(applied: Resource, stored: Resource | None) -> Resource:
+    """The author's new part, with the status and metadata that the store has."""
+    if stored is None:
+        return applied
+    metadata, before = _tree(applied.document["metadata"]), _tree(stored.document["metadata"])
+    kept = {COOKIE_ANNOTATION: stored.annotations.get(COOKIE_ANNOTATION)}
+    annotations = {**{key: text for key, text in kept.items() if text is not None}, **applied.annotations}
+    # A Secret with new values must count as rotated.
+    changed = not same([applied.document.get("data")], [stored.document.get("data")])
+    revision = "draft" if changed else stored.revision
+    merged = {**before, "labels": dict(applied.labels), "annotations": annotations, "resourceVersion": revision}
+    author = {name: value for name, value in applied.document.items() if name not in ("metadata", "status")}
+    return Resource({**author, "metadata": {**metadata, **merged}, "status": stored.status})
+
+
+def _tree(value: object) -> dict[str, Json]:
+    assert isinstance(value, dict)
+    return value
+
+
+def _new_uid() -> str:
+    return str(uuid.uuid4())

@@ -1,0 +1,102 @@
+"""Settings of a process, and how its clients are wired."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from setpoint.clients.http import HttpInterceptor
+from setpoint.engine.context import CookieLocation
+from setpoint.engine.ports import Clock, Store, SystemClock
+from setpoint.engine.tenancy.tenants import TenancyMode
+from setpoint.errors import ManifestInvalid
+
+DEFAULT_STORE = "sqlite:///.setpoint/state.db"
+# How far the tenants of a store in a cluster are kept apart, where no option says so.
+TENANCY_VARIABLE: Final = "SETPOINT_TENANCY"
+
+
+class StoreAccess(StrEnum):
+    """What a command needs the store for."""
+
+    READ = "read"
+    WRITE = "write"
+    # To write for as long as the process runs.
+    RUN = "run"
+
+
+def _ignore_warning(_text: str) -> None:
+    """For callers without a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppSettings:
+    """The settings of the process, from options and the environment."""
+
+    store: str = DEFAULT_STORE
+    cookies: CookieLocation = CookieLocation.STATUS
+    environment: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock = field(default_factory=SystemClock)
+    # The only kinds that are reconciled; empty for all of them.
+    kinds: Sequence[str] = ()
+    # For a store in a cluster: where servers of kubeconfigs in Secrets may be, and where not; see `address_policy`.
+    allowed_addresses: Sequence[str] = ()
+    denied_addresses: Sequence[str] = ()
+    # Takes warnings for the operator.
+    warn: Callable[[str], None] = _ignore_warning
+    # How far the tenants of a store in a cluster are kept apart; without effect on other stores.
+    tenancy: TenancyMode = TenancyMode.STRICT
+
+
+def is_shared_store(settings: AppSettings) -> bool:
+    """Whether the store is in a cluster: other clients write to it, and a controller reconciles."""
+    return settings.store.startswith("kubernetes")
+
+
+def store_file(settings: AppSettings) -> Path | None:
+    """The absolute path of the store's file; None for a store without one."""
+    path = store_path(settings.store)
+    return None if path is None else path.absolute().resolve()
+
+
+def store_path(url: str) -> Path | None:
+    """The path that the URL of a store names; None for a store without a file."""
+    if url == "memory:" or url.startswith("kubernetes"):
+        return None
+    scheme, colon, rest = url.partition("://")
+    if scheme != "sqlite" or not colon or not rest.startswith("/") or rest == "/":
+        raise ManifestInvalid(f"the store {url!r} is none we know: write sqlite:///path/to/state.db, or kubernetes")
+    return Path(rest.removeprefix("/"))
+
+
+# --- Clients ----------------------------------------------------------------------------------------------------------
+
+# The clients by name: Google's, and that of a store in a cluster.
+GOOGLE: Final = "google"
+STORE: Final = "store"
+# Clients that are not opened here: a plugin's own.
+OTHER_CLIENTS: Final = "elsewhere"
+
+
+def _no_interceptor(_client: str) -> HttpInterceptor | None:
+    """Requests pass unchanged."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientWiring:
+    """How clients are wired: the interceptor of each by name, or a recorded store in place of all of them."""
+
+    interceptor: Callable[[str], HttpInterceptor | None] = _no_interceptor
+    # The store of a recorded world; then no service is reached at all.
+    recorded: Store | None = None
+    # The default cluster, if it is known.
+    cluster: str = ""
+    # The environment that owners see, in place of the process' own.
+    environment: Mapping[str, str] | None = None
+    # Of a recorded world with tenants: how far they were kept apart.
+    recorded_tenancy: TenancyMode | None = None
+
+
+DIRECT_WIRING: Final = ClientWiring()
