@@ -14,9 +14,9 @@ from setpoint.engine.dependency_graph import NodeState, dependency_graph
 from setpoint.engine.intent import resolve_ignoring_readiness
 from setpoint.engine.kind import SecretKeyReference
 from setpoint.engine.owners.children import is_unreconciled, observe_children
-from setpoint.engine.tenancy.reference_grants import GrantedReferences, is_granted_by
 from setpoint.engine.references import resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.tenancy.reference_grants import GrantedReferences, is_granted_by
 from setpoint.errors import Blocked, DependencyNotReady, ManifestInvalid, ReferenceNotGranted, Retry
 from tests.engine.owners.gallery import GalleryOwner
 from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS

@@ -13,8 +13,8 @@ from setpoint.app import AppSettings, definitions
 from setpoint.core.values.paths import Path, set_at
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, ResolvedReferences
-from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.preview import open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import unpack_world

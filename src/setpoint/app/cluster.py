@@ -60,7 +60,9 @@ def open_cluster_store(
     return OpenedStore(store, _tenancy(store, settings.tenancy, settings, access, references))
 
 
-def recorded_tenancy(recorded: Store, wiring: ClientWiring, settings: AppSettings, access: StoreAccess) -> Tenancy | None:
+def recorded_tenancy(
+    recorded: Store, wiring: ClientWiring, settings: AppSettings, access: StoreAccess
+) -> Tenancy | None:
     """The tenants of a recorded world; of one that was recorded in a cluster before there were any, by name alone."""
     references = _EveryReference()
     if wiring.recorded_tenancy is not None:
@@ -79,9 +81,7 @@ def _tenancy(
     return Tenancy(tenants.tenant_of, references)
 
 
-def _cluster_client(
-    settings: AppSettings, wiring: ClientWiring, name: str, clusters: Clusters
-) -> "KubernetesClient":
+def _cluster_client(settings: AppSettings, wiring: ClientWiring, name: str, clusters: Clusters) -> "KubernetesClient":
     # Imported here: only a store in a cluster needs it.
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.contexts import connection_from_environment

@@ -20,17 +20,18 @@ from setpoint.deployment.rbac import (
     role_binding,
     rule,
 )
-from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT
+from setpoint.engine.tenancy.tenants import (
+    DEFAULT_SERVICE_ACCOUNT,
+    GOOGLE_ACCOUNT,
+    PROJECT_ID,
+    is_service_account_name,
+    problem_of,
+)
 from setpoint.errors import UserError
 
-PROJECT_ANNOTATION: Final = "cnrm.cloud.google.com/project-id"
-GOOGLE_ACCOUNT_ANNOTATION: Final = "setpoint.dev/google-service-account"
-TENANT_ANNOTATIONS: Final = (PROJECT_ANNOTATION, GOOGLE_ACCOUNT_ANNOTATION)
+TENANT_ANNOTATIONS: Final = (PROJECT_ID, GOOGLE_ACCOUNT)
 _KEEP: Final = ("get", "create", "update", "delete")
-_ACCOUNT_PATTERN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _ROLE_PATTERN: Final = re.compile(r"[^\s/%]+")
-_PROJECT_PATTERN: Final = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
-_EMAIL_PATTERN: Final = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +53,17 @@ class TenantOptions:
         require_namespace_name(self.namespace)
         require_namespace_name(self.operator_namespace)
         for name in (self.account, self.operator_account):
-            if not _ACCOUNT_PATTERN.fullmatch(name):
+            if not is_service_account_name(name):
                 raise UserError(
                     f"{name!r} cannot be a ServiceAccount: write lower-case letters, digits, - and ., "
                     "with a letter or digit at both ends"
                 )
         if self.role and not _ROLE_PATTERN.fullmatch(self.role):
             raise UserError(f"--role: {self.role!r} cannot be a ClusterRole: write one such as edit, or '' for none")
-        if self.project and not _PROJECT_PATTERN.fullmatch(self.project):
-            raise UserError(f"--project: {self.project!r} is no project ID: write it as in `gcloud projects list`")
-        if self.google_account and not _EMAIL_PATTERN.fullmatch(self.google_account):
-            raise UserError(
-                f"--google-service-account: {self.google_account!r} is no e-mail address: write "
-                "name@project.iam.gserviceaccount.com"
-            )
+        if self.project and (problem := problem_of(PROJECT_ID, self.project)):
+            raise UserError(f"--project is {problem}: write it as in `gcloud projects list`")
+        if self.google_account and (problem := problem_of(GOOGLE_ACCOUNT, self.google_account)):
+            raise UserError(f"--google-service-account is {problem}: write name@project.iam.gserviceaccount.com")
         if (self.namespace, self.account) == (self.operator_namespace, self.operator_account):
             raise UserError(
                 f"ServiceAccount {self.namespace}/{self.account} is that of setpoint itself, which acts for no tenant: "
@@ -75,7 +73,7 @@ class TenantOptions:
     @property
     def annotations(self) -> Mapping[str, str]:
         """What tenants cannot write: the annotations of the Namespace."""
-        given = {PROJECT_ANNOTATION: self.project, GOOGLE_ACCOUNT_ANNOTATION: self.google_account}
+        given = {PROJECT_ID: self.project, GOOGLE_ACCOUNT: self.google_account}
         return {name: text for name, text in given.items() if text}
 
     @property

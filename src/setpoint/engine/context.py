@@ -19,10 +19,10 @@ from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
-from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
 from setpoint.engine.step.object_claims import ObjectClaims
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError
 

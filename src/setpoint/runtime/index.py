@@ -13,13 +13,13 @@ from setpoint.core.values.canonical import canonical
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
-from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.references import ResourceTypes, dependencies_of, is_ready, may_have_dependencies
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
 from setpoint.engine.step.object_claims import ClaimKey, recorded_claim_keys
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import SetpointError, StoreError
 

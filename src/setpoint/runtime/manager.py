@@ -9,9 +9,9 @@ from typing import Final
 
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.object_claims import ObjectClaims
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import SetpointError
 from setpoint.runtime.controller import Controller

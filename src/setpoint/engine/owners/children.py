@@ -18,9 +18,9 @@ from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.context import EngineContext, StepContext
 from setpoint.engine.owner import GeneratedChildren, Owner
-from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.engine.step.hold import HeldField, held_fields, withhold
+from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
 
 # On an owner: `two-way` asks for a merge without the last generated state, as trustee-operator merges.

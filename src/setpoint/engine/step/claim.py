@@ -67,7 +67,11 @@ async def require_claim(
     for key in claim_keys:
         own = _own_claim(context, key)
         for other in await _others(context, key):
-            if not is_told and other.location != location and context.engine.is_foreign(other.ref, context.resource.ref):
+            if (
+                not is_told
+                and other.location != location
+                and context.engine.is_foreign(other.ref, context.resource.ref)
+            ):
                 continue
             if other < own:
                 context.engine.claims.refuse(context.resource.ref, key)

@@ -19,9 +19,15 @@ from setpoint.errors import RemoteRefused, StoreError, TenantInvalid
 
 # The ServiceAccount of a namespace that its tenant's requests are sent as, unless the spec names another one.
 DEFAULT_SERVICE_ACCOUNT: Final = "setpoint"
+_SERVICE_ACCOUNT_FORM: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 # Bound kinds are kept for so many tenants at once.
 _MAX_BOUND: Final = 1000
 Kinds: TypeAlias = Mapping[GroupKind, AnyKind]
+
+
+def is_service_account_name(name: str) -> bool:
+    """Whether a ServiceAccount can have that name."""
+    return _SERVICE_ACCOUNT_FORM.fullmatch(name) is not None
 
 
 class TenancyMode(StrEnum):
@@ -39,8 +45,11 @@ PROJECT_ID: Final = "cnrm.cloud.google.com/project-id"
 GOOGLE_ACCOUNT: Final = "setpoint.dev/google-service-account"
 # On a Namespace: other projects with networks that its resources may name, as those of a Shared VPC.
 SHARED_PROJECTS: Final = "setpoint.dev/google-shared-projects"
-_PROJECT_PATTERN: Final = re.compile(r"([a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*")
-_ACCOUNT_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9-]*@([a-z0-9][a-z0-9-]*\.)+gserviceaccount\.com")
+# The ID of a Google project, with the domain of its organization in front where it has one.
+PROJECT_PATTERN: Final = r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*"
+# A number is that of a project, not its ID.
+_PROJECT_FORM: Final = re.compile(rf"(?![0-9]+\Z){PROJECT_PATTERN}")
+_ACCOUNT_FORM: Final = re.compile(r"[a-z0-9][a-z0-9-]*@([a-z0-9][a-z0-9-]*\.)+gserviceaccount\.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +133,26 @@ def tenant_from(namespace: Resource, mode: TenancyMode) -> Tenant:
     name, annotations = namespace.ref.name, namespace.annotations
     project, account = annotations.get(PROJECT_ID, ""), annotations.get(GOOGLE_ACCOUNT, "")
     shared = [one.strip() for one in annotations.get(SHARED_PROJECTS, "").split(",") if one.strip()]
-    for annotation, text, pattern in (
-        (PROJECT_ID, project, _PROJECT_PATTERN),
-        (GOOGLE_ACCOUNT, account, _ACCOUNT_PATTERN),
-        *((SHARED_PROJECTS, one, _PROJECT_PATTERN) for one in shared),
-    ):
-        if text and pattern.fullmatch(text) is None:
+    given = ((PROJECT_ID, project), (GOOGLE_ACCOUNT, account), *((SHARED_PROJECTS, one) for one in shared))
+    for annotation, text in given:
+        if text and (problem := problem_of(annotation, text)):
             raise TenantInvalid(
-                f"the annotation {annotation} of Namespace {name} is {text!r}, which is {_FORMS[annotation]}: an "
-                "administrator corrects it"
+                f"the annotation {annotation} of Namespace {name} is {problem}: an administrator corrects it"
             )
     only = (project or name) if mode is TenancyMode.STRICT else None
     return Tenant(name, only, account, project, frozenset(shared))
 
 
+def problem_of(annotation: str, text: str) -> str:
+    """Why `text` cannot be the value of an annotation of a Namespace; empty for one that can."""
+    pattern, problem = _FORMS[annotation]
+    return "" if pattern.fullmatch(text) else f"{text!r}, which is {problem}"
+
+
 _FORMS: Final = {
-    PROJECT_ID: "no ID of a project",
-    GOOGLE_ACCOUNT: "no e-mail address of a service account",
-    SHARED_PROJECTS: "no list of project IDs with commas in between",
+    PROJECT_ID: (_PROJECT_FORM, "no ID of a project"),
+    GOOGLE_ACCOUNT: (_ACCOUNT_FORM, "no e-mail address of a service account"),
+    SHARED_PROJECTS: (_PROJECT_FORM, "no list of project IDs with commas in between"),
 }
 
 

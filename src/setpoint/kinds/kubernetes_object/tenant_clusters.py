@@ -1,14 +1,12 @@
 """The clusters that a tenant reaches: which it may name, and as whom requests are sent there."""
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 from msgspec import UNSET
 
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, Tenant
+from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, Tenant, is_service_account_name
 from setpoint.errors import UserError
 from setpoint.kinds.kubernetes_object.clusters import (
     ACCOUNT_PREFIX,
@@ -22,8 +20,6 @@ from setpoint.kinds.kubernetes_object.clusters import (
 )
 from setpoint.kinds.kubernetes_object.spec import ClusterSpec, KubernetesObjectSpec
 from setpoint.kinds.typed_spec import field_invalid
-
-_ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ def _require_no_account(account: str, resource: Resource) -> None:
 
 
 def _account_name(account: str, resource: Resource) -> str:
-    if account and not _ACCOUNT_NAME.fullmatch(account):
+    if account and not is_service_account_name(account):
         problem = f" is {account!r}, which cannot be a name: write lower-case letters, digits, '-' and '.'"
         raise field_invalid(resource, SERVICE_ACCOUNT, problem)
     return account

@@ -18,7 +18,7 @@ from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Absent, CrdDetails, LiveObservation, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in
-from setpoint.engine.tenancy.tenants import PROJECT_ID, SHARED_PROJECTS, Tenant
+from setpoint.engine.tenancy.tenants import PROJECT_ID, PROJECT_PATTERN, SHARED_PROJECTS, Tenant
 from setpoint.errors import DependencyNotReady, ProjectRefused, RemoteConflict, RemoteRefused
 from setpoint.kinds.typed_spec import field_invalid
 
@@ -81,9 +81,7 @@ class GoogleNameRule:
         return re.fullmatch(self.pattern, name) is not None and not has_dot_segment(name)
 
 
-PROJECT_NAME: Final = GoogleNameRule(
-    r"([a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*", "the ID of a project: lower-case letters, digits and '-'"
-)
+PROJECT_NAME: Final = GoogleNameRule(PROJECT_PATTERN, "the ID of a project: lower-case letters, digits and '-'")
 BUCKET_NAME: Final = GoogleNameRule(
     r"(?!.*\.\.)[a-z0-9]([a-z0-9._-]{0,220}[a-z0-9])?",
     "the name of a bucket: lower-case letters, digits, '-', '_' and single dots, a letter or digit at both ends",
@@ -101,10 +99,9 @@ ANY_NAME: Final = GoogleNameRule(
 
 _IN_PROJECT: Final = re.compile(r"projects/([^/]+)/.+")
 _NETWORK: Final = re.compile(r"(?:projects/([^/]+)/)?(?:(?:global/)?networks/)?[A-Za-z0-9_.-]+")
-_PROJECT: Final = r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*"
 # `i`, `p:i`, `projects/p/instances/i`, or a link that ends so.
 _INSTANCE: Final = re.compile(
-    rf"(?:(?:https://[a-z0-9.-]+/(?:[a-z0-9]+/)*)?projects/({_PROJECT})/instances/|({_PROJECT}):)?[a-z0-9-]+"
+    rf"(?:(?:https://[a-z0-9.-]+/(?:[a-z0-9]+/)*)?projects/({PROJECT_PATTERN})/instances/|({PROJECT_PATTERN}):)?[a-z0-9-]+"
 )
 
 
