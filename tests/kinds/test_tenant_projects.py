@@ -92,7 +92,7 @@ ANNOTATED = [
     declared("StorageBucket", {"location": "EU"}, annotations={PROJECT: "other"}),
     declared("SQLDatabase", {"instanceRef": {"external": "db"}}, annotations={PROJECT: "other"}),
     declared("SQLUser", {"instanceRef": {"external": "db"}}, annotations={PROJECT: "other"}),
-    declared("SQLUser", {"instanceRef": {"external": "projects/own/instances/db"}}, annotations={PROJECT: "OWN"}),
+    declared("SQLUser", {"instanceRef": {"external": "projects/own/instances/db"}}, annotations={PROJECT: "owns"}),
 ]
 NETWORK = "projects/other/global/networks/vpc"
 _NETWORK_SOURCE = {"networkRef": {"external": NETWORK}, "allowedIpCidrRanges": ["10.0.0.0/8"]}
@@ -245,10 +245,18 @@ def test_an_object_on_record_in_another_project_is_not_asked_for(resource: Resou
 
 
 @pytest.mark.parametrize("resource", [one for one, _ in RECORDED[:3]], ids=lambda one: one.ref.kind)
-@pytest.mark.parametrize("name", ["projects/other/operations/o", "other/operations/o", "projects"])
-def test_an_operation_on_record_in_another_project_is_not_polled(resource: Resource, name: str) -> None:
+def test_an_operation_on_record_in_another_project_is_not_polled(resource: Resource) -> None:
     with pytest.raises(ProjectRefused):
-        asyncio.run(kind_of(resource, TENANT).poll(RemoteOperation(name)))
+        asyncio.run(kind_of(resource, TENANT).poll(RemoteOperation("projects/other/operations/o")))
+
+
+@pytest.mark.parametrize("resource", [one for one, _ in RECORDED[:3]], ids=lambda one: one.ref.kind)
+@pytest.mark.parametrize("name", ["other/operations/o", "projects", "projects/own/operations/../../other/operations/o"])
+def test_a_text_on_record_that_is_no_operation_is_not_asked_for(resource: Resource, name: str) -> None:
+    http = ScriptedHttp()
+
+    assert asyncio.run(kind_of(resource, TENANT, http).poll(RemoteOperation(name)))
+    assert http.requests == []
 
 
 # --- Buckets ----------------------------------------------------------------------------------------------------------
