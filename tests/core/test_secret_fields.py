@@ -144,6 +144,7 @@ def test_a_document_without_secret_values_is_returned_as_it_is(document: Any) ->
         {**SECRET, "data": {"a": "hunter2"}},
         {**SECRET, "stringData": {"a": "hunter2"}},
         {**SECRET, "stringData": "hunter2"},
+        {**SECRET, "metadata": {"name": "s"}, "stringDatta": {"a": "hunter2"}},
         {**SECRET, "apiVersion": "x/v1", "kind": " SECRET ", "data": {"a": {"b": "hunter2"}}},
         {"kind": "List", "items": [{**SECRET, "data": {"a": "hunter2"}}]},
         [{**SECRET, "data": {"a": "hunter2"}}],

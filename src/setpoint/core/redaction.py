@@ -21,6 +21,8 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 LAST_APPLIED_PATH: Final = Path(("metadata", "annotations", LAST_APPLIED))
 # The values of a Secret.
 SECRET_PATHS: Final = (Path(("data",)), Path(("stringData",)), LAST_APPLIED_PATH)
+# Everything else in a Secret is a secret value, or one with a typing error in its name.
+OPEN_SECRET_MEMBERS: Final = frozenset({"apiVersion", "kind", "metadata", "type", "immutable", "status"})
 # A list of Secrets: its items have no kind of their own.
 _SECRET_LIST: Final = ("", "SecretList")
 # Members with secret values, wherever they are.

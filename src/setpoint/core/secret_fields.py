@@ -9,7 +9,7 @@ from operator import is_
 from types import MappingProxyType, NoneType
 from typing import Final, TypeAlias
 
-from setpoint.core.redaction import LAST_APPLIED, REDACTED, SECRET_NAME, holds_value
+from setpoint.core.redaction import LAST_APPLIED, OPEN_SECRET_MEMBERS, REDACTED, SECRET_NAME, holds_value
 from setpoint.core.schema.shape import (
     AtomicList,
     Field,
@@ -92,8 +92,11 @@ class SecretFields:
             return _members(value, lambda name, one: self._root_member(name, one, typed, hide))
         if items != kind:
             return _members(value, lambda name, one: self._object(one, hide, items if name == "items" else ""))
-        member = self._secret_member if kind == _SECRET_KIND else self._member
-        return _members(value, lambda name, one: member(name, one, hide))
+        if kind != _SECRET_KIND:
+            return _members(value, lambda name, one: self._member(name, one, hide))
+        # Without metadata it may be a reference to a Secret.
+        is_open = OPEN_SECRET_MEMBERS.__contains__ if "metadata" in value else _is_no_data
+        return _members(value, lambda name, one: self._member(name, one, hide) if is_open(name) else _data(one, hide))
 
     def _root_member(self, name: str, value: Json, typed: Field, hide: Hide) -> Json:
         """A member of a resource; or of a reference to one, which has no spec."""
@@ -130,11 +133,6 @@ class SecretFields:
         except RecursionError:
             return None
         return text if all(map(is_, walked, documents)) else _written(walked)
-
-    def _secret_member(self, name: str, value: Json, hide: Hide) -> Json:
-        if name not in ("data", "stringData") or value is None:
-            return self._member(name, value, hide)
-        return _members(value, lambda _, one: hide(one)) if isinstance(value, Mapping) else hide(value)
 
     def _typed_member(self, name: str, value: Json, parent: Field, hide: Hide) -> Json:
         if value is None:
@@ -235,6 +233,17 @@ def _read_text(text: str) -> list[Json] | None:
         return [one.value for one in read_documents(text, "")]
     except (SetpointError, RecursionError):
         return None
+
+
+def _data(value: Json, hide: Hide) -> Json:
+    """The values of a Secret."""
+    if value is None:
+        return None
+    return _members(value, lambda _, one: hide(one)) if isinstance(value, Mapping) else hide(value)
+
+
+def _is_no_data(member: str) -> bool:
+    return member not in ("data", "stringData")
 
 
 def _redact(_value: Json) -> Json:

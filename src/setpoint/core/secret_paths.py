@@ -6,7 +6,7 @@ The type decides: write-only fields, the values of Secrets, and copies of either
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from setpoint.core.redaction import LAST_APPLIED_PATH, SECRET_PATHS, is_secret
+from setpoint.core.redaction import LAST_APPLIED_PATH, OPEN_SECRET_MEMBERS, SECRET_PATHS, is_secret
 from setpoint.core.schema.shape import (
     AtomicList,
     Field,
@@ -78,8 +78,6 @@ def _fields_in(shape: Shape) -> Iterator[tuple[str, Field]]:
 
 
 _MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
-# Everything else in a Secret is a secret value.
-_OPEN_SECRET_MEMBERS: Final = frozenset({"apiVersion", "kind", "metadata", "type", "immutable"})
 _KUBERNETES_OBJECT: Final[GroupKind] = ("setpoint.dev", "KubernetesObject")
 _ITEMS: Final = Path(("items",))
 _SECRET: Final[GroupKind] = ("", "Secret")
@@ -134,7 +132,7 @@ def _secret_fields(object_: Json | Missing) -> Iterator[Path]:
     if isinstance(object_, Mapping):
         if _may_be_secret(object_):
             yield from SECRET_PATHS
-            yield from (Path((name,)) for name in object_ if name not in _OPEN_SECRET_MEMBERS)
+            yield from (Path((name,)) for name in object_ if name not in OPEN_SECRET_MEMBERS)
         kind = group_kind(object_)
         yield from SECRET_FIELDS.get(kind, ())
         if _is_list_of_secrets(*kind):
