@@ -1,17 +1,16 @@
 """The entry point of the `setpoint` command, and the help text of each command.
 
-`setpoint --help` is answered from the table below, before click is imported. `verify-upgrade` starts other versions by
-this module's name: it must not move.
+`setpoint --help` is answered from the table below, before click or even `typing` is imported. `verify-upgrade` starts
+other versions by this module's name: it must not move.
 """
 
 import os
 import sys
-from typing import Final
 
-SUMMARY: Final = "Keeps cloud and Kubernetes resources as they were declared."
-STORE_HELP: Final = "Where resources are kept: sqlite:///path."
+SUMMARY = "Keeps cloud and Kubernetes resources as they were declared."
+STORE_HELP = "Where resources are kept: sqlite:///path."
 # The list of commands shows the first sentence, which has to fit into 58 characters: click would cut it off.
-COMMAND_HELP: Final = {
+COMMAND_HELP = {
     "apply": "Declare the resources in PATH, and reconcile them. Exit 0 settled, 1 failed, 3 still waiting or blocked.",
     "completion": 'Print the completion script of a shell. Load it with eval "$(setpoint completion bash)".',
     "crds": "Print the CustomResourceDefinitions of kinds. For kubectl apply --server-side -f -.",
