@@ -160,12 +160,16 @@ class GoogleClient:
     async def _send(self, method: str, call: GoogleCall, body: Json = None) -> tuple[HttpRequest, HttpResponse]:
         url = self._settings.address(call.service) + call.path
         headers = {} if body is None else {"Content-Type": "application/json"}
-        request = HttpRequest(method, url, headers, None if body is None else msgspec.json.encode(body))
+        content = None if body is None else msgspec.json.encode(body)
+        request: HttpRequest
 
         def send(identity: Mapping[str, str]) -> Awaitable[HttpResponse]:
-            return self._send_limited(call, replace(request, headers={**identity, **headers}))
+            nonlocal request
+            request = HttpRequest(method, url, {**identity, **headers}, content)
+            return self._send_limited(call, request)
 
-        return request, await send_authenticated(self._credentials_for(url).headers, send)
+        response = await send_authenticated(self._credentials_for(url).headers, send)
+        return request, response
 
     async def _send_limited(self, call: GoogleCall, request: HttpRequest) -> HttpResponse:
         budget = self._budget_for(call, request)
