@@ -1,19 +1,17 @@
 """The entry point of the `setpoint` command, and the help text of each command.
 
-`setpoint --help` is answered from the table below, before click is imported. `verify-upgrade` starts other versions by
-this module's name: it must not move.
+`setpoint --help` is answered from the table below, before click or even `typing` is imported. `verify-upgrade` starts
+other versions by this module's name: it must not move.
 """
 
 import os
 import sys
-from types import TracebackType
-from typing import Final
 
-SUMMARY: Final = "Keeps cloud and Kubernetes resources as they were declared."
-STORE_HELP: Final = "Where resources are kept: sqlite:///path."
-TENANCY_HELP: Final = "In a cluster: a namespace has one Google project (strict, default), or any (single)."
+SUMMARY = "Keeps cloud and Kubernetes resources as they were declared."
+STORE_HELP = "Where resources are kept: sqlite:///path."
+TENANCY_HELP = "In a cluster: a namespace has one Google project (strict, default), or any (single)."
 # The list of commands shows the first sentence, which has to fit into 58 characters: click would cut it off.
-COMMAND_HELP: Final = {
+COMMAND_HELP = {
     "apply": "Declare the resources in PATH, and reconcile them. Exit 0 settled, 1 failed, 3 still waiting or blocked.",
     "completion": 'Print the completion script of a shell. Load it with eval "$(setpoint completion bash)".',
     "crds": "Print the CustomResourceDefinitions of kinds. For kubectl apply --server-side -f -.",
@@ -54,13 +52,13 @@ def main() -> None:
     commands()
 
 
-def _print_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _print_exception(_kind: object, error: BaseException, _trace: object) -> None:
     """Prints a traceback that a terminal can show: the message of an exception may be another author's."""
     from traceback import format_exception
 
     from setpoint.core.values.messages import printable
 
-    sys.stderr.write(printable("".join(format_exception(kind, error, trace))))
+    sys.stderr.write(printable("".join(format_exception(error))))
 
 
 def help_text() -> str:

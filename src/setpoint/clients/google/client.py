@@ -189,12 +189,16 @@ class GoogleClient:
         tenant = self._require_allowed(call)
         url = self._settings.address(call.service) + call.path
         headers = {} if body is None else {"Content-Type": "application/json"}
-        request = HttpRequest(method, url, headers, None if body is None else msgspec.json.encode(body))
+        content = None if body is None else msgspec.json.encode(body)
+        request: HttpRequest
 
         def send(identity: Mapping[str, str]) -> Awaitable[HttpResponse]:
-            return self._send_limited(call, tenant, replace(request, headers={**identity, **headers}))
+            nonlocal request
+            request = HttpRequest(method, url, {**identity, **headers}, content)
+            return self._send_limited(call, tenant, request)
 
-        return request, await send_authenticated(self._credentials_for(url, tenant.account).headers, send)
+        response = await send_authenticated(self._credentials_for(url, tenant.account).headers, send)
+        return request, response
 
     def _require_allowed(self, call: GoogleCall) -> GoogleTenant:
         """The tenant of a call; ProjectRefused for a call in another project than the tenant's. Nothing is sent then.

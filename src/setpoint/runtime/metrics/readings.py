@@ -10,10 +10,10 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.clients.ratelimit.limiter import LimiterSnapshot
 from setpoint.runtime.controller import Controller
-from setpoint.runtime.metrics.catalogue import MetricDefinition, MetricType
+from setpoint.runtime.metrics.catalogue import DEFINITIONS, MetricDefinition, MetricType
 from setpoint.runtime.sharding.leases import LEASE_PURPOSES
 from setpoint.runtime.sharding.replica import ControllerReplica
-from setpoint.runtime.workqueue.statistics import QUEUE_BUCKETS, HistogramSnapshot
+from setpoint.runtime.workqueue.statistics import HistogramSnapshot
 
 # About a millisecond's worth.
 READINGS_PER_SLICE: Final = 1000
@@ -50,7 +50,7 @@ async def fill(families: Mapping[str, ReadFamily], readings: Iterable[Reading]) 
         family = families[name]
         if isinstance(family, HistogramMetricFamily):
             assert isinstance(value, HistogramSnapshot)
-            counts = zip(map(repr, QUEUE_BUCKETS), value.at_most, strict=True)
+            counts = zip(map(repr, DEFINITIONS[name].buckets), value.at_most, strict=True)
             family.add_metric(labels, [*counts, ("+Inf", value.count)], value.seconds)
         else:
             assert not isinstance(value, HistogramSnapshot)

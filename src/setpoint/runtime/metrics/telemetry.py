@@ -1,6 +1,7 @@
 """The metrics of a process: counts steps and listings, reads the rest from the manager, and renders the page."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -35,7 +36,9 @@ from setpoint.runtime.metrics.readings import (
     read_resources,
 )
 from setpoint.runtime.sharding.replica import ControllerReplica
+from setpoint.runtime.workqueue.statistics import DurationHistogram
 
+_DURATIONS: Final = "controller_runtime_reconcile_time_seconds"
 # About a millisecond's worth.
 LINES_PER_SLICE: Final = 100
 # The last line of a page of OpenMetrics.
@@ -133,7 +136,6 @@ class Telemetry:
         self._results = self._counter("controller_runtime_reconcile_total")
         self._errors = self._counter("controller_runtime_reconcile_errors_total")
         self._step_counts = {count: self._counter(count.name) for count in STEP_COUNTS}
-        self._durations = self._histogram("controller_runtime_reconcile_time_seconds")
         self._cookie_checks = self._counter("setpoint_cookie_checks_total")
         self._listings = self._counter("setpoint_listings_total")
         self._saved_resyncs = self._counter("setpoint_listed_looks_total")
@@ -141,8 +143,9 @@ class Telemetry:
         self._convergence = self._histogram("setpoint_convergence_seconds")
         self._drift_age = self._histogram("setpoint_drift_age_seconds")
         self._stateless: frozenset[str] = frozenset()
-        # The counters of a step by kind, outcome and decision, and its histogram: `labels` costs more than `inc`.
-        self._of_step: dict[tuple[str, str, str], tuple[tuple[Counter, ...], Histogram]] = {}
+        # How long steps took, by kind; and steps by kind, outcome and decision, since the last page.
+        self._durations: dict[str, DurationHistogram] = {}
+        self._uncounted: defaultdict[tuple[str, str, str], int] = defaultdict(int)
         # Not the global one: two managers in one process are independent.
         self._process = CollectorRegistry()
         ProcessCollector(registry=self._process)
@@ -177,8 +180,9 @@ class Telemetry:
             self._results.labels(kind, result)
         for counter in (self._errors, *self._step_counts.values()):
             counter.labels(kind)
-        for histogram in (self._durations, self._convergence, self._drift_age):
+        for histogram in (self._convergence, self._drift_age):
             histogram.labels(kind)
+        self._durations.setdefault(kind, DurationHistogram(DEFINITIONS[_DURATIONS].buckets))
         for decision in Decision:
             self._decisions.labels(kind, decision.value)
         if kind not in self._stateless:
@@ -197,16 +201,20 @@ class Telemetry:
         self._step_counts[count].labels(kind).inc()
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """See StepMetrics. `outcome` is settled, gone, or the retry that the error of a stopped step asks for."""
-        key = (kind, outcome, decision)
-        found = self._of_step.get(key)
-        if found is None:
+        """See StepMetrics. `outcome` is settled, gone, or the retry that the error of a stopped step asks for.
+
+        Its counters are increased by the next page: a step costs one addition, and `inc` more than that.
+        """
+        self._uncounted[kind, outcome, decision] += 1
+        if kind not in self._durations:
             self._add_series(kind)
-            found = self._of_step[key] = (tuple(self._step_counters(*key)), self._durations.labels(kind))
-        counters, durations = found
-        for counter in counters:
-            counter.inc()
-        durations.observe(seconds)
+        self._durations[kind].observe(seconds)
+
+    def _count_steps(self) -> None:
+        uncounted, self._uncounted = self._uncounted, defaultdict(int)
+        for key, steps in uncounted.items():
+            for counter in self._step_counters(*key):
+                counter.inc(steps)
 
     def _step_counters(self, kind: str, outcome: str, decision: str) -> Iterator[Counter]:
         result = _RESULTS.get(outcome, _ERROR)
@@ -240,11 +248,14 @@ class Telemetry:
 
     async def page(self, accept: str = "") -> tuple[bytes, str]:
         """The page in the best format that `accept` names, and its content type."""
+        self._count_steps()
         read = {one.name: new_family(one) for one in CATALOGUE if one.name not in self._counted}
         await fill(read, self._readings())
         return await encode_page(chain(self._families(read), self._process.collect()), accept)
 
     def _readings(self) -> Iterator[Reading]:
+        for kind, durations in self._durations.items():
+            yield Reading(_DURATIONS, (kind,), durations.snapshot())
         if self._manager is not None:
             for controller in self._manager.controllers.values():
                 yield from read_controller(controller)

@@ -1,11 +1,11 @@
 """What can be read of a work queue: a snapshot, and histograms of how long keys waited and were processed.
 
-The histogram is our own because a queue observes two durations for each key: 0.13 µs each, where the histogram of
-prometheus-client takes 0.87 µs.
+The histogram is our own because a queue observes two durations for each key, and a step one more: 0.13 µs each, where
+the histogram of prometheus-client takes 0.87 µs.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -26,17 +26,18 @@ class HistogramSnapshot:
 
 
 class DurationHistogram:
-    """Counts durations in the buckets of the work queues."""
+    """Counts durations in buckets: those of the work queues, unless others are given."""
 
-    __slots__ = ("_counts", "_seconds")
+    __slots__ = ("_buckets", "_counts", "_seconds")
 
-    def __init__(self) -> None:
-        self._counts = [0] * (len(QUEUE_BUCKETS) + 1)
+    def __init__(self, buckets: Sequence[float] = QUEUE_BUCKETS) -> None:
+        self._buckets = buckets
+        self._counts = [0] * (len(buckets) + 1)
         self._seconds = 0.0
 
     def observe(self, seconds: float) -> None:
         """Counts one duration."""
-        self._counts[bisect_left(QUEUE_BUCKETS, seconds)] += 1
+        self._counts[bisect_left(self._buckets, seconds)] += 1
         self._seconds += seconds
 
     def snapshot(self) -> HistogramSnapshot:
