@@ -17,6 +17,7 @@ import msgspec
 from benchmarks.comparison import BenchmarkSettings, WrongResult
 from benchmarks.fleet import FLEET, new_fleet
 from benchmarks.fleet_server import FleetServer, find_assets, running_server
+from benchmarks.impersonation import impersonation
 from benchmarks.measured_process import CustomResourceKind, Job, MeasuredProcess, Usage, run_job
 from benchmarks.peers import Peers
 from benchmarks.scenarios import Benchmark, Measurement, Scenario, Unit, Unmeasured, compared
@@ -41,6 +42,8 @@ LATER_RECONCILE: Final = "ours: a later look at each"
 RESOURCES: Final = 10_000
 # The watch cache of an API server without recent changes holds about 3,000 events of a burst.
 EDITS: Final = 2_000
+# Of a round, when requests as a ServiceAccount are compared with those of the process itself.
+REQUESTS_EACH: Final = 200
 # More than there are templates.
 _MIN_RESOURCES: Final = 60
 _STARTS: Final = 3
@@ -59,6 +62,7 @@ def benchmarks(peers: Peers, settings: BenchmarkSettings) -> Generator[Benchmark
         scenarios = ClusterScenarios(fleet, peers)
         yield Scenario(lambda: scenarios.list_and_reconcile(min(_STARTS, settings.rounds)))
         yield Scenario(lambda: scenarios.watch_edits(settings.scaled(EDITS)))
+        yield Scenario(lambda: impersonation(fleet.server.access, settings.scaled(REQUESTS_EACH)))
 
 
 @dataclass(frozen=True, slots=True)
