@@ -7,7 +7,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import aiohttp
 
-from setpoint.clients.http import SocketFactory
+from setpoint.clients.sockets import SocketFactory
 from tests.cluster.access import Access
 
 Tree: TypeAlias = dict[str, Any]

@@ -306,13 +306,13 @@ def test_an_object_that_a_tenants_server_shows_with_the_uid_of_a_claimed_one_is_
 
 
 def test_a_claim_on_record_comes_first_then_a_confirmed_one_then_the_older() -> None:
-    ref = gadget_ref("g")
+    ref, later = gadget_ref("g"), gadget_ref("h")
     claims = [
-        Claim(is_unrecorded=False, is_pending=False, created="2026-01-01T00:00:00Z", ref=ref),
-        Claim(is_unrecorded=False, is_pending=False, created="2026-01-01T00:00:01Z", ref=ref),
-        Claim(is_unrecorded=False, is_pending=False, created="2026-01-01T00:00:01Z", ref=gadget_ref("h")),
-        Claim(is_unrecorded=False, is_pending=True, created="2025-01-01T00:00:00Z", ref=ref),
-        Claim(is_unrecorded=True, is_pending=False, created="2024-01-01T00:00:00Z", ref=ref),
+        Claim(is_unrecorded=False, is_pending=False, created="2026-01-01T00:00:00Z", ref=ref, location=None),
+        Claim(is_unrecorded=False, is_pending=False, created="2026-01-01T00:00:01Z", ref=ref, location=None),
+        Claim(is_unrecorded=False, is_pending=False, created="2026-01-01T00:00:01Z", ref=later, location=None),
+        Claim(is_unrecorded=False, is_pending=True, created="2025-01-01T00:00:00Z", ref=ref, location=None),
+        Claim(is_unrecorded=True, is_pending=False, created="2024-01-01T00:00:00Z", ref=ref, location=None),
     ]
 
     assert sorted([claims[one] for one in (4, 2, 0, 3, 1)]) == claims

@@ -4,7 +4,7 @@ The same seed gives the same text. A secret value is moved nowhere: where it sta
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from random import Random
 from typing import Any, Final, TypeAlias
@@ -16,7 +16,12 @@ SECRET: Final = "swordfish-Zq81xTf0aLw"
 # The place of a value in a document: its container, and the key or index there.
 Place: TypeAlias = tuple[Any, Any]
 
-_CONFIG_MAP: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "b"}}
+_CONFIG_MAP: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "m"},
+    "data": {"a": "b"},
+}
 _PLAIN: Final[tuple[Mapping[str, Any], ...]] = (
     {
         "apiVersion": "storage.cnrm.cloud.google.com/v1beta1",
@@ -69,26 +74,17 @@ def _deep(depth: int) -> Any:
     return value
 
 
-_ODD: Final[tuple[Callable[[], Any], ...]] = (
-    *(
-        lambda one=one: one
-        for one in (None, True, 0, -1, 7, 10**40, 1.5, 1e308, "", " ", "..", "/", "a/../b", "%2e%2e")
-    ),
-    *(
-        lambda one=one: one
-        for one in ("text", "\x1b[31mred\x1b[0m", "\u202e", "\ud800", "\x00", "a\nb", "{{ .Values.a }}", "~")
-    ),
-    *(lambda one=one: one for one in ([], [None], {}, {"": ""}, {"a": None}, [{"a": [1]}], [[[]]])),
-    *(lambda one=one: one for one in ("(redacted)", "<<", "2026-02-30", "0x1F", "1_000", "-0", "1e999", ".nan")),
-    *(lambda one=one: one for one in ({"$ref": None}, {"$ref": {"kind": "X"}}, "${ref:", "${ref:A/b:c}", "$${ref:x}")),
-    lambda: "x" * 100_000,
-    lambda: "ü" * 300,
-    lambda: _deep(60),
-    lambda: _deep(301),
-    lambda: _DEEPEST,
-    lambda: list(range(2_000)),
-    lambda: {f"k{one}": one for one in range(2_000)},
-    lambda: [{"name": "same"}] * 3,
+# Stands for a value that is nested too deeply to be written by recursion.
+_DEEPEST: Final = "nested-20000-times"
+_DEEPEST_TEXT: Final = b"[" * 20_000 + b"]" * 20_000
+_ODD: Final[tuple[Any, ...]] = (
+    *(None, True, 0, -1, 7, 10**40, 1.5, 1e308, "", " ", "..", "/", "a/../b", "%2e%2e", "text"),
+    *("\x1b[31mred\x1b[0m", "\u202e", "\ud800", "\x00", "a\nb", "{{ .Values.a }}", "~"),
+    *([], [None], {}, {"": ""}, {"a": None}, [{"a": [1]}], [[[]]]),
+    *("(redacted)", "<<", "2026-02-30", "0x1F", "1_000", "-0", "1e999", ".nan"),
+    *({"$ref": None}, {"$ref": {"kind": "X"}}, "${ref:", "${ref:A/b:c}", "$${ref:x}"),
+    *("x" * 100_000, "ü" * 300, _deep(60), _deep(301), _DEEPEST),
+    *([*range(2_000)], {f"k{one}": one for one in range(2_000)}, [{"name": "same"}] * 3),
 )
 _KEYS: Final = (
     "",
@@ -106,14 +102,11 @@ _KEYS: Final = (
     "0",
     "null",
 )
-# Stands for a value that is nested too deeply to be written by recursion.
-_DEEPEST: Final = "nested-20000-times"
-_DEEPEST_TEXT: Final = b"[" * 20_000 + b"]" * 20_000
 
 
 def _odd(random: Random) -> Any:
     # A copy: it may be mutated in turn.
-    return deepcopy(random.choice(_ODD)())
+    return deepcopy(random.choice(_ODD))
 
 
 def manifest_text(seed: int) -> bytes:

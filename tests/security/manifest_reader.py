@@ -111,6 +111,13 @@ def _views(resource: Resource, engine: EngineContext) -> Iterator[str]:
     yield str(resource.status)
 
 
+async def _first_problem(reader: Reader, seeds: range) -> str:
+    for seed in seeds:
+        if wrong := await reader.read(seed):
+            return repr(f"seed {seed}: {wrong}")
+    return "ok"
+
+
 async def serve(folder: Path) -> None:
     """Answers each line of standard input with a line, as long as there are any."""
     reader, loop = Reader(folder), asyncio.get_running_loop()
@@ -120,8 +127,7 @@ async def serve(folder: Path) -> None:
             write(str(dict(reader.counts.most_common())))
             continue
         first, number = map(int, line.split())
-        found = ((seed, await reader.read(seed)) for seed in range(first, first + number))
-        write(next((repr(f"seed {seed}: {wrong}") async for seed, wrong in found if wrong), "ok"))
+        write(await _first_problem(reader, range(first, first + number)))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.running import manifests
 from tests.cluster.running.kubectl import Kubectl
-from tests.cluster.running.manifests import PROJECT, bucket, database, instance
 from tests.security.tenant_cluster import TenantCluster, TenantUser
 from tests.security.test_impersonation import config_map, kubernetes_object
 
@@ -15,6 +15,20 @@ GRANTS = "referencegrants.setpoint.dev"
 PASSWORD = "Sesame-4711"
 DEPENDS_ON = "setpoint.dev/depends-on"
 SQL, STORAGE = "sql.cnrm.cloud.google.com", "storage.cnrm.cloud.google.com"
+
+
+def of_tenant(manifest: Any) -> Any:
+    """The manifest in the project of its namespace."""
+    del manifest["metadata"]["annotations"]["cnrm.cloud.google.com/project-id"]
+    return manifest
+
+
+def bucket(name: str) -> Any:
+    return of_tenant(manifests.bucket(name))
+
+
+def instance(name: str) -> Any:
+    return of_tenant(manifests.instance(name))
 
 
 def depending(name: str, on: str) -> Any:
@@ -35,7 +49,7 @@ def quoting(name: str, namespace: str, source: str) -> Any:
 
 
 def in_instance(name: str, namespace: str, source: str) -> Any:
-    manifest = database(name, source)
+    manifest = of_tenant(manifests.database(name, source))
     manifest["spec"]["instanceRef"]["namespace"] = namespace
     return manifest
 
@@ -206,7 +220,7 @@ def test_references_of_one_namespace_need_no_grant(tenants: TenantCluster) -> No
 @pytest.fixture(scope="module")
 def keeper(tenants: TenantCluster) -> str:
     """A user of alice's with a password in its spec, which is ready."""
-    metadata = {"name": "keeper", "annotations": {"cnrm.cloud.google.com/project-id": PROJECT}}
+    metadata = {"name": "keeper"}
     spec = {"instanceRef": {"name": "kept"}, "password": {"value": PASSWORD}}
     tenants.alice.apply(instance("kept"))
     tenants.alice.apply({"apiVersion": f"{SQL}/v1beta1", "kind": "SQLUser", "metadata": metadata, "spec": spec})
