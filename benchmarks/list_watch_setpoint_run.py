@@ -27,7 +27,7 @@ from setpoint.core.decide import Decision
 from setpoint.engine.context import EngineContext
 from setpoint.engine.owner import SECRETS
 from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceQuery, SystemClock
-from setpoint.engine.resource import Revision
+from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.telemetry import Telemetry
@@ -100,6 +100,11 @@ class _SetpointProcess:
         self.manager = Manager(engine, self.telemetry)
         self.telemetry.watch(self.manager)
 
+    @property
+    def resources(self) -> tuple[ResourceRef, ...]:
+        """The resources with a controller; the index has the namespaces, too."""
+        return tuple(ref for ref in self.manager.index if ref.group_kind in self.manager.controllers)
+
     @asynccontextmanager
     async def synced(self, edits: int) -> AsyncIterator[asyncio.Event]:
         """Runs the informer alone, from the time it is synced; the event is set after `edits` edits."""
@@ -144,11 +149,11 @@ class _SetpointProcess:
     def _is_idle(self) -> bool:
         queues = [controller.queue.snapshot() for controller in self.manager.controllers.values()]
         has_no_work = not any(queue.processing or any(queue.depth.values()) for queue in queues)
-        return has_no_work and sum(queue.delayed for queue in queues) == len(self.manager.index)
+        return has_no_work and sum(queue.delayed for queue in queues) == len(self.resources)
 
     def enqueue_all(self) -> None:
         """Enqueues every resource, as if its resync were due."""
-        for ref in tuple(self.manager.index):
+        for ref in self.resources:
             self.manager.controllers[ref.group, ref.kind].enqueue(ref, RESYNC)
 
     async def require_in_sync(self, steps: int) -> None:
@@ -170,7 +175,7 @@ async def start(job: Job) -> Usage:
     meter = UsageMeter()
     process = _SetpointProcess(job, google)
     async with process.synced(edits=0):
-        return meter.read(len(process.manager.index), process.http.requests_sent)
+        return meter.read(len(process.resources), process.http.requests_sent)
 
 
 async def first_reconcile(job: Job) -> Usage:
@@ -182,7 +187,7 @@ async def first_reconcile(job: Job) -> Usage:
         meter, requests_sent = UsageMeter(), process.http.requests_sent
         google.gate.set()
         await process.wait_until_idle()
-        number = len(process.manager.index)
+        number = len(process.resources)
         await process.require_in_sync(number)
         return meter.read(number, process.http.requests_sent - requests_sent)
 
@@ -196,7 +201,7 @@ async def later_reconcile(job: Job) -> Usage:
     async with process.running():
         await process.wait_until_idle()
         usages = [await _reconcile_again(process) for _ in range(_LATER_RECONCILES)]
-        await process.require_in_sync(len(process.manager.index) * (1 + _LATER_RECONCILES))
+        await process.require_in_sync(len(process.resources) * (1 + _LATER_RECONCILES))
     best = min(usages, key=lambda usage: usage.cpu)
     return msgspec.structs.replace(
         best, memory=usages[-1].memory - services, requests=sum(usage.requests for usage in usages)
@@ -207,7 +212,7 @@ async def _reconcile_again(process: _SetpointProcess) -> Usage:
     meter, requests_sent = UsageMeter(), process.http.requests_sent
     process.enqueue_all()
     await process.wait_until_idle()
-    return meter.read(len(process.manager.index), process.http.requests_sent - requests_sent)
+    return meter.read(len(process.resources), process.http.requests_sent - requests_sent)
 
 
 async def watch_and_cache(job: Job) -> Usage:

@@ -50,6 +50,14 @@ MEASUREMENTS = {
         "our client: the bare events, nothing is kept",
         "our client: everything is kept as trees",
     ),
+    "a step for an object in sync: the GET, on an API server: by the clock": (
+        "as the process itself",
+        "as the ServiceAccount of a tenant",
+    ),
+    "a step for an object that changed: the server-side apply, on an API server: by the clock": (
+        "as the process itself",
+        "as the ServiceAccount of a tenant",
+    ),
 }
 
 
@@ -69,7 +77,7 @@ def test_measures_a_fleet_in_a_cluster(fleet: FleetInCluster, monkeypatch: pytes
     measurements = [(entry["subject"], entry["name"]) for entry in report["readings"]]
     requests = [entry["value"] for entry in report["readings"] if entry["unit"] == "number"]
     assert measurements == [(subject, name) for subject, names in MEASUREMENTS.items() for name in names]
-    assert requests == [3, 0, 0]
+    assert requests == [4, 0, 0]
     assert [bar["bar"] for bar in report["bars"]] == ["< 0.5 s", "≤ 3 KB", "≤ 129 bytes"]
 
 

@@ -13,6 +13,7 @@ from tests.cluster.crds.resources import CustomResources, manifest
 
 INSTANCE = {"databaseVersion": "POSTGRES_16", "region": "europe-west1", "settings": {"tier": "db-custom-2-8192"}}
 GOOGLE = "sqldatabases sqlinstances sqlusers storagebuckets"
+OURS = f"kubernetesobjects referencegrants {GOOGLE}"
 
 
 def test_the_definitions_are_established(cluster: Access, definitions: str) -> None:
@@ -33,7 +34,7 @@ def test_applying_them_again_changes_nothing(cluster: Access, kubectl: Kubectl, 
     kubectl("apply", "--server-side", "-f", "-", stdin=definitions)
 
     assert versions() == before
-    assert len(before) == 7
+    assert len(before) == 8
 
 
 @pytest.mark.usefixtures("cluster")
@@ -64,7 +65,9 @@ def test_kubectl_get_shows_the_condition_ready(resources: CustomResources, kubec
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize(("category", "names"), [("gcp", GOOGLE), ("setpoint", f"kubernetesobjects {GOOGLE}")])
+@pytest.mark.parametrize(
+    ("category", "names"), [("gcp", GOOGLE), ("setpoint", f"kubernetesobjects referencegrants {GOOGLE}")]
+)
 def test_a_category_lists_all_kinds(category: str, names: str, kubectl: Kubectl) -> None:
     listed = kubectl("api-resources", f"--categories={category}", "-o", "name").split()
 

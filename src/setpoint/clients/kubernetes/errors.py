@@ -26,6 +26,8 @@ _LONGEST_MESSAGE: Final = 1000
 # Of a Status no more is looked at. Patterns search these texts, and messages quote them.
 _LONGEST_TEXT: Final = 4000
 _LONGEST_WORD: Final = 300
+# What stays of the end of a text that is cut.
+_END_LENGTH: Final = 150
 _HIGHEST_CODE: Final = 999
 # So many fields are listed in a message.
 _MOST_FIELDS: Final = 20
@@ -120,7 +122,9 @@ def _bounded(status: ApiStatus) -> ApiStatus:
 
 
 def _plain(text: str, longest: int) -> str:
-    shown = text[:longest]
+    """The text without control characters. Of a long one the end stays: it says what is wrong with a value."""
+    is_long = len(text) > longest
+    shown = f"{text[: longest - _END_LENGTH - 3]} … {text[-_END_LENGTH:]}" if is_long else text
     if shown.isprintable():
         return shown
     # Lines matter: the API server lists fields so.
