@@ -107,7 +107,7 @@ def test_the_image_runs_as_a_user_without_write_access(root: Path) -> None:
     # By digest: nothing is warned of.
     install = ("install", "--dry-run", "--image", f"setpoint@sha256:{'0' * 64}")
     assert _as_image_user([python, "-c", WATCHED, *install]).startswith("apiVersion: apiextensions.k8s.io/v1")
-    assert (packages / f"setpoint/__pycache__/app.{sys.implementation.cache_tag}.pyc").exists()
+    assert (packages / f"setpoint/app/__pycache__/engine.{sys.implementation.cache_tag}.pyc").exists()
     assert [name for name in ("pip", "setuptools", "hatchling") if (packages / name).exists()] == []
 
 

@@ -191,7 +191,7 @@ def _tenant(access: Access, *options: str) -> Result:
 @pytest.fixture
 def shop(api_server: Access) -> str:
     """A namespace that an administrator has yet to set up."""
-    return api_server.new_namespace(is_tenant=False)
+    return api_server.new_namespace(is_tenant=False, project="")
 
 
 @pytest.mark.parametrize("kinds", [DEFAULT_KINDS, TRUSTEE_KINDS, ("KbsConfig",), ("StorageBucket",)], ids=str)

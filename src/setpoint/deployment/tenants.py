@@ -23,9 +23,10 @@ from setpoint.deployment.rbac import (
 from setpoint.engine.tenancy.tenants import (
     DEFAULT_SERVICE_ACCOUNT,
     GOOGLE_ACCOUNT,
+    PROBLEMS,
     PROJECT_ID,
     is_service_account_name,
-    problem_of,
+    is_valid,
 )
 from setpoint.errors import UserError
 
@@ -60,10 +61,14 @@ class TenantOptions:
                 )
         if self.role and not _ROLE_PATTERN.fullmatch(self.role):
             raise UserError(f"--role: {self.role!r} cannot be a ClusterRole: write one such as edit, or '' for none")
-        if self.project and (problem := problem_of(PROJECT_ID, self.project)):
-            raise UserError(f"--project is {problem}: write it as in `gcloud projects list`")
-        if self.google_account and (problem := problem_of(GOOGLE_ACCOUNT, self.google_account)):
-            raise UserError(f"--google-service-account is {problem}: write name@project.iam.gserviceaccount.com")
+        if self.project and not is_valid(PROJECT_ID, self.project):
+            problem = PROBLEMS[PROJECT_ID]
+            raise UserError(f"--project is {self.project!r}, which is {problem}: write it as in `gcloud projects list`")
+        if self.google_account and not is_valid(GOOGLE_ACCOUNT, self.google_account):
+            raise UserError(
+                f"--google-service-account is {self.google_account!r}, which is {PROBLEMS[GOOGLE_ACCOUNT]}: write "
+                "name@project.iam.gserviceaccount.com"
+            )
         if (self.namespace, self.account) == (self.operator_namespace, self.operator_account):
             raise UserError(
                 f"ServiceAccount {self.namespace}/{self.account} is that of setpoint itself, which acts for no tenant: "

@@ -40,6 +40,9 @@ NOT_IN_SCHEMAS = (
     "dataLocations has to name two regions",
     "spec.ibmSE.pvName must be set",
     "is there more than once",
+    # Names that would change the path of a URL.
+    "spec.resourceID is",
+    "spec.host is",
 )
 # Each example is a request.
 _few = settings(max_examples=30, suppress_health_check=list(HealthCheck))

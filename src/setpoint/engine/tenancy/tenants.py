@@ -135,24 +135,25 @@ def tenant_from(namespace: Resource, mode: TenancyMode) -> Tenant:
     shared = [one.strip() for one in annotations.get(SHARED_PROJECTS, "").split(",") if one.strip()]
     given = ((PROJECT_ID, project), (GOOGLE_ACCOUNT, account), *((SHARED_PROJECTS, one) for one in shared))
     for annotation, text in given:
-        if text and (problem := problem_of(annotation, text)):
+        if text and not is_valid(annotation, text):
             raise TenantInvalid(
-                f"the annotation {annotation} of Namespace {name} is {problem}: an administrator corrects it"
+                f"the annotation {annotation} of Namespace {name} is {text!r}, which is {PROBLEMS[annotation]}: an "
+                "administrator corrects it"
             )
     only = (project or name) if mode is TenancyMode.STRICT else None
     return Tenant(name, only, account, project, frozenset(shared))
 
 
-def problem_of(annotation: str, text: str) -> str:
-    """Why `text` cannot be the value of an annotation of a Namespace; empty for one that can."""
-    pattern, problem = _FORMS[annotation]
-    return "" if pattern.fullmatch(text) else f"{text!r}, which is {problem}"
+def is_valid(annotation: str, text: str) -> bool:
+    """Whether `text` can be the value of an annotation of a Namespace, or one of several with commas in between."""
+    return (_ACCOUNT_FORM if annotation == GOOGLE_ACCOUNT else _PROJECT_FORM).fullmatch(text) is not None
 
 
-_FORMS: Final = {
-    PROJECT_ID: (_PROJECT_FORM, "no ID of a project"),
-    GOOGLE_ACCOUNT: (_ACCOUNT_FORM, "no e-mail address of a service account"),
-    SHARED_PROJECTS: (_PROJECT_FORM, "no list of project IDs with commas in between"),
+# What is wrong with a value that is not valid.
+PROBLEMS: Final = {
+    PROJECT_ID: "no ID of a project",
+    GOOGLE_ACCOUNT: "no e-mail address of a service account",
+    SHARED_PROJECTS: "no list of project IDs with commas in between",
 }
 
 
