@@ -170,7 +170,9 @@ def pod(
         audited("create", "namespace", watched)
         installed = _install(audited, "--namespace", home, "--watch-namespace", watched, "--kinds", ",".join(kinds))
         assert installed.exit_code == 0, installed.output
-    assert _setpoint(audited, "tenant", namespace, "--kinds", ",".join(kinds)).exit_code == 0
+    assert (
+        _setpoint(audited, "tenant", namespace, "--kinds", ",".join(kinds), "--project", "some-project").exit_code == 0
+    )
     with _process(audited, tmp_path_factory.mktemp("pod"), cloud, installation) as address:
         pod = Pod(audited, installation, address, audit, namespace)
         yield pod

@@ -167,7 +167,7 @@ def test_a_query_for_one_namespace_lists_no_cluster_scoped_kind() -> None:
 def test_a_controller_watches_secrets_only_where_they_are_named() -> None:
     without = served_kinds([GadgetKind(Service())], long_running=True)
 
-    assert [kind.kind for kind in without.values()] == ["Gadget"]
+    assert [kind.kind for kind in without.values()] == ["Namespace", "Gadget"]
 
 
 # --- Kinds without a CRD ----------------------------------------------------------------------------------------------
