@@ -154,6 +154,8 @@ def test_a_document_without_secret_values_is_returned_as_it_is(document: Any) ->
         {**SECRET, "metadata": {"annotations": {LAST_APPLIED: '{"kind":"Secret","data":{"a":"hunter2"}}'}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": json.dumps(thing({"key": "hunter2"}))}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": "- kind: Secret\n  data: {a: hunter2}"}}},
+        # A copy with a typing error.
+        {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kynd": "Secret", "data": {"kind": "hunter2"}}'}}},
         # Not readable: it may be a copy that was cut off.
         {"kind": "ConfigMap", "metadata": {"annotations": {LAST_APPLIED: "{hunter2"}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kind": "Secret", "a": "hunter2'}}},
