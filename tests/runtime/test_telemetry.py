@@ -19,6 +19,7 @@ from setpoint.engine.kind import Reconciliation
 from setpoint.engine.metrics import BUGS, STEP_COUNTS, TERMINAL_ERRORS
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.manager import Manager
+from setpoint.runtime.metrics import readings
 from setpoint.runtime.metrics.catalogue import CATALOGUE
 from setpoint.runtime.metrics.telemetry import LINES_PER_SLICE, Telemetry
 from setpoint.runtime.workqueue.scheduling import Priority
@@ -320,6 +321,26 @@ def test_other_tasks_run_while_a_long_page_is_rendered() -> None:
     turns, lines = asyncio.run(main())
 
     assert turns >= lines / LINES_PER_SLICE
+
+
+def test_steps_that_finish_while_the_page_is_read_are_on_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other tasks run after each reading.
+    monkeypatch.setattr(readings, "READINGS_PER_SLICE", 1)
+    telemetry = Telemetry()
+
+    async def read_and_step() -> None:
+        telemetry.step_finished("First", "settled", "in-sync", 0.1)
+        page = asyncio.create_task(telemetry.page())
+        # As many as there are turns: one of them is between two readings.
+        for number in range(20):
+            await asyncio.sleep(0)
+            telemetry.step_finished(f"Kind{number}", "settled", "in-sync", 0.1)
+        await page
+
+    asyncio.run(read_and_step())
+
+    counted = _read_samples(telemetry, "controller_runtime_reconcile_total")
+    assert sum(counted.values()) == 21
 
 
 def test_the_global_registry_is_not_used() -> None:
