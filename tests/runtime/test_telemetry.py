@@ -1,14 +1,10 @@
-"""The metrics page."""
+"""The values of the metrics page: steps, queues, resources, budgets, requests."""
 
 import asyncio
-import re
-from pathlib import Path
 
 import pytest
-from prometheus_client import REGISTRY
 from prometheus_client import Metric as Family
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
-from prometheus_client.parser import text_string_to_metric_families as plain_text
 
 from setpoint.clients.ratelimit.circuit_breaker import Throttled
 from setpoint.clients.ratelimit.fair_queue import Caller
@@ -19,8 +15,7 @@ from setpoint.engine.kind import Reconciliation
 from setpoint.engine.metrics import BUGS, STEP_COUNTS, TERMINAL_ERRORS
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.manager import Manager
-from setpoint.runtime.metrics.catalogue import CATALOGUE
-from setpoint.runtime.metrics.telemetry import LINES_PER_SLICE, Telemetry
+from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
 from tests.clients.manual_time import ManualClock
@@ -277,80 +272,6 @@ def test_each_budget_and_circuit_breaker_has_its_series() -> None:
     assert _samples(page, "setpoint_api_turned_away_total") == {service: 1.0}
     assert _samples(page, "setpoint_breaker_open") == {service: 1.0}
     assert _samples(page, "setpoint_breaker_openings_total") == {service: 1.0}
-
-
-# --- The page ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("accept", ["", "text/plain", "application/openmetrics-text;version=x", "no such thing"])
-def test_the_default_format_is_plain_text(accept: str) -> None:
-    body, content_type = asyncio.run(Telemetry().page(accept))
-
-    assert content_type == "text/plain; version=0.0.4; charset=utf-8"
-    families = plain_text(body.decode())
-    assert {family.name for family in families} >= {"workqueue_depth", "setpoint_decisions", "python_info"}
-
-
-def test_a_metric_with_many_series_has_one_heading() -> None:
-    telemetry = Telemetry()
-    kinds = [f"Kind{number:03}" for number in range(250)]
-    for kind in kinds:
-        telemetry.step_finished(kind, "settled", "in sync", 0.1)
-
-    body, _ = asyncio.run(telemetry.page())
-    lines = body.decode().splitlines()
-
-    named = [line for line in lines if "controller_runtime_reconcile_errors_total" in line]
-    assert [line.split()[1] for line in named if line.startswith("#")] == ["HELP", "TYPE"]
-    assert len(named) == 2 + 250
-
-
-def test_other_tasks_run_while_a_long_page_is_rendered() -> None:
-    async def main() -> tuple[int, int]:
-        telemetry, turns = Telemetry(), 0
-        for number in range(50):
-            telemetry.step_finished(f"Kind{number:03}", "settled", "in sync", 0.1)
-        page = asyncio.create_task(telemetry.page())
-        while not page.done():
-            turns += 1
-            await asyncio.sleep(0)
-        body, _ = await page
-        return turns, body.count(b"\n")
-
-    turns, lines = asyncio.run(main())
-
-    assert turns >= lines / LINES_PER_SLICE
-
-
-def test_the_global_registry_is_not_used() -> None:
-    telemetry = Telemetry()
-    telemetry.step_finished("Gadget", "settled", "in sync", 0.1)
-
-    assert [family.name for family in REGISTRY.collect() if family.name.startswith("setpoint")] == []
-
-
-ROW = re.compile(r"^\| `(\w+)` \| (\w+) \|([^|]*)\|", re.MULTILINE)
-
-
-def _documented() -> dict[str, tuple[str, list[str]]]:
-    rows = ROW.findall(Path("docs/metrics.md").read_text(encoding="utf-8"))
-    return {name: (metric_type, re.findall(r"`(\w+)`", labels)) for name, metric_type, labels in rows}
-
-
-def test_the_docs_list_each_metric_with_its_type_and_labels() -> None:
-    ours = {metric.name: (metric.type.value, list(metric.labels)) for metric in CATALOGUE}
-    process_metrics = ("process_", "python_")
-
-    found = {name: row for name, row in _documented().items() if not name.startswith(process_metrics)}
-
-    assert found == ours
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="where there is no /proc, less is known of a process")
-def test_the_docs_list_every_metric_of_the_page_and_no_other() -> None:
-    body, _ = asyncio.run(Telemetry().page())
-
-    assert sorted(re.findall(r"^# TYPE (\w+) ", body.decode(), re.MULTILINE)) == sorted(_documented())
 
 
 # --- A manager --------------------------------------------------------------------------------------------------------

@@ -254,7 +254,7 @@ class Telemetry:
         return await encode_page(chain(self._families(read), self._process.collect()), accept)
 
     def _readings(self) -> Iterator[Reading]:
-        for kind, durations in self._durations.items():
+        for kind, durations in tuple(self._durations.items()):
             yield Reading(_DURATIONS, (kind,), durations.snapshot())
         if self._manager is not None:
             for controller in self._manager.controllers.values():
