@@ -131,7 +131,7 @@ def test_write_only_fields_are_redacted(spec: Any, redacted: Any) -> None:
         {"metadata": "none", "items": [1, "a", None]},
         {"metadata": {"annotations": ["kind"], "name": 1}},
         {"metadata": {"annotations": {"kind": 1}}},
-        {"kind": 1, "spec": {"manifest": "kind: Secret\ndata: {a: b}"}},
+        {"kind": "ConfigMap", "metadata": {"labels": {"manifest": "a"}}, "data": {"manifest": "kind: A"}},
     ],
 )
 def test_a_document_without_secret_values_is_returned_as_it_is(document: Any) -> None:
@@ -191,6 +191,16 @@ def test_a_manifest_in_text_is_redacted(text: str, redacted: str) -> None:
     assert FIELDS.redacted(object_of(text, waitFor={"fieldValue": {"a": "b"}})) == object_of(
         redacted, waitFor={"fieldValue": REDACTED}
     )
+
+
+@pytest.mark.parametrize("text", ["kind: Secret\ndata: {a: hunter2}", "{kind: Secret, data: {a: hunter2}"])
+@pytest.mark.parametrize(
+    ("kind", "member"), [(1, "manifest"), ("Objet", "manifest"), ("Object", "mani]fest"), ("Object", "mainfest")]
+)
+def test_a_manifest_in_text_is_redacted_in_spite_of_a_typing_error(kind: Any, member: str, text: str) -> None:
+    found = FIELDS.redacted({"apiVersion": "x.dev/v1", "kind": kind, "spec": {member: text}})
+
+    assert "hunter2" not in str(found)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ class SecretFields:
 
     def _member(self, name: str, value: Json, hide: Hide) -> Json:
         if isinstance(value, _SCALARS):
-            return value
+            return self._maybe_manifest(value, hide) if name == _MANIFEST and isinstance(value, str) else value
         annotations = value.get("annotations") if name == "metadata" and isinstance(value, Mapping) else None
         if not isinstance(value, Mapping) or not isinstance(annotations, Mapping):
             return self._object(value, hide)
@@ -125,6 +125,13 @@ class SecretFields:
             return hide(text) if may_be_copy else found
         return hide(text) if key == LAST_APPLIED or '"kind"' in text else text
 
+    def _maybe_manifest(self, text: str, hide: Hide) -> Json:
+        """A text that may be a manifest, of a type that is unknown or under a name with a typing error."""
+        found = self._text(text, hide)
+        if found is None:
+            return hide(text) if _SECRET_KIND in text.casefold() else text
+        return found
+
     def _text(self, text: str, hide: Hide) -> str | None:
         """The documents in `text`; `text` itself when they hold no secret value, None when it is not readable."""
         documents = _read_text(text)
@@ -140,13 +147,15 @@ class SecretFields:
         if value is None:
             return None
         field = field_below(parent, name)
-        if field is None or (field.entries is not None and not isinstance(value, Mapping)):
-            # Not as the type says: it may be a password with a typing error in its name, or in the wrong place.
-            has_secret_name = SECRET_NAME.search(name) is not None and holds_value(value)
-            return hide(value) if has_secret_name or not parent.is_open else self._object(value, hide)
         if name == _MANIFEST and isinstance(value, str):
             found = self._text(value, hide)
             return hide(value) if found is None else found
+        if field is None or (field.entries is not None and not isinstance(value, Mapping)):
+            # Not as the type says: it may be a password with a typing error in its name, or in the wrong place.
+            has_secret_name = SECRET_NAME.search(name) is not None and holds_value(value)
+            if has_secret_name or not parent.is_open:
+                return hide(value)
+            return self._maybe_manifest(value, hide) if isinstance(value, str) else self._object(value, hide)
         return self._field(value, field, hide)
 
     def _field(self, value: Json, field: Field, hide: Hide) -> Json:
