@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from soak.fleet.api import Api
 from soak.fleet.cloud import MultiEndpointCloud
+from soak.fleet.cluster_objects import ObjectWatch
 from soak.fleet.subjects import Subject
 
 _POLL_SECONDS = 0.02
@@ -16,7 +17,7 @@ _TIMEOUT_SECONDS = 180.0
 
 @dataclass(slots=True)
 class Edit:
-    """One edit: when the cluster had it, and when the cloud did; 0 until then."""
+    """One edit: when the cluster had it, and when the object did; 0 until then."""
 
     subject: Subject
     edition: int
@@ -34,24 +35,29 @@ class Edit:
 
 @dataclass(slots=True)
 class Author:
-    """Edits a resource again only when the cloud has the edit before: none may be lost, and none is made needless."""
+    """Edits a resource again only when its object has the edit before: none may be lost, and none is made needless."""
 
     api: Api
     cloud: MultiEndpointCloud
-    namespace: str
+    objects: ObjectWatch
     draw: random.Random
     edits: list[Edit] = field(default_factory=list)
     is_stopping: bool = False
     _busy: set[Subject] = field(default_factory=set)
     _editions: dict[Subject, int] = field(default_factory=dict)
 
+    @property
+    def namespace(self) -> str:
+        """Where the resources are."""
+        return self.objects.namespace
+
     async def declare(self, subjects: tuple[Subject, ...]) -> None:
-        """All of them, until the cloud has each."""
+        """All of them, until the object of each is there."""
         for subject in subjects:
             await self.api.create(subject.resources(self.namespace), subject.manifest(0))
             self._editions[subject] = 0
         async with asyncio.timeout(_TIMEOUT_SECONDS):
-            while not all(self._is_in_cloud(subject) for subject in subjects):
+            while not all(self._is_executed(subject) for subject in subjects):
                 await asyncio.sleep(_POLL_SECONDS)
 
     def edit(self, subject: Subject) -> Awaitable[Edit]:
@@ -80,7 +86,7 @@ class Author:
         await self.api.change(f"{subject.resources(self.namespace)}/{subject.name}", change)
         edit = Edit(subject, edition, time.monotonic())
         self.edits.append(edit)
-        while not self._is_in_cloud(subject):
+        while not self._is_executed(subject):
             assert time.monotonic() < edit.at + _TIMEOUT_SECONDS, f"{edit} was not executed in {_TIMEOUT_SECONDS:.0f} s"
             await asyncio.sleep(_POLL_SECONDS)
         edit.done_at = time.monotonic()
@@ -94,7 +100,7 @@ class Author:
         """The newest that it was given."""
         return self._editions[subject]
 
-    def _is_in_cloud(self, subject: Subject) -> bool:
+    def _is_executed(self, subject: Subject) -> bool:
         """Whether the object has the last edition. Reads past the journal of the cloud, which counts requests."""
-        live = self.cloud.stored(subject.path)
+        live = self.objects.live(subject.name) if subject.is_in_cluster else self.cloud.stored(subject.path)
         return live is not None and subject.mark_in(live) == subject.mark(self._editions[subject])

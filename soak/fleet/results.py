@@ -5,6 +5,7 @@ from typing import Final
 
 from soak.fleet.api import Tree
 from soak.fleet.author import Author
+from soak.fleet.cluster_objects import TENANT
 from soak.fleet.fleet import Fleet, Loss
 from soak.fleet.leases import Change
 from soak.fleet.subjects import Subject
@@ -18,7 +19,11 @@ _SLOW_SECONDS: Final = 30.0
 
 def problems(fleet: Fleet, author: Author, resources: Sequence[Tree]) -> list[str]:
     """Every failed check, as a text."""
-    found = [problem for subject in fleet.subjects for problem in _wrong_with(subject, author)]
+    found = [
+        problem
+        for subject in fleet.subjects
+        for problem in (_wrong_in_cluster if subject.is_in_cluster else _wrong_with)(subject, author)
+    ]
     found += [f"{one['metadata']['name']} is not ready: {one.get('status')}" for one in unready(resources)]
     return found + [bug for process in fleet.processes for bug in process.bugs()]
 
@@ -56,6 +61,7 @@ def summary(fleet: Fleet, author: Author) -> dict[str, str]:
         "any edit": spread_of([edit.done_at - edit.at for edit in author.edits]),
         "the slowest": ", ".join(_slowest(author)),
         "changes sent to the cloud": str(len(author.cloud.written)),
+        "writes of objects in the cluster": str(sum(map(len, author.objects.versions.values()))),
         "reads of the cloud": str(author.cloud.journal.counts()["byMethod"].get("GET", 0)),
     }
 
@@ -78,6 +84,22 @@ def _wrong_with(subject: Subject, author: Author) -> Iterator[str]:
     wanted = [subject.mark(edition) for edition in range(1, author.last_edition(subject) + 1)]
     if [mark for _, mark in sent] != wanted:
         yield f"{subject.name}: sent {sent}, not each of {wanted} once"
+
+
+def _wrong_in_cluster(subject: Subject, author: Author) -> Iterator[str]:
+    """The object has had every edition once; each write was on behalf of the tenant, and there was no other."""
+    versions = author.objects.versions.get(subject.name, [])
+    if len({one.uid for one in versions}) != 1:
+        yield f"{subject.name}: made {len({one.uid for one in versions})} times"
+    wanted = [subject.mark(edition) for edition in range(author.last_edition(subject) + 1)]
+    if [one.edition for one in versions] != wanted:
+        yield f"{subject.name}: had {[one.edition for one in versions]}, not each of {wanted} once"
+    if author.objects.audit_log is not None:
+        written = author.objects.writes_to(subject.name)
+        tenant = f"system:serviceaccount:{author.namespace}:{TENANT}"
+        others = {one.on_behalf_of or one.user for one in written} - {tenant}
+        if len(written) != len(wanted) or others:
+            yield f"{subject.name}: {len(written)} writes instead of {len(wanted)}, on behalf of {sorted(others)}"
 
 
 def unready(resources: Sequence[Tree]) -> list[Tree]:

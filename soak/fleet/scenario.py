@@ -11,6 +11,7 @@ from soak.fleet import results
 from soak.fleet.api import Api, Tree
 from soak.fleet.author import Author
 from soak.fleet.cloud import MultiEndpointCloud
+from soak.fleet.cluster_objects import ObjectWatch
 from soak.fleet.fleet import Fleet, Loss
 from soak.fleet.leases import LeaseWatch
 from soak.fleet.process import RunProcess, surroundings
@@ -40,11 +41,16 @@ class FleetPlan:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A namespace of a cluster that knows our kinds, and a folder for logs."""
+    """A namespace of a cluster that knows our kinds, and a folder for logs.
+
+    `kubeconfig` is the one of the processes: without it, they are the administrator's.
+    """
 
     access: Access
     namespace: str
     folder: Path
+    kubeconfig: Path | None = None
+    audit_log: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +82,9 @@ async def _fleet(plan: FleetPlan, place: Place) -> AsyncIterator[Fleet]:
     async with MultiEndpointCloud() as cloud, Api(place.access) as api:
         make_instance(cloud)
         watch = LeaseWatch.of(api, place.namespace)
-        watching = asyncio.create_task(watch.watch_until_cancelled())
-        author = Author(api, cloud, place.namespace, random.Random(plan.seed))
+        objects = ObjectWatch(api, place.namespace, place.audit_log)
+        watching = [asyncio.create_task(one.watch_until_cancelled()) for one in (watch, objects)]
+        author = Author(api, cloud, objects, random.Random(plan.seed))
         processes = [await _process(f"replica-{number}", plan, place, cloud) for number in range(plan.replicas)]
         try:
             yield Fleet(processes, plan.shards, watch, author, subjects(plan.resources), plan.shortens_leases)
@@ -85,14 +92,16 @@ async def _fleet(plan: FleetPlan, place: Place) -> AsyncIterator[Fleet]:
             for process in processes:
                 if process.lives:
                     process.kill()
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            for task in watching:
+                task.cancel()
+            for task in watching:
+                with suppress(asyncio.CancelledError):
+                    await task
 
 
 async def _process(name: str, plan: FleetPlan, place: Place, cloud: MultiEndpointCloud) -> RunProcess:
     endpoint = await cloud.open_endpoint(name)
-    environment = surroundings(place.access.kubeconfig, place.namespace, endpoint, place.folder)
+    environment = surroundings(place.kubeconfig or place.access.kubeconfig, place.namespace, endpoint, place.folder)
     return RunProcess(name, place.folder, environment, ("--shards", str(plan.shards)))
 
 

@@ -1,4 +1,4 @@
-"""What is declared: buckets, instances and databases. Every edit is distinct from the one before."""
+"""What is declared: buckets, instances, databases and objects. Every edit is distinct from the one before."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,8 +11,11 @@ PROJECT: Final = "some-project"
 INSTANCE: Final = "there-already"
 _CHARSETS: Final = ("utf8mb4", "latin1", "utf8mb3")
 _SPELLED: Final = {"utf8": "utf8mb3"}
-_GROUPS: Final = {"StorageBucket": "storage.cnrm.cloud.google.com"}
-_SQL_GROUP: Final = "sql.cnrm.cloud.google.com"
+_API_VERSIONS: Final = {
+    "StorageBucket": "storage.cnrm.cloud.google.com/v1beta1",
+    "KubernetesObject": "setpoint.dev/v1alpha1",
+}
+_SQL: Final = "sql.cnrm.cloud.google.com/v1beta1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,16 @@ class Subject:
     @property
     def group(self) -> str:
         """Its API group."""
-        return _GROUPS.get(self.kind, _SQL_GROUP)
+        return self._api_version.partition("/")[0]
+
+    @property
+    def is_in_cluster(self) -> bool:
+        """Whether its object is in the cluster, and not in the cloud."""
+        return self.kind == "KubernetesObject"
+
+    @property
+    def _api_version(self) -> str:
+        return _API_VERSIONS.get(self.kind, _SQL)
 
     @property
     def path(self) -> str:
@@ -46,13 +58,13 @@ class Subject:
 
     def resources(self, namespace: str) -> str:
         """Where the cluster has resources like it."""
-        return f"/apis/{self.group}/v1beta1/namespaces/{namespace}/{self.kind.lower()}s"
+        return f"/apis/{self._api_version}/namespaces/{namespace}/{self.kind.lower()}s"
 
     def manifest(self, edition: int) -> dict[str, Any]:
         """What its author writes."""
-        metadata = {"name": self.name, "annotations": {"cnrm.cloud.google.com/project-id": PROJECT}}
-        spec = self.spec(edition)
-        return {"apiVersion": f"{self.group}/v1beta1", "kind": self.kind, "metadata": metadata, "spec": spec}
+        project = {} if self.is_in_cluster else {"cnrm.cloud.google.com/project-id": PROJECT}
+        metadata = {"name": self.name, "annotations": project}
+        return {"apiVersion": self._api_version, "kind": self.kind, "metadata": metadata, "spec": self.spec(edition)}
 
     def spec(self, edition: int) -> dict[str, Any]:
         """No two editions in a row are the same."""
@@ -64,6 +76,9 @@ class Subject:
                 backups = {"enabled": True, "startTime": _time(edition)}
                 settings = {"tier": "db-custom-1-3840", "backupConfiguration": backups}
                 return {"databaseVersion": "MYSQL_8_0", "region": "europe-west1", "settings": settings}
+            case "KubernetesObject":
+                metadata, data = {"name": self.name}, {"edition": str(edition)}
+                return {"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}}
             case _:
                 return {"instanceRef": {"external": INSTANCE}, "charset": _CHARSETS[edition % len(_CHARSETS)]}
 
@@ -74,6 +89,8 @@ class Subject:
                 return edition + 1
             case "SQLInstance":
                 return _time(edition)
+            case "KubernetesObject":
+                return str(edition)
             case _:
                 return _CHARSETS[edition % len(_CHARSETS)]
 
@@ -85,6 +102,8 @@ class Subject:
                 return rules[0].get("condition", {}).get("age")
             case "SQLInstance":
                 return body.get("settings", {}).get("backupConfiguration", {}).get("startTime")
+            case "KubernetesObject":
+                return body.get("data", {}).get("edition")
             case _:
                 charset = str(body.get("charset")).lower()
                 return _SPELLED.get(charset, charset)
@@ -96,8 +115,8 @@ class Subject:
 
 
 def subjects(count: int) -> tuple[Subject, ...]:
-    """One instance and one database in ten, and buckets."""
-    kinds = ("SQLInstance", "SQLDatabase", *("StorageBucket",) * 8)
+    """One instance and one database in ten, objects, and buckets."""
+    kinds = ("SQLInstance", "SQLDatabase", *("KubernetesObject",) * 3, *("StorageBucket",) * 5)
     return tuple(Subject(kinds[number % 10], f"fleet-{number}") for number in range(count))
 
 

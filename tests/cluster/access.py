@@ -189,16 +189,28 @@ def _tls(folder: Path, authority: Path, *, is_admin: bool) -> ssl.SSLContext:
 
 def write_kubeconfig(access: Access, user: str) -> None:
     """Writes the kubeconfig of `user`, with all credentials inline, so that it can be copied."""
+    _write_kubeconfig(access, user, _credentials(access, user), access.kubeconfig_of(user))
+
+
+def write_account_kubeconfig(access: Access, namespace: str, account: str, file: Path) -> None:
+    """Writes a kubeconfig with a token of a ServiceAccount, as its pods have one."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    answer = access.call("POST", path, {"spec": {"expirationSeconds": 86400}})
+    assert answer.status == http.client.CREATED, answer
+    _write_kubeconfig(access, account, {"token": answer.body["status"]["token"]}, file)
+
+
+def _write_kubeconfig(access: Access, user: str, credentials: Mapping[str, str], file: Path) -> None:
     cluster = {"server": access.url, "certificate-authority-data": _base64(access.certificate_authority)}
     content = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "tests", "cluster": cluster}],
-        "users": [{"name": user, "user": _credentials(access, user)}],
+        "users": [{"name": user, "user": dict(credentials)}],
         "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": user}}],
         "current-context": "tests",
     }
-    access.kubeconfig_of(user).write_text(yaml.safe_dump(content), encoding="utf-8")
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
 
 
 def _credentials(access: Access, user: str) -> dict[str, str]:

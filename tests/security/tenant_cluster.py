@@ -10,13 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-import yaml
 from click.testing import CliRunner
 
 from setpoint.cli.main import main
 from soak.fleet.cloud import MultiEndpointCloud
 from soak.fleet.process import RunProcess, surroundings
-from tests.cluster.access import USERS, Access
+from tests.cluster.access import USERS, Access, write_account_kubeconfig
 from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl, install_kinds
@@ -125,12 +124,8 @@ class TenantCluster:
 
     def _controller_kubeconfig(self) -> Path:
         """A kubeconfig with the token of the controller's ServiceAccount, as its pod has it."""
-        path = f"/api/v1/namespaces/{_HOME}/serviceaccounts/setpoint/token"
-        answer = self.access.call("POST", path, {"spec": {"expirationSeconds": 86400}})
-        content = yaml.safe_load(self.access.kubeconfig_of(USERS[0]).read_text(encoding="utf-8"))
-        content["users"][0]["user"] = {"token": answer.body["status"]["token"]}
         file = self.folder / "controller.kubeconfig"
-        file.write_text(yaml.safe_dump(content), encoding="utf-8")
+        write_account_kubeconfig(self.access, _HOME, "setpoint", file)
         return file
 
     def _new_user(self, name: str) -> TenantUser:
