@@ -190,7 +190,7 @@ class RemoteUnavailable(RemoteError):
 
 
 class ResponseTooLarge(RemoteUnavailable):
-    """A response beyond the limit of its size: the rest of it was not read."""
+    """A response beyond the limits: of its size, where the rest of it was not read, or of the number of its values."""
 
 
 class ClientRetired(RemoteError):

@@ -1,12 +1,14 @@
 """Limits of encoded JSON: depth and number of values, found without decoding."""
 
 import json
+from unittest.mock import patch
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setpoint.core.values import json_limits
 from setpoint.core.values.canonical import MAX_DEPTH
 from setpoint.core.values.json_limits import MAX_VALUES, cut_nesting, decode_cut, excess_of
 from setpoint.core.values.json_types import Json
@@ -35,9 +37,12 @@ def _values(value: Json) -> int:
     return 1 + max(sum(map(_values, inner)), 1)
 
 
-@given(_TREES, st.integers(0, 8), st.integers(1, 40))
-def test_a_text_is_within_the_limits_exactly_when_its_value_is(value: Json, depth: int, values: int) -> None:
-    found = excess_of(json.dumps(value).encode(), values, depth)
+@given(_TREES, st.integers(0, 8), st.integers(1, 40), st.integers(1, 5))
+def test_a_text_is_within_the_limits_exactly_when_its_value_is(
+    value: Json, depth: int, values: int, chunk: int
+) -> None:
+    with patch.object(json_limits, "_CHUNK", chunk):
+        found = excess_of(json.dumps(value).encode(), values, depth)
 
     assert (found == "") == (_depth(value) <= depth and _values(value) <= values)
 
@@ -51,7 +56,10 @@ def test_ordinary_values_are_within_the_limits(value: Json) -> None:
     ("text", "excess"),
     [
         (b"[" * 300 + b"]" * 300, "is nested deeper than 254 levels"),
-        (b"[" * 3_000_000, "is nested deeper than 254 levels"),
+        (b"[" * 3_000_000, "has more than 100,000 values"),
+        (b"[" * 90_000, "is nested deeper than 254 levels"),
+        (b'["' + b"\\\\" * 40_000 + b'",' + b"[" * 300 + b"]" * 300 + b"]", "is nested deeper than 254 levels"),
+        (b'["' + b"\\\\" * 40_000 + b'\\"' + b"[" * 300 + b'"]', ""),
         (b'{"a":' * 255 + b"1" + b"}" * 255, "is nested deeper than 254 levels"),
         (b"[" + b"1," * MAX_VALUES + b"1]", "has more than 100,000 values"),
         (b"[" + b"{}," * MAX_VALUES + b"1]", "has more than 100,000 values"),

@@ -89,8 +89,15 @@ def test_one_object_that_is_too_large_is_an_error() -> None:
         asyncio.run(client(SizedServer(2, 0, "limit", kube_page)).list(PODS))
 
 
-def test_a_list_of_google_comes_in_smaller_pages() -> None:
-    server = SizedServer(300, 120, "maxResults", google_page)
+def google_page_of_many_values(items: range, token: str) -> object:
+    return {"items": [{"name": str(one), "rules": [1] * 2_500} for one in items], "nextPageToken": token}
+
+
+@pytest.mark.parametrize(
+    ("fitting", "page"), [(120, google_page), (300, google_page_of_many_values)], ids=["bytes", "values"]
+)
+def test_a_list_of_google_comes_in_smaller_pages(fitting: int, page: Callable[[range, str], object]) -> None:
+    server = SizedServer(300, fitting, "maxResults", page)
     google = GoogleClient(server, GoogleSettings(), AnonymousCredentials())
 
     async def main() -> int:

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response, decode_tree
 from setpoint.clients.http_transport import MIB, HttpLimits, limits_from
 from setpoint.errors import RemoteUnavailable, ResponseTooLarge, UserError
 from tests.clients.loopback_servers import Conversation, Handler, http_server, raw_server
@@ -218,17 +218,27 @@ def test_a_limit_that_is_none_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"[" * 100_000, "is nested deeper than 254 levels"),
+        (b"[" * 50_000, "is nested deeper than 254 levels"),
+        (b"[" * 10_000_000, "has more than 100,000 values"),
         (b'{"a":' * 300 + b"1" + b"}" * 300, "is nested deeper than 254 levels"),
         (b"[" + b"[]," * 1_000_000 + b"0]", "has more than 100,000 values"),
         (b'"\xff"', "invalid start byte"),
         (b'{"a":"\\ud800"}', "not what it should be"),
     ],
-    ids=["brackets", "objects", "values", "not UTF-8", "half a character"],
+    ids=["brackets", "many brackets", "objects", "values", "not UTF-8", "half a character"],
 )
 def test_a_body_that_would_be_too_large_or_deep_when_decoded_is_one_of_our_errors(body: bytes, why: str) -> None:
     with pytest.raises(RemoteUnavailable, match=why):
-        decode_response(msgspec.json.Decoder(), body, "GET /")
+        decode_tree(msgspec.json.Decoder(), body, "GET /")
+
+
+def test_a_body_with_a_type_is_one_of_our_errors_when_it_is_too_large_or_deep() -> None:
+    decoder = msgspec.json.Decoder(list[msgspec.Raw])
+
+    with pytest.raises(RemoteUnavailable, match="not what it should be: maximum recursion depth exceeded"):
+        decode_response(decoder, b"[" * 50_000, "GET /")
+    with pytest.raises(ResponseTooLarge, match="has more than 100,000 values"):
+        decode_response(decoder, b"[" + b"[]," * 1_000_000 + b"0]", "GET /")
 
 
 @pytest.mark.parametrize("status", [301, 404, 500])

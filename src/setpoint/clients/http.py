@@ -26,8 +26,8 @@ from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseBody,
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import AddressPolicy, AddressRefused, SocketFactory
 from setpoint.clients.url_path import refuse_dot_segments
-from setpoint.core.values.json_limits import MAX_VALUES, excess_of
-from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteRefused, RemoteUnavailable
+from setpoint.core.values.json_limits import MAX_VALUES, excess_of, excess_of_values
+from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteRefused, RemoteUnavailable, ResponseTooLarge
 
 T = TypeVar("T")
 IdentityT = TypeVar("IdentityT")
@@ -88,13 +88,22 @@ class HttpResponse:
 UNDECODABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
+def decode_tree(decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Raw, what: object) -> T:
+    """See `decode_response`: a body without a type of its own, which is not nested too deeply."""
+    if excess := excess_of(bytes(body)):
+        raise RemoteUnavailable(f"{what}: the answer is not what it should be: it {excess}")
+    return decode_response(decoder, body, what)
+
+
 def decode_response(
     decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Raw, what: object, values: float = MAX_VALUES
 ) -> T:
-    """The body as its type. RemoteUnavailable when it is not, or when it would be too large as such: nothing can be
-    concluded from such a response."""
-    if excess := excess_of(bytes(body), values):
-        raise RemoteUnavailable(f"{what}: the answer is not what it should be: it {excess}")
+    """The body as its type. RemoteUnavailable when it is not: nothing can be concluded from such a response.
+
+    ResponseTooLarge when it would be too large as such.
+    """
+    if excess := excess_of_values(bytes(body), values):
+        raise ResponseTooLarge(f"{what}: the answer is not what it should be: it {excess}")
     try:
         return decoder.decode(body)
     except UNDECODABLE as error:

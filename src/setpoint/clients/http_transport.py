@@ -94,12 +94,12 @@ class ResponseBody:
     def __init__(self, what: object, response: aiohttp.ClientResponse, limits: HttpLimits, held: HeldBytes) -> None:
         self._what = what
         self._content = response.content
-        # What came with the request: a server that repeats it in its error does not get it into our messages.
-        self._credentials = response.request_info.headers.get("Authorization", "").rpartition(" ")[2].encode()
+        self._sent = response.request_info.headers
         self._is_error = not 200 <= response.status < 300
         self.limit = limits.body
         self.held = held
-        self._encoding = ", ".join(response.headers.getall("Content-Encoding", ())).strip().lower()
+        encodings = response.headers.getall("Content-Encoding", ())
+        self._encoding = ", ".join(encodings).strip().lower() if encodings else ""
         self._inflater: zlib._Decompress | None = None
         self._compressed = b""
 
@@ -134,8 +134,9 @@ class ResponseBody:
             self.held.drop(len(body))
 
     def without_credentials(self, text: bytes) -> bytes:
-        """What the server says, without the credentials that it was sent."""
-        return text.replace(self._credentials, _HIDDEN) if len(self._credentials) >= _SHORTEST_SECRET else text
+        """What the server says, without the credentials that it was sent, which do not get into our messages."""
+        credentials = self._sent.get("Authorization", "").rpartition(" ")[2].encode()
+        return text.replace(credentials, _HIDDEN) if len(credentials) >= _SHORTEST_SECRET else text
 
     def _inflate(self) -> bytes:
         """The next piece of what has arrived; none when all of that is decompressed."""

@@ -45,6 +45,8 @@ def encode_query(query: Mapping[str, str]) -> str:
 
 def has_dot_segment(text: str) -> bool:
     """Whether `text`, decoded as often as it can be, has a dot segment; so it is taken for one that is too long."""
+    if _PLAIN(text):
+        return False
     return len(text) > MAX_SEGMENT_CHARS or not {".", ".."}.isdisjoint(_SEPARATORS.split(_decoded(text)))
 
 

@@ -52,7 +52,9 @@ class Management(StrEnum):
 
 def management_of(annotations: Mapping[str, str]) -> Management:
     """The management that the author asks for; ManifestInvalid for an unknown word."""
-    word = annotations.get(MANAGEMENT, Management.FULL.value)
+    word = annotations.get(MANAGEMENT)
+    if word is None:
+        return Management.FULL
     try:
         return Management(word)
     except ValueError:

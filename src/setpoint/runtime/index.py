@@ -18,7 +18,7 @@ from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
-from setpoint.engine.step.object_claims import ClaimKey, recorded_claim_keys
+from setpoint.engine.step.object_claims import ClaimKey, claim_keys_of
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import SetpointError, StoreError
@@ -56,22 +56,22 @@ _NO_OWNERS: Final[OwnersByKind] = MappingProxyType({})
 
 def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS) -> IndexEntry:
     """The summary of `resource`. Kinds without a controller, such as Secrets, are indexed for their dependants."""
-    is_handled = (resource.ref.group, resource.ref.kind) in kinds
     annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
-    ready = is_ready(resource)
+    ready, location = is_ready(resource), location_in(resource.status)
+    kind = kinds.get(resource.ref.group_kind)
     return IndexEntry(
         revision=resource.revision,
         uid=resource.uid,
         generation=resource.generation,
         metadata_hash=hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting)),
-        dependant_hash=_dependant_hash(resource, is_ready=ready) if is_handled else hash(resource.revision),
+        dependant_hash=_dependant_hash(resource, is_ready=ready) if kind is not None else hash(resource.revision),
         is_ready=ready,
         is_deleting=resource.is_deleting,
         is_held=is_deletion_held(resource),
         resync_seconds=_resync_seconds(annotations),
-        dependencies=_dependencies(resource, kinds, owners) if is_handled else (),
-        location=location_in(resource.status),
-        claim_keys=recorded_claim_keys(resource, kinds.get(resource.ref.group_kind)),
+        dependencies=_dependencies(resource, kinds, owners) if kind is not None else (),
+        location=location,
+        claim_keys=() if kind is None or location is None else claim_keys_of(kind, location, resource.status),
     )
 
 

@@ -322,14 +322,14 @@ async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> Async
         query = {**call.query, "maxResults": str(size), **({"pageToken": token} if token else {})}
         try:
             body = await google.get(replace(call, query=query))
+            if body is None:
+                raise RemoteRefused(f"{what} cannot be listed: the service says that there is no such list")
+            page = decode_response(_page_decoder, body, what, MAX_LIST_VALUES)
         except ResponseTooLarge:
             if size == 1:
                 raise
             size //= _SMALLER_PAGE
             continue
-        if body is None:
-            raise RemoteRefused(f"{what} cannot be listed: the service says that there is no such list")
-        page = decode_response(_page_decoder, body, what, MAX_LIST_VALUES)
         yield page.items
         token = page.next_page_token
         if not token:

@@ -44,7 +44,7 @@ from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.sockets import AddressPolicy
-from setpoint.core.values.json_limits import decode_cut, excess_of
+from setpoint.core.values.json_limits import decode_cut, excess_of_values
 from setpoint.core.values.json_types import Json
 from setpoint.errors import RemoteExpired, RemoteUnavailable, ResponseTooLarge
 
@@ -86,7 +86,7 @@ _list_decoder: Final = msgspec.json.Decoder(_List)
 def decode_page(body: bytes, what: object, paging: PageRequest) -> ObjectPage:
     """The page in the response to `what`. An object that is nested too deeply is cut, so that the others are read."""
     # A page of one object may hold what one object may; an API server sends no more objects than it is asked for.
-    excess = excess_of(body, depth=len(body)) if paging.size == 1 else ""
+    excess = excess_of_values(body) if paging.size == 1 else ""
     if excess:
         raise RemoteUnavailable(f"{what}: the answer is not what it should be: it {excess}")
     try:

@@ -19,6 +19,12 @@ MAX_VALUES: Final = 100_000
 MAX_LIST_VALUES: Final = 4 * MAX_VALUES
 # Where a text is cut: deeper than any that is accepted, so that what is left of it is not accepted, either.
 _CUT_DEPTH: Final = MAX_DEPTH + 16
+# How much of a text is split into strings and what is between them at once.
+_CHUNK: Final = 2**16
+# From the last byte of a chunk on: no chunk ends within an escape.
+_CHUNK_END: Final = re.compile(rb"\\*+.?", re.DOTALL)
+_NO_MARKS: Final = bytes(set(range(256)) - set(b"[]{},"))
+_SAME_BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
 _OPENING: Final = (b"[", b"{")
 _CLOSING: Final = (b"]", b"}")
 # Up to the next mark outside of strings, or up to the end. Possessive, so that any text takes one pass and no stack; a
@@ -30,23 +36,41 @@ _NEXT_MARK: Final = re.compile(
 
 def excess_of(text: bytes | bytearray, values: float = MAX_VALUES, depth: int = MAX_DEPTH) -> str:
     """What is too much in a JSON text, as the end of a sentence; empty for one within the limits."""
-    opened = text.count(b"[") + text.count(b"{")
-    if opened <= depth and opened + text.count(b",") < values:
-        # The usual case, whatever of it is in strings.
+    return excess_of_values(text, values) or _excess_of_depth(text, depth)
+
+
+def excess_of_values(text: bytes | bytearray, values: float = MAX_VALUES) -> str:
+    """The same for the number of values alone."""
+    # The usual cases: a value takes a byte at least, and few marks are few values, whatever of them is in strings.
+    if len(text) <= values or text.count(b"[") + text.count(b"{") + text.count(b",") < values:
         return ""
-    level, found = 0, 1
-    for match in _NEXT_MARK.finditer(text):
-        mark = match[1]
-        if mark in _CLOSING:
-            level -= 1
-            continue
-        level += mark in _OPENING
-        found += bool(mark)
-        if level > depth:
-            return f"is nested deeper than {depth} levels"
-        if found > values:
-            return f"has more than {values:,} values"
-    return ""
+    marks = _marks(text)
+    return f"has more than {values:,} values" if marks.count(b"[") + marks.count(b",") >= values else ""
+
+
+def _excess_of_depth(text: bytes | bytearray, depth: int) -> str:
+    if text.count(b"[") + text.count(b"{") <= depth:
+        return ""
+    brackets, left = _marks(text).replace(b",", b""), depth
+    # Each time without the innermost: what is nested in so many levels is empty after so many times.
+    while brackets and left:
+        brackets, left = brackets.replace(b"[]", b""), left - 1
+    return f"is nested deeper than {depth} levels" if brackets else ""
+
+
+def _marks(text: bytes | bytearray) -> bytes:
+    """The brackets, all as square ones, and the commas that are not in strings."""
+    marks, start, is_in_string = bytearray(), 0, 0
+    while start < len(text):
+        end = next(_CHUNK_END.finditer(text, start + _CHUNK - 1)).end()
+        chunk = text[start:end]
+        if b"\\" in chunk:
+            chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
+        parts = chunk.split(b'"')
+        marks += b"".join(parts[is_in_string::2]).translate(_SAME_BRACKETS, _NO_MARKS)
+        is_in_string ^= (len(parts) - 1) % 2
+        start = end
+    return bytes(marks)
 
 
 def decode_cut(decode: Callable[[bytes | msgspec.Raw], T], text: bytes | msgspec.Raw) -> T:

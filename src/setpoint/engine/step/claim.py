@@ -23,8 +23,8 @@ from setpoint.engine.step.object_claims import (
     CLUSTER_OBJECTS,
     Claim,
     ClaimKey,
-    SupportsClaimKeys,
     claim_keys_of,
+    supports_claim_keys,
     uid_name,
 )
 from setpoint.errors import ManagementConflict, OperationRunning
@@ -92,7 +92,7 @@ async def require_unclaimed_children(context: StepContext, live: Iterable[Resour
     if not engine.store.collects:
         # Children are in the store alone: no kind reaches them.
         return
-    among = [name for name, kind in engine.kinds.items() if isinstance(kind, SupportsClaimKeys)]
+    among = [name for name, kind in engine.kinds.items() if supports_claim_keys(kind)]
     for child in live:
         if ownership(child.document, owner.document) is not Ownership.UNOWNED:
             continue
@@ -104,7 +104,7 @@ async def require_unclaimed_children(context: StepContext, live: Iterable[Resour
 
 def is_new_claim(context: KindStepContext, intent: Intent) -> bool:
     """Whether the step has to put its object on record; one that only observes does not claim it."""
-    return context.management is Management.FULL and context.state.location != intent.location
+    return context.state.location != intent.location and context.management is Management.FULL
 
 
 async def confirm_claim(
@@ -178,7 +178,7 @@ def claim_keys_of_step(context: KindStepContext, location: Location, observed: L
 def _claim_keys(context: KindStepContext, location: Location, observed: LiveObservation | None) -> Sequence[ClaimKey]:
     kind, outputs = context.kind, observed.outputs if isinstance(observed, Present) else _NO_OUTPUTS
     claimed = claim_keys_of(kind, location, outputs)
-    seen = kind.seen_claim_keys(location, outputs) if isinstance(kind, SupportsClaimKeys) else ()
+    seen = kind.seen_claim_keys(location, outputs) if supports_claim_keys(kind) else ()
     return tuple(dict.fromkeys((*claimed, *seen)))
 
 

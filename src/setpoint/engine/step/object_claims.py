@@ -8,7 +8,8 @@ pending until its process has seen every claim of before: see `engine.step.claim
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from functools import cache
+from typing import Final, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import JsonObject
@@ -50,9 +51,19 @@ class SupportsClaimKeys(Protocol):
         ...
 
 
+def supports_claim_keys(kind: object) -> TypeGuard[SupportsClaimKeys]:
+    """Whether the kind has claim keys of its own. Asked for every resource: a check of the protocol takes long."""
+    return _has_claim_keys(type(kind))  # type: ignore[arg-type] # it takes the hash of the class for its instances
+
+
+@cache
+def _has_claim_keys(kind: type) -> bool:
+    return issubclass(kind, SupportsClaimKeys)
+
+
 def claim_keys_of(kind: ResourceType, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
     """The claim keys by which a resource of `kind` claims the object at `location`."""
-    if isinstance(kind, SupportsClaimKeys):
+    if supports_claim_keys(kind):
         return kind.claim_keys(location, outputs)
     return (ClaimKey(f"{kind.group}/{kind.name}", location),)
 

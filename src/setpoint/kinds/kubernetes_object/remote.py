@@ -6,7 +6,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from setpoint.clients.http import decode_response
+from setpoint.clients.http import decode_tree
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.requests import ApiWriteOptions as Options
@@ -102,7 +102,7 @@ class RemoteObjects:
         if body is None:
             return Absent()
         digest = sha256_hex(body)
-        return Unchanged() if digest == known else _observation(decode_response(_objects, body, location), digest)
+        return Unchanged() if digest == known else _observation(decode_tree(_objects, body, location), digest)
 
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
         """Whether the object at `location` is the known one: in another version, or by another ID of its cluster."""
@@ -158,7 +158,7 @@ class RemoteObjects:
         request, location = apply_intent_of(intent), parse_object_location(intent.location)
         target = await self._write_target(location)
         if isinstance(observed, Absent):
-            made = decode_response(_objects, await self._create(target, request, dry_run=True), location.title)
+            made = decode_tree(_objects, await self._create(target, request, dry_run=True), location.title)
             return DryRunResult((PlannedWrite(Action.CREATE, "create", creation_changes(made)),), made)
         live = observed.whole
         if is_deleting(live):
@@ -185,7 +185,7 @@ class RemoteObjects:
                 _refuse(error, target.location)
             require_unprotected(request.deletion, target.location)
             return DryRunResult((PlannedWrite(Action.REPLACE, "replace", immutable_changes(fields, live, body)),))
-        after = decode_response(_objects, answer, target.location.title)
+        after = decode_tree(_objects, answer, target.location.title)
         changes = apply_changes(live, after, request.manager)
         return DryRunResult((PlannedWrite(Action.UPDATE, name, changes),) if changes else (), after)
 
@@ -211,7 +211,7 @@ class RemoteObjects:
         """Creates the object, and returns it as the API server has it now."""
         target = await self._write_target(parse_object_location(intent.location))
         answer = await self._create(target, apply_intent_of(intent), dry_run=False)
-        return _observation(decode_response(_objects, answer, target.location.title), sha256_hex(answer))
+        return _observation(decode_tree(_objects, answer, target.location.title), sha256_hex(answer))
 
     async def _create(self, target: ApplyTarget, request: ApplyIntent, *, dry_run: bool) -> bytes:
         """The new object. One that another writer created meanwhile is observed first."""
@@ -233,7 +233,7 @@ class RemoteObjects:
             answer = await self._apply(await self._write_target(location), request, body, force=write.name == REVERT)
         except RemoteInvalid as error:
             _refuse(error, location)
-        return _observation(decode_response(_objects, answer, location.title), sha256_hex(answer))
+        return _observation(decode_tree(_objects, answer, location.title), sha256_hex(answer))
 
     async def delete(self, location: Location, live: Json, resource: Resource) -> None:
         """Deletes the object; StillWaiting while finalizers hold it."""
@@ -250,9 +250,7 @@ class RemoteObjects:
                     await target.client.delete(target.endpoint, DeleteOptions(uid or None, propagation=propagation))
         after = await self._body(location)
         if after is not None:
-            raise pending_deletion(
-                decode_response(_objects, after, location.title), location, deletion, self.clock.now()
-            )
+            raise pending_deletion(decode_tree(_objects, after, location.title), location, deletion, self.clock.now())
 
     async def _apply(
         self, target: ApplyTarget, request: ApplyIntent, body: Json, *, dry_run: bool = False, force: bool = False
@@ -294,7 +292,7 @@ class RemoteObjects:
             found = await target.client.get(Endpoint("", "v1", "namespaces", None, target.location.namespace))
         except RemoteRefused:
             return False
-        return found is None or is_deleting(decode_response(_objects, found, target.location.title))
+        return found is None or is_deleting(decode_tree(_objects, found, target.location.title))
 
 
 async def _with_all_unknown_fields(error: RemoteInvalid, target: ApplyTarget, body: Json) -> RemoteRefused:

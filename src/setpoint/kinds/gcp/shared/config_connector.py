@@ -73,25 +73,27 @@ class ReferenceTarget:
 class GoogleNameRule:
     """The names that a service allows, as far as it documents them; `advice` says what to write."""
 
-    pattern: str
+    pattern: re.Pattern[str]
     advice: str
 
     def allows(self, name: str) -> bool:
         """Whether `name` fits. A name that would change the path of a URL never does."""
-        return re.fullmatch(self.pattern, name) is not None and not has_dot_segment(name)
+        return self.pattern.fullmatch(name) is not None and not has_dot_segment(name)
 
 
-PROJECT_NAME: Final = GoogleNameRule(PROJECT_PATTERN, "the ID of a project: lower-case letters, digits and '-'")
+PROJECT_NAME: Final = GoogleNameRule(
+    re.compile(PROJECT_PATTERN), "the ID of a project: lower-case letters, digits and '-'"
+)
 BUCKET_NAME: Final = GoogleNameRule(
-    r"(?!.*\.\.)[a-z0-9]([a-z0-9._-]{0,220}[a-z0-9])?",
+    re.compile(r"(?!.*\.\.)[a-z0-9]([a-z0-9._-]{0,220}[a-z0-9])?"),
     "the name of a bucket: lower-case letters, digits, '-', '_' and single dots, a letter or digit at both ends",
 )
 INSTANCE_NAME: Final = GoogleNameRule(
-    r"[a-z][a-z0-9-]{0,97}", "the name of an instance: lower-case letters, digits and '-', a letter first"
+    re.compile(r"[a-z][a-z0-9-]{0,97}"), "the name of an instance: lower-case letters, digits and '-', a letter first"
 )
 # Databases, users and networks: engines allow nearly every character.
 ANY_NAME: Final = GoogleNameRule(
-    r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1024}", "a name without control characters, '.' and '..'"
+    re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1024}"), "a name without control characters, '.' and '..'"
 )
 
 

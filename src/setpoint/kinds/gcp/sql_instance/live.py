@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.clients.http import decode_response
+from setpoint.clients.http import decode_response, decode_tree
 from setpoint.kinds.typed_spec import Maybe
 
 # States without settings to compare: not yet, or never. Other states are transient and irrelevant to settings.
@@ -309,7 +309,7 @@ _unmodelled: Final = msgspec.json.Decoder(_struct_with(_UNMODELLED))
 
 def unmodelled_settings(body: bytes, what: str) -> list[str]:
     """The paths of settings in the response that are in use and that the spec does not model."""
-    found = msgspec.to_builtins(decode_response(_unmodelled, body, what))
+    found = msgspec.to_builtins(decode_tree(_unmodelled, body, what))
     return [path for path, value in _leaves(found, "") if value != _UNMODELLED.get(path)]
 
 
