@@ -206,6 +206,7 @@ class ClaimingFleet(Fleet):
 )
 @example(seed=0, holders=["p0", "p1"], killed=[], exists=True)
 @example(seed=1, holders=["p0", "p1", "p2"], killed=[(0.1, "p0")], exists=True)
+@example(seed=0, holders=["p0", "p0", "p1", "p0"], killed=[(0.25, "p0")], exists=False)
 @settings(deadline=None)
 @pytest.mark.laws
 @pytest.mark.slow

@@ -1,8 +1,9 @@
 """A step's claim of its live object: it is refused where another resource has claimed the object first.
 
 Two processes may claim one object at the same time. Each puts its claim on record as pending, waits until it has seen
-every claim of before, and goes on only when there is no other: whichever claim is later on record is seen by the other
-process, so that at most one of them writes. A claim that does not count is released.
+every claim of before, and confirms it only when there is no other: whichever claim is later on record is seen by the
+other process, so that at most one of them is confirmed. Only a confirmed claim is written for. A claim that does not
+count is released.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -122,7 +123,8 @@ async def confirm_claim(
     if not is_pending:
         return context
     await require_claim(context, location, observed)
-    return replace(context, state=replace(context.state, is_claim_pending=False))
+    # On record before the first write: with a claim that a killed process left pending, nothing has been written.
+    return await replace(context, state=replace(context.state, is_claim_pending=False)).save_state()
 
 
 async def claim_without_write(
