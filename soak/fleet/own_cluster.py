@@ -22,7 +22,7 @@ from tests.cluster.access import Access, write_account_kubeconfig
 from tests.cluster.assets import Missing, find
 from tests.cluster.polling import until
 from tests.cluster.progress import Progress
-from tests.cluster.server import Cluster, Settings
+from tests.cluster.server import CONTROLLERS, Cluster, Settings
 from tests.deployment.installed_objects import DEFAULT, process
 
 _RIGHTS: Final = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
@@ -38,7 +38,8 @@ def own_cluster(folder: Path, report: Print) -> Iterator[Place]:
     server, policy, log = folder / "cluster", folder / "audit-policy.yaml", folder / "audit.log"
     server.mkdir(exist_ok=True)
     policy.write_text(json.dumps(AUDIT_POLICY), encoding="utf-8")
-    settings = Settings(arguments=(f"--audit-policy-file={policy}", f"--audit-log-path={log}"))
+    # The role of a tenant is an aggregated one.
+    settings = Settings(CONTROLLERS, arguments=(f"--audit-policy-file={policy}", f"--audit-log-path={log}"))
     with Cluster(assets, server, settings) as cluster:
         _install(cluster.access)
         namespace = cluster.access.new_namespace(is_tenant=False, project="")

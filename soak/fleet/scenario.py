@@ -102,7 +102,8 @@ async def _fleet(plan: FleetPlan, place: Place) -> AsyncIterator[Fleet]:
 async def _process(name: str, plan: FleetPlan, place: Place, cloud: MultiEndpointCloud) -> RunProcess:
     endpoint = await cloud.open_endpoint(name)
     environment = surroundings(place.kubeconfig or place.access.kubeconfig, place.namespace, endpoint, place.folder)
-    return RunProcess(name, place.folder, environment, ("--shards", str(plan.shards)))
+    kinds = ",".join(sorted({one.kind for one in subjects(plan.resources)}))
+    return RunProcess(name, place.folder, environment, ("--shards", str(plan.shards), "--kinds", kinds))
 
 
 async def _run_actors(plan: FleetPlan, fleet: Fleet, report: Print) -> None:

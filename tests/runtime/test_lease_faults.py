@@ -113,6 +113,8 @@ def _has_request(fault: Fault, process: str, number: int) -> bool:
         fleet.begin_to_stop("elder")
         await fleet.clock.sleep(1)
         injected.is_over = True
+        # A process that is killed for its last request is killed by then.
+        await fleet.clock.sleep(SLOWEST)
         if fleet.processes["younger"].is_killed:
             fleet.start("third")
         # A minute for a process that may have been paused for that long.

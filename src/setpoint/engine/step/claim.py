@@ -124,7 +124,8 @@ async def confirm_claim(
         return context
     await require_claim(context, location, observed)
     # On record before the first write: with a claim that a killed process left pending, nothing has been written.
-    return await replace(context, state=replace(context.state, is_claim_pending=False)).save_state()
+    confirmed = replace(context, state=replace(context.state, is_claim_pending=False))
+    return await confirmed.set_ready(conditions.CLAIMED)
 
 
 async def claim_without_write(
