@@ -5,6 +5,7 @@ Decoded, a value takes up to a hundred times the space of its text, and one that
 
 import re
 from collections.abc import Callable
+from math import inf
 from typing import Final, TypeVar
 
 import msgspec
@@ -44,24 +45,25 @@ def excess_of_values(text: bytes | bytearray, values: float = MAX_VALUES) -> str
     # The usual cases: a value takes a byte at least, and few marks are few values, whatever of them is in strings.
     if len(text) <= values or text.count(b"[") + text.count(b"{") + text.count(b",") < values:
         return ""
-    marks = _marks(text)
+    # No more closing brackets than opening ones: with so many marks, there are too many values.
+    marks = _marks(text, 2 * values)
     return f"has more than {values:,} values" if marks.count(b"[") + marks.count(b",") >= values else ""
 
 
 def _excess_of_depth(text: bytes | bytearray, depth: int) -> str:
     if text.count(b"[") + text.count(b"{") <= depth:
         return ""
-    brackets, left = _marks(text).replace(b",", b""), depth
+    brackets, left = _marks(text, inf).replace(b",", b""), depth
     # Each time without the innermost: what is nested in so many levels is empty after so many times.
     while brackets and left:
         brackets, left = brackets.replace(b"[]", b""), left - 1
     return f"is nested deeper than {depth} levels" if brackets else ""
 
 
-def _marks(text: bytes | bytearray) -> bytes:
-    """The brackets, all as square ones, and the commas that are not in strings."""
+def _marks(text: bytes | bytearray, most: float) -> bytearray:
+    """The brackets, all as square ones, and the commas that are not in strings; of more than `most` not all."""
     marks, start, is_in_string = bytearray(), 0, 0
-    while start < len(text):
+    while start < len(text) and len(marks) <= most:
         end = next(_CHUNK_END.finditer(text, start + _CHUNK - 1)).end()
         chunk = text[start:end]
         if b"\\" in chunk:
@@ -70,7 +72,7 @@ def _marks(text: bytes | bytearray) -> bytes:
         marks += b"".join(parts[is_in_string::2]).translate(_SAME_BRACKETS, _NO_MARKS)
         is_in_string ^= (len(parts) - 1) % 2
         start = end
-    return bytes(marks)
+    return marks
 
 
 def decode_cut(decode: Callable[[bytes | msgspec.Raw], T], text: bytes | msgspec.Raw) -> T:
