@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SOURCE = "src"
-MAX_MODULES = 340
+MAX_MODULES = 370
 MAX_FOLDER_MODULES = 15
 MAX_SMALL_MODULES = 10
 MAX_VAGUE_ACTORS = 20

@@ -191,7 +191,7 @@ def test_an_invalid_side_or_file_is_a_one_line_error(
 
 
 def test_a_version_that_cannot_plan_a_world_is_named(world: Workspace) -> None:
-    make_version(world, "0.0.1", ("cli/main.py", ('"--world", metavar', '"--planet", metavar')))
+    make_version(world, "0.0.1", ("cli/definitions/resources.py", ('"--world", metavar', '"--planet", metavar')))
 
     done = world.run(*VERIFY, "--baseline", "0.0.1")
 

@@ -1,0 +1,113 @@
+"""Commands that run the controllers, and set up a cluster for them."""
+
+from typing import Final
+
+import click
+
+from setpoint import __version__
+from setpoint.cli.definitions.options import TENANCY, command_named, exit_with, run_request
+
+
+@command_named("run")
+@click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="How many resources of one kind are worked on at once.",
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Parts in which processes share the resources of a cluster.",
+)
+@click.option("--identity", metavar="NAME", help="What this process is called among them: its host's name otherwise.")
+@click.option("--metrics", metavar="[HOST]:PORT", help="Serve /healthz, /readyz and /metrics there.")
+@click.option("--log-format", type=click.Choice(["auto", "human", "json"]), default="auto", help="The form of the log.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The least that is logged.",
+)
+@click.option(
+    "--grace", default="25s", metavar="TIME", show_default=True, help="How long steps may take to finish at the end."
+)
+@click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
+@click.option(
+    "--allow-cluster-address",
+    "allowed_addresses",
+    multiple=True,
+    metavar="CIDR|HOST",
+    help="Kubeconfigs in Secrets of a cluster may name it, though it is denied; again for another.",
+)
+@click.option(
+    "--deny-cluster-address",
+    "denied_addresses",
+    multiple=True,
+    metavar="CIDR|HOST",
+    help="They may not, besides this machine, its network and the services around it; again for another.",
+)
+@TENANCY
+@click.pass_context
+def run(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.run import run_until_stopped
+
+    exit_with(context, run_until_stopped, options)
+
+
+@command_named("crds")
+@click.argument("targets", nargs=-1, metavar="[KIND]...")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
+@click.pass_context
+def crds(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.inspect import crds
+
+    run_request(context, crds, options)
+
+
+@command_named("install")
+@click.option("--dry-run", is_flag=True, help="Only print what would be applied, for kubectl or a repository.")
+@click.option("-n", "--namespace", default="setpoint-system", show_default=True, help="Where the pods are.")
+@click.option("--image", default=f"setpoint:{__version__}", show_default=True, help="What they run.")
+@click.option("--replicas", type=click.IntRange(1, 100), default=2, show_default=True, help="How many there are.")
+@click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
+@click.option("--watch-namespace", metavar="NAMESPACE", help="Reconcile this one only, with no rights beyond it.")
+@click.option("--kinds", default="", metavar="KIND,...", help="These kinds only; otherwise all but Trustee's.")
+@TENANCY
+@click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
+@click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
+@click.option("--aggregate-kubernetes-objects", is_flag=True, help="The role edit may write KubernetesObjects, too.")
+@click.option("--force", is_flag=True, help="Take over fields of another field manager.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form of --dry-run.")
+@click.pass_context
+def install(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.install import install
+
+    exit_with(context, install, options)
+
+
+@command_named("tenant")
+@click.argument("tenant", metavar="NAMESPACE")
+@click.option("--dry-run", is_flag=True, help="Only print what would be applied, for kubectl or a repository.")
+@click.option("--kinds", default="", metavar="KIND,...", help="Rights for these kinds; otherwise all but Trustee's.")
+@click.option("--service-account", default="setpoint", show_default=True, metavar="NAME", help="The account.")
+@click.option("--role", metavar="CLUSTERROLE", help="That of KubernetesObjects; '' is none.  [default: edit]")
+@click.option("--project", default="", metavar="ID", help="The Google project of the namespace.")
+@click.option("--google-service-account", default="", metavar="EMAIL", help="The Google account of the namespace.")
+@click.option("--operator-namespace", default="setpoint-system", show_default=True, help="Where setpoint runs.")
+@click.option("--operator-service-account", default="setpoint", show_default=True, help="The account it runs as.")
+@click.option("--force", is_flag=True, help="Take over fields of another field manager.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form of --dry-run.")
+@click.pass_context
+def tenant(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.install import set_up_tenant
+
+    exit_with(context, set_up_tenant, options)
+
+
+COMMANDS: Final = (run, crds, install, tenant)

@@ -1,0 +1,77 @@
+"""Options that several commands share, and how a command is declared: its help text, its module, its exit code.
+
+The help texts are in `entry`, where `setpoint --help` is answered without click.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import reduce
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from setpoint.cli.entry import COMMAND_HELP, TENANCY_HELP
+
+if TYPE_CHECKING:
+    from setpoint.cli.request import CommandRequest
+
+F = TypeVar("F", bound=Callable[..., None])
+
+FILES = click.option(
+    "-f", "--file", "files", multiple=True, metavar="PATH", help="A file, a folder, or - for standard input."
+)
+TARGETS = click.argument("targets", nargs=-1, metavar="[KIND/NAME]...")
+WAIT = click.option("--wait/--no-wait", default=True, help="Wait until everything is settled, blocked or failed.")
+TIMEOUT = click.option(
+    "--timeout", default="5m", metavar="TIME", show_default=True, help="How long to wait: 90s, 5m, 1h30m."
+)
+NAMESPACE = click.option("-n", "--namespace", default="default", show_default=True, help="The namespace of KIND/NAME.")
+OUTPUT = click.option(
+    "-o", "--output", type=click.Choice(["table", "wide", "yaml", "json"]), default="table", help="The form."
+)
+ALL_NAMESPACES = click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
+WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print every change.")
+SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Print secret values, too.")
+PLUGINS = click.option(
+    "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
+)
+TENANCY = click.option("--tenancy", type=click.Choice(["strict", "single"]), help=TENANCY_HELP)
+TABLE_OR_JSON = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+TEXT_OR_JSON = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The form.")
+
+
+def options_of(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator, in the order given."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+
+
+def command_named(name: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Declares the command `name`, with its help text."""
+    return click.command(name, help=COMMAND_HELP[name])
+
+
+def exit_with(context: click.Context, command: Callable[[dict[str, Any]], int], options: dict[str, object]) -> None:
+    """Ends the process with the exit code of `command`."""
+    store, cookies = context.obj
+    context.exit(command({**options, "store": store, "cookies": cookies}))
+
+
+def run_request(
+    context: click.Context, command: Callable[["CommandRequest"], Awaitable[int]], options: dict[str, object]
+) -> None:
+    """Ends the process with the exit code of a command that takes a request."""
+    from setpoint.cli.request import run_command
+
+    exit_with(context, lambda all_options: run_command(command, all_options), options)
+
+
+def declare(name: str, module: str, *options: Callable[[Callable[..., None]], Callable[..., None]]) -> click.Command:
+    """Declares the command `name` with these options: the function of that name in a module of `commands`."""
+
+    @command_named(name)
+    @options_of(*options)
+    @click.pass_context
+    def command(context: click.Context, /, **chosen: object) -> None:
+        run_request(context, getattr(import_module(f"setpoint.cli.commands.{module}"), name), chosen)
+
+    return command

@@ -1,0 +1,71 @@
+"""Commands that declare, reconcile and show resources."""
+
+from typing import Final
+
+import click
+
+from setpoint.cli.definitions.options import (
+    ALL_NAMESPACES,
+    FILES,
+    NAMESPACE,
+    OUTPUT,
+    SHOW_SECRETS,
+    TARGETS,
+    TENANCY,
+    TIMEOUT,
+    WAIT,
+    WATCH,
+    command_named,
+    declare,
+    exit_with,
+    options_of,
+    run_request,
+)
+
+apply = declare("apply", "apply", FILES, WAIT, TIMEOUT)
+reconcile, delete = (
+    declare(name, "apply", FILES, TARGETS, NAMESPACE, WAIT, TIMEOUT) for name in ("reconcile", "delete")
+)
+
+
+@command_named("plan")
+@options_of(FILES, TARGETS, NAMESPACE, OUTPUT)
+@click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
+@click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; no service is called.")
+@click.option(
+    "--as",
+    "variants",
+    multiple=True,
+    metavar="KIND=WAY",
+    help="With these, handle KIND stateless, stateful, or as an earlier REVISION did.",
+)
+@TENANCY
+@click.pass_context
+def plan(context: click.Context, /, **options: object) -> None:
+    if options["everything"] or options["world"] or options["variants"]:
+        from setpoint.cli.commands.plan_all import plan_all
+
+        exit_with(context, plan_all, options)
+    else:
+        from setpoint.cli.commands.apply import plan
+
+        run_request(context, plan, options)
+
+
+get = declare("get", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, SHOW_SECRETS, ALL_NAMESPACES)
+describe = declare("describe", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, SHOW_SECRETS)
+explain, events = (declare(name, "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH) for name in ("explain", "events"))
+
+
+@command_named("graph")
+@options_of(FILES, TARGETS, NAMESPACE)
+@ALL_NAMESPACES
+@click.option("-o", "--output", type=click.Choice(["text", "dot", "mermaid", "json"]), default="text", help="The form.")
+@click.pass_context
+def graph(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.graph import draw_graph
+
+    exit_with(context, draw_graph, options)
+
+
+COMMANDS: Final = (apply, plan, reconcile, delete, get, describe, explain, events, graph)

@@ -1,0 +1,67 @@
+"""Commands beside reconciliation: the demo, the local cloud, the Terraform provider, and the version."""
+
+from typing import Final
+
+import click
+
+from setpoint import __version__
+from setpoint.cli.definitions.options import PLUGINS, TEXT_OR_JSON, command_named, exit_with, options_of
+from setpoint.cli.entry import COMMAND_HELP
+from setpoint.core.values.messages import printable
+
+
+@command_named("version")
+def version() -> None:
+    click.echo(f"setpoint {__version__}")
+
+
+@command_named("demo")
+@click.option("--svg", type=click.Path(dir_okay=False, writable=True), help="Also draw the session as an SVG file.")
+def demo(svg: str | None) -> None:
+    from setpoint.cli.commands.demo import run_demo
+
+    run_demo(svg)
+
+
+@command_named("local-cloud")
+@click.option("--port", default=0, show_default=True, help="0 takes any that is free.")
+@click.option("--state", type=click.Path(dir_okay=False), help="Keep everything in this file across restarts.")
+def local_cloud(port: int, state: str | None) -> None:
+    from pathlib import Path
+
+    from setpoint.errors import SetpointError
+    from setpoint.localcloud.server import serve
+
+    try:
+        serve(port=port, state=None if state is None else Path(state))
+    except SetpointError as error:
+        raise click.ClickException(printable(str(error))) from error
+
+
+@click.group("terraform", help=COMMAND_HELP["terraform"])
+def terraform() -> None:
+    pass
+
+
+@terraform.command("install")
+@options_of(PLUGINS, TEXT_OR_JSON)
+@click.pass_context
+def terraform_install(context: click.Context, /, **options: object) -> None:
+    """Put the provider where terraform init and tofu init find it. Touches no other version."""
+    from setpoint.cli.commands.terraform import install
+
+    exit_with(context, install, options)
+
+
+@terraform.command("uninstall")
+@options_of(PLUGINS, TEXT_OR_JSON)
+@click.option("--version", metavar="VERSION", help="This one, as Terraform writes it: that of setpoint otherwise.")
+@click.pass_context
+def terraform_uninstall(context: click.Context, /, **options: object) -> None:
+    """Remove what terraform install made. Touches no other version."""
+    from setpoint.cli.commands.terraform import uninstall
+
+    exit_with(context, uninstall, options)
+
+
+COMMANDS: Final = (version, demo, local_cloud, terraform)
