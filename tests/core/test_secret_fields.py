@@ -129,6 +129,14 @@ def test_write_only_fields_are_redacted(spec: Any, redacted: Any) -> None:
         object_of("kind: ConfigMap"),
         {**thing({}), "metadata": {"annotations": {"note": "kind: of: thing", "kind": "a kind", LAST_APPLIED: "{}"}}},
         {"metadata": "none", "items": [1, "a", None]},
+        {
+            "metadata": {
+                "annotations": {"copy": '{"kind": "ConfigMap", "data": {"a": "b"}}', "metadata": "about: [data"}
+            }
+        },
+        {"metadata": {"annotations": {"copy": '{"kind": "of", "note": "of data"}', "data": '{"a": "the data of it"}'}}},
+        {"metadata": {"annotations": {"copy": '{"kind": "ExternalSecret", "spec": {"data": []}}'}}},
+        {"metadata": {"annotations": {"copy": '{"kind": "List", "items": [1, {"kind": "Pod", "spec": {}}]}'}}},
         {"metadata": {"annotations": ["kind"], "name": 1}},
         {"metadata": {"annotations": {"kind": 1}}},
         {"kind": "ConfigMap", "metadata": {"labels": {"manifest": "a"}}, "data": {"manifest": "kind: A"}},
@@ -156,7 +164,14 @@ def test_a_document_without_secret_values_is_returned_as_it_is(document: Any) ->
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": "- kind: Secret\n  data: {a: hunter2}"}}},
         # A copy with a typing error.
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kynd": "Secret", "data": {"kind": "hunter2"}}'}}},
+        {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kind": "Sec ret", "data": {"a": "hunter2"}}'}}},
+        {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kind": "Secert", "data": {"a": "hunter2"}}'}}},
+        {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"ki nd": "Secret", "data": {"a": "hunter2"}}'}}},
+        {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kind": "Th ing", "spec": {"key": "hunter2"}}'}}},
+        {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '[{"kind": 1, "spec": {"key": "hunter2"}}]'}}},
+        {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kind":"List","items":[{"spec":"hunter2"}]}'}}},
         # Not readable: it may be a copy that was cut off.
+        {"kind": "ConfigMap", "metadata": {"annotations": {"copy": "ki{nd: Secret\nstringData: {a: hunter2}"}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {LAST_APPLIED: "{hunter2"}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kind": "Secret", "a": "hunter2'}}},
     ],

@@ -31,6 +31,8 @@ HEADER = WorldHeader("1", "2026-01-01T00:00:00Z", "sqlite", "7", collects=False,
 _objects = msgspec.json.Decoder(dict[str, Any])
 # A server that stalls is not waited for.
 SECONDS = 2.0
+# A request that takes longer has no end.
+NO_END = 120.0
 
 
 class ImpatientClient(HttpClient):
@@ -144,7 +146,7 @@ class Requests:
 def outcome_of(verb: str, requests: Requests) -> str:
     """One line: a result, one of our errors, or a crash."""
     try:
-        found = asyncio.run(requests.send(verb))
+        found = asyncio.run(asyncio.wait_for(requests.send(verb), NO_END))
     except Bug as error:
         return f"crash {error!r}"
     except SetpointError as error:

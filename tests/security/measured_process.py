@@ -102,8 +102,9 @@ class MeasuredProcess:
     async def _read_errors(self) -> None:
         assert self._process is not None
         assert self._process.stderr is not None
-        while line := await self._process.stderr.readline():
-            self.output.append(line.decode(errors="replace").rstrip("\n"))
+        # Not by lines: one that is longer than the limit of the reader would end this, and block the process.
+        while text := await self._process.stderr.read(MIB):
+            self.output += text.decode(errors="replace").splitlines()
 
     def _memory(self, name: str) -> int:
         assert self._process is not None

@@ -2,8 +2,10 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import SequenceMatcher
 from functools import cache
 from operator import is_
 from types import MappingProxyType, NoneType
@@ -41,6 +43,15 @@ _REFERENCE: Final = "valueFrom"
 _MANIFEST: Final = "manifest"
 # Values without any others in them.
 _SCALARS: Final = (str, int, float, NoneType)
+# What an annotation has if it is a copy of an object, and what shows it even if it cannot be read.
+_OBJECT_MEMBER: Final = re.compile(r"kind|apiVersion|metadata|data\b|stringData")
+_OBJECT_TEXT: Final = re.compile(
+    r"""apiVersion|stringData|"(?:kind|data)"|^\s*(?:data\s*:|kind\s*:\s*\w+\s*$)""", re.MULTILINE
+)
+_COPIED_MEMBERS: Final = frozenset({"apiVersion", "metadata", "spec", "data", "stringData"})
+_KIND_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+# How similar a kind is to a known one, if it is that with a typing error.
+_MISSPELT_RATIO: Final = 0.8
 # A shorter text is part of many words by chance.
 _SHORTEST_TEXT: Final = 4
 
@@ -116,14 +127,24 @@ class SecretFields:
 
     def _annotation(self, key: str, text: Json, hide: Hide) -> Json:
         """An annotation, which may be a copy of a whole manifest."""
-        if not isinstance(text, str) or not (key == LAST_APPLIED or "kind" in text):
+        if not isinstance(text, str) or not (key == LAST_APPLIED or _OBJECT_MEMBER.search(text)):
             return text
         found = self._text(text, hide)
-        if found is not None:
-            # Without a kind that is known, a broken copy of a Secret looks like any object.
-            may_be_copy = found is text and "Secret" in text and ("data" in text or "stringData" in text)
-            return hide(text) if may_be_copy else found
-        return hide(text) if key == LAST_APPLIED or '"kind"' in text else text
+        if found is None:
+            return hide(text) if key == LAST_APPLIED or _OBJECT_TEXT.search(text) else text
+        return hide(text) if found is text and self._may_be_broken_copy(_read_text(text)) else found
+
+    def _may_be_broken_copy(self, value: Json) -> bool:
+        """Whether it may be the copy of an object, or a list with one, whose kind is misspelt: its type is unknown."""
+        if isinstance(value, list):
+            return any(map(self._may_be_broken_copy, value))
+        if not isinstance(value, Mapping) or self._may_be_broken_copy(value.get("items")):
+            return isinstance(value, Mapping)
+        kind = value.get("kind")
+        if not isinstance(kind, str) or not _KIND_NAME.fullmatch(kind):
+            return not _COPIED_MEMBERS.isdisjoint(value)
+        name, known = kind.casefold(), (_SECRET_KIND, *self._fields)
+        return name not in known and any(SequenceMatcher(None, name, one).ratio() >= _MISSPELT_RATIO for one in known)
 
     def _maybe_manifest(self, text: str, hide: Hide) -> Json:
         """A text that may be a manifest, of a type that is unknown or under a name with a typing error."""
