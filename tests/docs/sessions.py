@@ -24,7 +24,7 @@ _VARIABLE: Final = re.compile(r"[A-Z_]+=")
 
 @dataclass(slots=True)
 class Shell:
-    """Knows `setpoint`, `curl` and `echo $?`, with variables before and in a line.
+    """Knows `setpoint`, `curl`, `grep` and `echo $?`, with variables before and in a line.
 
     And `setpoint run` in the background, which `kill` ends; `close` ends what is still running there.
     """
@@ -45,6 +45,8 @@ class Shell:
                 printed = self._setpoint(arguments, dict(word.split("=", 1) for word in variables))
             case ["curl", *arguments]:
                 printed, self.code = _curl(arguments), 0
+            case ["grep", *_] as command:
+                printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             case ["echo", "$?"]:
                 printed = f"{self.code}\n"
             case _:

@@ -107,7 +107,7 @@ class WriteGuard:
     def on_request(self, request: HttpRequest) -> HttpResponse | None:
         """See HttpInterceptor."""
         if not (request.method in READ_METHODS or (self.is_cluster and is_server_dry_run(request))):
-            path, body = urlsplit(request.url).path, _decoded(request.body)
+            path, body = urlsplit(request.url).path, decoded_body(request.body)
             raise self.blocked_writes.stop(self.way, request.method, path, body)
         return None if self.behind is None else self.behind.on_request(request)
 
@@ -125,13 +125,14 @@ def is_server_dry_run(request: HttpRequest) -> bool:
     """Whether an API server would only dry-run it: by the query, or for a deletion by its body."""
     values = [value for name, value in parse_qsl(urlsplit(request.url).query) if name == "dryRun"]
     if request.method == "DELETE" and not values:
-        body = _decoded(request.body)
+        body = decoded_body(request.body)
         found = body.get("dryRun") if isinstance(body, dict) else None
         values = list(map(str, found)) if isinstance(found, list) else []
     return values == ["All"]
 
 
-def _decoded(body: bytes | None) -> Json:
+def decoded_body(body: bytes | None) -> Json:
+    """The body of a request as JSON; of another one, how long it is."""
     if not body:
         return None
     try:

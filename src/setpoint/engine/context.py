@@ -22,6 +22,7 @@ from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
 from setpoint.engine.step.object_claims import ObjectClaims
+from setpoint.engine.step.reports import NoReports, StepReporter
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError
@@ -79,6 +80,8 @@ class EngineContext:
     # The tenants of a shared store; None where the store belongs to one person.
     tenancy: Tenancy | None = None
     claims: ObjectClaims = field(default_factory=ObjectClaims)
+    # Takes the reports of a long-running process for its operator.
+    reporter: StepReporter = field(default_factory=NoReports)
 
     async def for_namespace(self, namespace: str) -> "EngineContext":
         """The engine with its kinds bound to the tenant of `namespace`."""

@@ -10,7 +10,17 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from setpoint.app import AppSettings, OpenedEngine, StoreAccess, dry_run_apply, open_app, select_kinds, store_file
+from setpoint import __version__
+from setpoint.app import (
+    AppSettings,
+    ClientWiring,
+    OpenedEngine,
+    StoreAccess,
+    dry_run_apply,
+    open_app,
+    select_kinds,
+    store_file,
+)
 from setpoint.cli.request import CommandRequest, run_command
 from setpoint.cli.views.live_screen import LogBuffer, live_screen
 from setpoint.cli.views.outcome import ExitCode
@@ -19,14 +29,17 @@ from setpoint.clients.admin_api import prepare_socket, remove_socket
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.reports import StepReporter
 from setpoint.errors import Bug, UserError
 from setpoint.runtime import logs
 from setpoint.runtime.admin_api import AdminApi, admin_routes
+from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, append_after
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.server import HttpServer, ListenAddress, parse_listen_address
 from setpoint.runtime.sharding.assignment import new_identity
 from setpoint.runtime.sharding.replica import ControllerReplica
+from setpoint.runtime.step_log import StepLog
 
 _log: Final = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -45,6 +58,7 @@ class RunOptions:
     live: bool
     shards: int
     identity: str
+    audit: str | None
     allowed_addresses: tuple[str, ...]
     denied_addresses: tuple[str, ...]
 
@@ -64,6 +78,7 @@ class RunOptions:
             live,
             options["shards"],
             new_identity(options["identity"] or socket.gethostname()),
+            options["audit"],
             options["allowed_addresses"],
             options["denied_addresses"],
         )
@@ -90,11 +105,34 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
     )
     logs.configure(form, run_options.level, log_buffer or sys.stderr)
     try:
-        async with open_app(run_options.applied_to(request.settings), StoreAccess.RUN) as opened:
-            return await _run_until_signal(ControllerProcess.of(opened, request, run_options), run_options)
+        with _audit_log(request.settings, run_options) as audit_log:
+            wiring = ClientWiring(lambda client: None if audit_log is None else AuditedRequests(client, audit_log))
+            async with open_app(run_options.applied_to(request.settings), StoreAccess.RUN, wiring) as opened:
+                process = ControllerProcess.of(opened, request, run_options, reporter_for(audit_log, run_options))
+                return await _run_until_signal(process, run_options)
     finally:
         if log_buffer is not None:
             sys.stderr.writelines(log_buffer.lines)
+
+
+@contextmanager
+def _audit_log(settings: AppSettings, run_options: RunOptions) -> Iterator[AuditLog | None]:
+    """The audit log, if one is asked for, with a line for the beginning and the end of the process."""
+    if run_options.audit is None:
+        yield None
+        return
+    log = AuditLog(run_options.audit, settings.clock.now)
+    try:
+        append_after(log, "started", {"process": run_options.identity, "version": __version__})
+        yield log
+        append_after(log, "ended", {"process": run_options.identity})
+    finally:
+        log.close()
+
+
+def reporter_for(audit_log: AuditLog | None, run_options: RunOptions) -> StepReporter:
+    """Takes the reports of steps: the log, and the audit log if there is one."""
+    return StepLog() if audit_log is None else AuditedSteps(audit_log, StepLog(), run_options.identity)
 
 
 async def _run_until_signal(process: "ControllerProcess", run_options: RunOptions) -> int:
@@ -146,14 +184,16 @@ class ControllerProcess:
     steps: StepCounter
 
     @staticmethod
-    def of(opened: OpenedEngine, request: CommandRequest, run_options: RunOptions) -> "ControllerProcess":
+    def of(
+        opened: OpenedEngine, request: CommandRequest, run_options: RunOptions, reporter: StepReporter
+    ) -> "ControllerProcess":
         """A process that is ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
         steps = StepCounter(telemetry)
         names = select_kinds(run_options.kinds, opened.engine.resource_types)
         kinds = {name: kind for name, kind in opened.engine.kinds.items() if name in names}
         owners = {name: owner for name, owner in opened.engine.owners.items() if name in names}
-        engine = replace(opened.engine, kinds=kinds, owners=owners, metrics=steps)
+        engine = replace(opened.engine, kinds=kinds, owners=owners, metrics=steps, reporter=reporter)
         manager = Manager(
             engine, telemetry, run_options.grace, run_options.concurrency, replica_for(opened, run_options)
         )

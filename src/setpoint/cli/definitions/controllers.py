@@ -37,6 +37,9 @@ from setpoint.cli.definitions.options import TENANCY, command_named, exit_with, 
 @click.option(
     "--grace", default="25s", metavar="TIME", show_default=True, help="How long steps may take to finish at the end."
 )
+@click.option(
+    "--audit", metavar="FILE", help="Append who asked, what was sent and what came back; - is standard output."
+)
 @click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
 @click.option(
     "--allow-cluster-address",

@@ -45,10 +45,11 @@ from setpoint.engine.ports import ChildWrite, ResourceQuery, Store
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
-from setpoint.engine.step.change_cause import ChangeCause, write_cause
+from setpoint.engine.step.change_cause import ChangeCause, report_drift, write_cause
 from setpoint.engine.step.claim import require_unclaimed_children
 from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
+from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import ChildRefused, OperationRunning
 
 # How soon an owner that is not ready is reconciled again, even without a change of its children.
@@ -75,6 +76,7 @@ async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
 
 
 async def _execute_owner_plan(context: StepContext, owner: Owner, planned: OwnerPlan) -> StepOutcome:
+    report_drift(planned.plan, planned.observation.intent, context)
     context = await _record_before_write(_with_finalizers(context, owner), planned)
     return await _settle(context, owner, planned, await _write_children(context, owner, planned))
 
@@ -150,7 +152,8 @@ async def _write_children(context: StepContext, owner: Owner, planned: OwnerPlan
         return {}
     writes = [_child_write(one, owner, planned.observation.live.get(one.child.key)) for one in differing]
     try:
-        written = await context.engine.store.write_children(writes)
+        with context.engine.reporter.writing(_reports(context, planned)):
+            written = await context.engine.store.write_children(writes)
     except ChildRefused as error:
         refused = differing[error.index]
         verb = "Create" if refused.child.key not in planned.observation.live else "Update"
@@ -158,6 +161,13 @@ async def _write_children(context: StepContext, owner: Owner, planned: OwnerPlan
         await context.engine.store.record_event(context.event(reason, str(error), is_warning=True))
         raise
     return {one.child.key: resource for one, resource in zip(differing, written, strict=True)}
+
+
+def _reports(context: StepContext, planned: OwnerPlan) -> list[ReportedWrite]:
+    """A report for each child that is about to be written."""
+    subject, decision = StepSubject.of(context), planned.plan.decision.value
+    writes = [one.write for one in planned.to_write if one.write is not None]
+    return [ReportedWrite(subject, write.action, write.name, decision, write.changes) for write in writes]
 
 
 def _child_write(child_plan: ChildPlan, owner: Owner, live: Resource | None) -> ChildWrite:
@@ -225,6 +235,7 @@ def _plan_observed_owner(context: StepContext, planned: OwnerPlan) -> PlannedSte
     plan = as_observed_plan(planned.plan)
 
     async def execute() -> StepOutcome:
+        report_drift(plan, planned.observation.intent, context)
         paths = tuple(str(change.path) for change in plan.withheld)
         ready = conditions.observed(paths, is_there=bool(planned.observation.live))
         await context.set_ready(ready)
@@ -264,8 +275,10 @@ def _release_plan(going: Sequence[Resource]) -> Plan:
 async def _delete_children_and_release(context: StepContext, owner: Owner, going: Sequence[Resource]) -> StepOutcome:
     """Deletes the children that have to go first, and removes the finalizers once they are gone."""
     store = context.engine.store
-    for child in going:
-        if not child.is_deleting:
+    first = [child for child in going if not child.is_deleting]
+    reports = [ReportedWrite(StepSubject.of(context), Action.DELETE, str(one.ref), "deletion") for one in first]
+    with context.engine.reporter.writing(reports):
+        for child in first:
             await store.delete(child.ref)
     seen = await _children_to_delete(context, owner) if going else ()
     left = [child for child in seen if not (store.collects and child.is_deleting)]

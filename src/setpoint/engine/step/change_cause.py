@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
+from setpoint.core.plan import Plan
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Missing
@@ -15,6 +16,7 @@ from setpoint.engine.context import KindStepContext, StepContext
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.references import is_ready
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.reports import StepSubject
 
 
 class ChangeCause(StrEnum):
@@ -43,6 +45,17 @@ def write_cause(decision: Decision, intent: str, context: StepContext) -> Change
         # Children that another writer deleted, all of them, are drift as well.
         is_drift = decision is Decision.DRIFTED or bool(context.state.oscillations.fields)
     return ChangeCause.DRIFT if is_drift else ChangeCause.AUTHOR
+
+
+def report_drift(plan: Plan, intent: str, context: StepContext, *, is_there: bool = True) -> None:
+    """Reports the fields of the live object that another writer changed, or that it deleted the object."""
+    is_deleted = not is_there and context.state.cookie is not None and plan.decision is Decision.CREATE
+    changes = (*plan.changes, *plan.withheld)
+    # With both changed, it is not known which fields are the author's.
+    is_drift = plan.decision is Decision.BOTH or write_cause(plan.decision, intent, context) is ChangeCause.DRIFT
+    drifted = [change for change in changes if is_there and is_drift and not _is_server_default(change, context.state)]
+    fields = [str(change.path) for change in drifted]
+    context.engine.reporter.drift(StepSubject.of(context), fields, is_deleted=is_deleted)
 
 
 def _is_drift(decision: Decision, intent: str, context: KindStepContext) -> bool:

@@ -21,14 +21,17 @@ from setpoint.engine.context import (
     StepOutcome,
     management_of,
 )
-from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, observe_decoded
+from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, RemoteOperation, observe_decoded
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.claim import is_claim_kept
 from setpoint.engine.step.execute import stop_for_operation
 from setpoint.engine.step.finish import plan_paused
+from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import DeletionHeld, LocationChanged, OperationRunning
 
+# Why an object is deleted, in reports.
+_DELETION: Final = "deletion"
 _NEVER_MADE: Final = "nothing was made for it yet: there is nothing to delete"
 
 
@@ -61,13 +64,21 @@ def may_resume_deletion(context: KindStepContext) -> bool:
 
 
 async def _delete(context: KindStepContext, location: Location, observed: Present[Any]) -> StepOutcome:
-    operation = await context.kind.delete(location, observed, context.resource)
+    operation = await _send_delete(context, location, observed, _DELETION)
     if operation is not None:
         context = replace(context, state=replace(context.state, operation=operation))
         await stop_for_operation(operation, context)
     if isinstance(await observe_decoded(location, context.kind), Present):
         raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
     return await _record_deleted(context)
+
+
+async def _send_delete(
+    context: KindStepContext, location: Location, observed: Present[Any], why: str
+) -> RemoteOperation | None:
+    report = ReportedWrite(StepSubject.of(context), Action.DELETE, str(location), why)
+    with context.engine.reporter.writing([report]):
+        return await context.kind.delete(location, observed, context.resource)
 
 
 async def _record_deleted(context: KindStepContext) -> StepOutcome:
@@ -147,7 +158,7 @@ async def delete_replaced(context: KindStepContext) -> NoReturn:
     assert before is not None
     observed = await observe_decoded(before, context.kind)
     if isinstance(observed, Present):
-        operation = await context.kind.delete(before, observed, context.resource)
+        operation = await _send_delete(context, before, observed, Action.REPLACE.value)
         if operation is not None:
             context = replace(context, state=replace(context.state, operation=operation))
             await stop_for_operation(operation, context)

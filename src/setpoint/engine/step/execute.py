@@ -22,6 +22,7 @@ from setpoint.engine.step.change_cause import ChangeCause, write_cause
 from setpoint.engine.step.claim import confirm_claim
 from setpoint.engine.step.finish import plan_event, records_creation, step_record
 from setpoint.engine.step.plan import EffectivePlan, desired_tree, effective_plan, live_mark, with_dry_run
+from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused
 
 
@@ -89,12 +90,19 @@ async def _send_first(
     """The long-running operation that the first write of the plan begins, if any."""
     write = planned.plan.writes[0]
     try:
-        return await _send(write, planned.followed, observed, context)
+        with context.engine.reporter.writing([_report_of(planned, context)]):
+            return await _send(write, planned.followed, observed, context)
     except RemoteConflict:
         # The object exists. Unless the answer to an earlier request was lost, another writer has created it.
         if write.action is Action.CREATE and is_new:
             await _forget_creation(context)
         raise
+
+
+def _report_of(planned: EffectivePlan, context: KindStepContext) -> ReportedWrite:
+    write, decision = planned.plan.writes[0], planned.plan.decision.value
+    subject = StepSubject.of(context)
+    return ReportedWrite(subject, write.action, str(planned.followed.location), decision, write.changes)
 
 
 async def _send(
@@ -197,7 +205,11 @@ async def send_follow_up(
 ) -> KindStepContext:
     """The context once the follow-up is done and on record."""
     assert isinstance(observed, Present)
-    operation = await context.kind.update(intent, desired_tree(intent, observed, context), follow_up.write, observed)
+    report = ReportedWrite(StepSubject.of(context), Action.CREATE, str(intent.location), follow_up.write.name)
+    with context.engine.reporter.writing([report]):
+        operation = await context.kind.update(
+            intent, desired_tree(intent, observed, context), follow_up.write, observed
+        )
     if operation is not None:
         await stop_for_operation(operation, replace(context, state=replace(context.state, operation=operation)))
     return await replace(context, state=follow_up.state).save_state()

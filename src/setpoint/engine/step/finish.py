@@ -24,6 +24,7 @@ from setpoint.engine.context import (
 from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation
 from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.state import StoredState, WriteAttempt, outputs_in
+from setpoint.engine.step.change_cause import report_drift
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.observe import body_digest_to_keep, cache_as_idle
 from setpoint.engine.step.plan import EffectivePlan, residual
@@ -158,9 +159,9 @@ def as_observed_plan(plan: Plan) -> Plan:
 
 
 async def _report_drift(context: KindStepContext, intent: Intent, observed: LiveObservation, plan: Plan) -> StepOutcome:
-    ready = conditions.observed(
-        tuple(str(change.path) for change in plan.withheld), is_there=isinstance(observed, Present)
-    )
+    is_there = isinstance(observed, Present)
+    report_drift(plan, intent.digest, context, is_there=is_there)
+    ready = conditions.observed(tuple(str(change.path) for change in plan.withheld), is_there=is_there)
     wait = wait_result(context, intent, observed)
     if wait is None:
         await context.set_ready(ready)

@@ -36,6 +36,7 @@ from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import (
     Intent,
     LiveObservation,
+    Present,
     Reconciliation,
     SecretKeyReference,
     Unchanged,
@@ -46,6 +47,7 @@ from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_ste
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
+from setpoint.engine.step.change_cause import report_drift
 from setpoint.engine.step.claim import (
     catch_up,
     check_claim,
@@ -66,6 +68,7 @@ from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll
 from setpoint.engine.step.finish import plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import cache_as_idle, is_listed_unchanged, observe_unless_unchanged
 from setpoint.engine.step.plan import EffectivePlan, effective_plan, live_digest, live_mark, with_dry_run
+from setpoint.engine.step.reports import StepSubject, is_refusal
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
     Bug,
@@ -106,6 +109,8 @@ async def step(
         # Without its text, which may contain a secret.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
     _measure(ref, outcome, engine.clock.monotonic() - started, engine.metrics)
+    if isinstance(outcome, Stopped) and is_refusal(outcome.error):
+        engine.reporter.refused(StepSubject(ref, trigger), outcome.error)
     return outcome
 
 
@@ -294,6 +299,7 @@ async def _execute(
     begun: InterruptedCreation,
 ) -> StepOutcome:
     """The verbs that write for a resource that is not being deleted."""
+    report_drift(planned.plan, intent.digest, context, is_there=isinstance(observed, Present))
     is_new, claims = is_new_claim(context, intent), context.engine.claims
     claim_keys = claim_keys_of_step(context, intent.location, observed) if is_new else ()
     with claims.claiming(context.resource.ref, claim_keys):
