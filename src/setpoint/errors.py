@@ -309,6 +309,14 @@ def retry_for(error: BaseException) -> Retry:
     return error.retry if isinstance(error, SetpointError) else Retry.BUG
 
 
+def forget_frames(error: BaseException) -> None:
+    """Drops the frames of `error` and of its causes: they hold all that was read, for as long as the error is kept."""
+    left: BaseException | None = error
+    while left is not None and left.__traceback__ is not None:
+        left.__traceback__ = None
+        left = left.__cause__ or left.__context__
+
+
 def is_same_error(one: SetpointError, other: SetpointError) -> bool:
     """Whether both report the same: the class and what it was made from."""
     return type(one) is type(other) and one.args == other.args

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Awaitable, Callable
 
 import pytest
 from aiohttp import web
@@ -69,6 +70,30 @@ def test_a_stream_can_be_read_as_a_whole() -> None:
     answer = asyncio.run(main())
 
     assert (answer.status, answer.body, answer.headers["x-seen"]) == (418, b"body", "/a")
+
+
+@pytest.mark.parametrize("read", [ResponseStream.read, ResponseStream.whole])
+def test_a_stream_with_a_broken_chunk_ends(read: Callable[[ResponseStream], Awaitable[bytes]]) -> None:
+    async def main() -> None:
+        is_open = asyncio.Event()
+
+        async def conversation(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(BEGUN.encode())
+            await is_open.wait()
+            writer.write(b"zz\r\n{}")
+            await reader.read()
+
+        async with raw_server(conversation) as place:
+            client = HttpClient()
+            stream = await client.open(HttpRequest("GET", f"http://{place}/a"), idle_timeout=0.1)
+            is_open.set()
+            try:
+                await read(stream)
+            finally:
+                await client.close()
+
+    with pytest.raises(RemoteUnavailable, match=r"GET /a: (no answer within 0\.1 s|that is not HTTP)"):
+        asyncio.run(main())
 
 
 def test_a_stream_has_tcp_keep_alive() -> None:

@@ -143,10 +143,14 @@ class Requests:
         return len(recording.responses)
 
 
-def outcome_of(verb: str, requests: Requests) -> str:
-    """One line: a result, one of our errors, or a crash."""
+async def outcome_of(verb: str, requests: Requests) -> str:
+    """One line: a result, one of our errors, or a crash.
+
+    As in a step, the error is caught where it is awaited: what the frames of an error hold is freed with it.
+    """
     try:
-        found = asyncio.run(asyncio.wait_for(requests.send(verb), NO_END))
+        async with asyncio.timeout(NO_END):
+            found = await requests.send(verb)
     except Bug as error:
         return f"crash {error!r}"
     except SetpointError as error:
@@ -162,7 +166,7 @@ def main(url: str, token: str) -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for line in sys.stdin:
-        sys.stdout.write(f"{outcome_of(line.strip(), requests)}\n")
+        sys.stdout.write(f"{asyncio.run(outcome_of(line.strip(), requests))}\n")
         sys.stdout.flush()
 
 

@@ -267,7 +267,9 @@ class HttpClient:
                 response = await self._request(request, proxy, timeout)
             status = str(response.status)
             body = ResponseBody(request, response, self.limits, self.held)
-            return ResponseStream(response, body, self._streams, lambda why: _error_for(request, why, idle_timeout))
+            return ResponseStream(
+                response, body, self._streams, lambda why: _error_for(request, why, idle_timeout), idle_timeout
+            )
         except (aiohttp.ClientError, OSError) as error:
             raise _error_for(request, error, request.seconds) from error
         finally:

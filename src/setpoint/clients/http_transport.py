@@ -177,7 +177,8 @@ def _inflater(encoding: str, start: bytes) -> "zlib._Decompress":
 class ResponseStream:
     """A response with a body that is read as it arrives. `close` it when no more of it is needed.
 
-    It is one of the `opened` until then. `error_for` translates an error of the transport.
+    It is one of the `opened` until then. `error_for` translates an error of the transport. `idle_timeout` seconds
+    without a byte end it.
     """
 
     def __init__(
@@ -186,6 +187,7 @@ class ResponseStream:
         body: ResponseBody,
         opened: set["ResponseStream"],
         error_for: Callable[[Exception], RemoteError],
+        idle_timeout: float,
     ) -> None:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
@@ -193,6 +195,7 @@ class ResponseStream:
         self._response = response
         self._opened = opened
         self._error_for = error_for
+        self._idle_timeout = idle_timeout
         opened.add(self)
         _keep_alive(response)
 
@@ -211,7 +214,9 @@ class ResponseStream:
 
     async def _read(self, reading: Awaitable[bytes]) -> bytes:
         try:
-            return await reading
+            # aiohttp drops its own timeout, and leaves the reader waiting, when a chunk cannot be parsed.
+            async with asyncio.timeout(self._idle_timeout):
+                return await reading
         except RemoteError:
             self.close()
             raise

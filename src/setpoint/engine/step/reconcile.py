@@ -80,6 +80,7 @@ from setpoint.errors import (
     SetpointError,
     StoreError,
     UserError,
+    forget_frames,
 )
 
 _log: Final = logging.getLogger(__name__)
@@ -109,8 +110,11 @@ async def step(
         # Without its text, which may contain a secret.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
     _measure(ref, outcome, engine.clock.monotonic() - started, engine.metrics)
-    if isinstance(outcome, Stopped) and is_refusal(outcome.error):
-        engine.reporter.refused(StepSubject(ref, trigger), outcome.error)
+    if isinstance(outcome, Stopped):
+        if is_refusal(outcome.error):
+            engine.reporter.refused(StepSubject(ref, trigger), outcome.error)
+        # A long-running process keeps the last error of a resource.
+        forget_frames(outcome.error)
     return outcome
 
 
