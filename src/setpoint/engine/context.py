@@ -21,6 +21,7 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
+from setpoint.engine.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.step.object_claims import ObjectClaims
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
@@ -79,6 +80,8 @@ class EngineContext:
     # The tenants of a shared store; None where the store belongs to one person.
     tenancy: Tenancy | None = None
     claims: ObjectClaims = field(default_factory=ObjectClaims)
+    # The statuses that the steps of a long-running process left; None in a single command.
+    status_edits: StatusEdits | None = None
 
     async def for_namespace(self, namespace: str) -> "EngineContext":
         """The engine with its kinds bound to the tenant of `namespace`."""
@@ -97,6 +100,16 @@ class EngineContext:
             return {}
         grants = [await self.tenancy.references.require_granted(dependant, ref, field) for field, ref in targets]
         return {grant.ref: grant.revision for grant in grants if grant is not None}
+
+    def is_status_edited(self, resource: Resource) -> bool:
+        """Whether another writer changed the status since the last step of the resource here."""
+        now = LeftStatus(resource.revision, resource.status_hash)
+        return self.status_edits is not None and self.status_edits.is_edited(resource.ref, now)
+
+    def leave_status(self, resource: Resource) -> None:
+        """A step of the resource read or wrote this status: an event of it is none of another writer."""
+        if self.status_edits is not None:
+            self.status_edits.leave(resource)
 
     def is_foreign(self, ref: ResourceRef, dependant: ResourceRef) -> bool:
         """Whether `ref` belongs to another tenant than `dependant`."""
@@ -199,6 +212,8 @@ class StepContext:
     minimum_outputs: JsonObject = field(default_factory=dict)
     # The finalizers to set with the next commit; None when they are set.
     finalizers: tuple[str, ...] | None = None
+    # Whether another writer changed the status since the last step: nothing in it is taken for reported.
+    status_edited: bool = False
 
     @property
     def management(self) -> Management:
@@ -254,6 +269,7 @@ class StepContext:
         update = ResourceUpdate(status=status, finalizers=self.finalizers, annotations=annotations, events=events)
         after = await self.engine.store.update(self.resource, update)
         assert after is not None, "a finalizer is only added here"
+        self.engine.leave_status(after)
         return replace(self, resource=after, finalizers=None)
 
     def _condition_events(self, after: Resource, ready: ReadyCondition) -> Iterator[EventRecord]:

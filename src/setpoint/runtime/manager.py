@@ -10,6 +10,7 @@ from typing import Final
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.status_edits import StatusEdits
 from setpoint.engine.step.object_claims import ObjectClaims
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
@@ -71,6 +72,7 @@ class Manager:
             idle_cache=IdleCache(self.index),
             listed_objects=ListedObjects(),
             claims=ObjectClaims(self.index, is_shared=replica is not None),
+            status_edits=StatusEdits(),
         )
         self.replica = replica
         self.phase = Phase.STARTING

@@ -97,8 +97,10 @@ async def explain(request: CommandRequest) -> ExitCode:
     """Shows the record of the last step of the named resources."""
     resyncs = await is_resynced(request)
 
-    async def show(resource: Resource, _engine: EngineContext) -> _Rendered:
-        return view.explanation_data(resource), view.explanation_of(resource, resyncs=resyncs)
+    async def show(resource: Resource, engine: EngineContext) -> _Rendered:
+        is_owner = resource.ref.group_kind in engine.owners
+        text = view.explanation_of(resource, resyncs=resyncs, is_owner=is_owner)
+        return view.explanation_data(resource), text
 
     return await _show_each(request, show)
 

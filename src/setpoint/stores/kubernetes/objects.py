@@ -110,6 +110,11 @@ class ClusterResource(Resource):
     def status(self) -> JsonObject:
         return decode(self.kept.status) if self.kept.status else {}
 
+    @property
+    def status_hash(self) -> int:
+        # An API server sends equal objects in equal bytes.
+        return hash(self.kept.status)
+
     @cached_property
     def _metadata(self) -> JsonObject:
         return decode(self.kept.metadata)
