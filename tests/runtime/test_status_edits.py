@@ -1,5 +1,7 @@
 """Edits of a status by another writer: one step restores it at once; further ones back off. On virtual time."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ async def _edit(harness: ManagerHarness, change: JsonObject) -> None:
     await harness.store.update(found, ResourceUpdate(status=status))
 
 
-async def _settled(harness: ManagerHarness, **metadata: object) -> JsonObject:
+async def _settled(harness: ManagerHarness, **metadata: Any) -> JsonObject:
     await harness.apply("a", **metadata)
     await harness.settled("a")
     await harness.clock.sleep(1)

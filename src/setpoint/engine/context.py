@@ -21,8 +21,8 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
-from setpoint.engine.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.step.object_claims import ObjectClaims
+from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError

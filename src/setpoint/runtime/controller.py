@@ -17,8 +17,8 @@ from setpoint.engine.kind import ResourceType
 from setpoint.engine.ports import Clock
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, LONGEST_DELAY, error_backoff, jittered_resync
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.status_edits import LeftStatus
 from setpoint.engine.step.reconcile import step
+from setpoint.engine.step.status_edits import LeftStatus
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,

@@ -11,8 +11,8 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.ports import unserved_kinds
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.status_edits import StatusEdits
 from setpoint.engine.step.object_claims import ObjectClaims
+from setpoint.engine.step.status_edits import StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import SetpointError
