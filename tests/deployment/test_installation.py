@@ -222,6 +222,7 @@ class _Healthy:
     phase = Phase.RUNNING
     is_ready = True
     failed_tasks: Sequence[str] = ()
+    unserved_kinds: Sequence[str] = ()
 
 
 class _NoMetrics:

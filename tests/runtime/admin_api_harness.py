@@ -53,6 +53,7 @@ class AdminApiProcess:
     is_ready: bool = True
     failures: dict[ResourceRef, SetpointError] = field(default_factory=dict)
     failed_tasks: Sequence[str] = ()
+    unserved_kinds: Sequence[str] = ()
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator["AdminApiProcess"]:

@@ -24,6 +24,7 @@ class Process:
     phase: Phase = Phase.RUNNING
     is_ready: bool = True
     failed_tasks: tuple[str, ...] = ()
+    unserved_kinds: tuple[str, ...] = ()
 
 
 @asynccontextmanager
@@ -65,6 +66,12 @@ def test_healthz_names_failed_tasks() -> None:
 
 def test_a_process_is_ready_when_its_manager_is() -> None:
     assert _ask("/readyz")[::2] == (200, "ok\n")
+
+
+def test_readyz_names_the_kinds_that_the_store_does_not_serve() -> None:
+    status, _, text = _ask("/readyz", Process(unserved_kinds=("SQLUser", "TrusteeConfig")))
+
+    assert (status, text) == (200, "ok, but for want of a CRD not for SQLUser, TrusteeConfig\n")
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.DRAINING, Phase.ENDED])

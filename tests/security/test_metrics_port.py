@@ -23,6 +23,7 @@ class Healthy:
     phase: Phase = Phase.RUNNING
     is_ready: bool = True
     failed_tasks: tuple[str, ...] = ()
+    unserved_kinds: tuple[str, ...] = ()
 
 
 class LargePage:

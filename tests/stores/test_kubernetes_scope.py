@@ -204,17 +204,21 @@ async def _list(http: EmptyCluster, *, long_running: bool) -> ResourceList:
         await store.close()
 
 
-def test_to_a_command_a_kind_without_a_crd_is_empty() -> None:
-    listing = asyncio.run(_list(PartlyServed("gadgets"), long_running=False))
+@pytest.mark.parametrize("long_running", [False, True])
+def test_a_kind_without_a_crd_is_empty(long_running: bool) -> None:
+    listing = asyncio.run(_list(PartlyServed("gadgets", "namespaces"), long_running=long_running))
 
     assert listing.resources == ()
     # A watch from there shows everything, once there is a CRD.
-    assert listing.revision == "Gadget.test.setpoint.dev=1,Widget.test.setpoint.dev=0"
+    expected = "Gadget.test.setpoint.dev=1,Widget.test.setpoint.dev=0"
+    assert listing.revision == (f"Namespace.=1,{expected}" if long_running else expected)
 
 
-@pytest.mark.parametrize(("plurals", "long_running"), [((), False), (("gadgets",), True)])
-def test_without_any_crd_or_one_of_a_controller_it_is_said_what_to_do(
-    plurals: tuple[str, ...], long_running: bool
-) -> None:
-    with pytest.raises(StoreError, match="apply its CRD; `setpoint crds` prints those of ours"):
-        asyncio.run(_list(PartlyServed(*plurals), long_running=long_running))
+def test_a_command_without_any_crd_says_how_to_install_them() -> None:
+    with pytest.raises(StoreError) as raised:
+        asyncio.run(_list(PartlyServed(), long_running=False))
+
+    assert str(raised.value) == (
+        "the cluster does not serve Gadget, Widget, for want of a CustomResourceDefinition: "
+        "`setpoint crds Gadget Widget | kubectl apply --server-side -f -` installs it"
+    )

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import unreconciled_kinds
-from setpoint.engine.ports import ResourceQuery
+from setpoint.engine.ports import ResourceQuery, not_served, unserved_kinds
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.tenancy.tenants import TenancyMode
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
@@ -166,11 +166,19 @@ def named_refs(request: CommandRequest, engine: EngineContext) -> list[ResourceR
 
 
 async def get_declared(ref: ResourceRef, engine: EngineContext) -> Resource:
-    """The resource on record; ManifestInvalid when it is not declared."""
+    """The resource on record; ManifestInvalid when it is not declared, StoreError without the CRD of its kind."""
     found = await engine.store.get(ref)
     if found is None:
+        require_served([ref.group_kind], engine)
         raise ManifestInvalid(f"{ref} is not declared here: `setpoint get -A` lists what is")
     return found
+
+
+def require_served(kinds: Iterable[GroupKind], engine: EngineContext) -> None:
+    """StoreError for kinds that the cluster of the store was found not to serve."""
+    missing = unserved_kinds(engine.store).intersection(kinds)
+    if missing:
+        raise not_served(missing)
 
 
 def ref_of_target(target: str, namespace: str | None, engine: EngineContext) -> ResourceRef:

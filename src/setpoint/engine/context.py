@@ -23,6 +23,7 @@ from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
 from setpoint.engine.step.object_claims import ObjectClaims
 from setpoint.engine.step.reports import NoReports, StepReporter
+from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
 from setpoint.errors import ManifestInvalid, SetpointError
@@ -82,6 +83,8 @@ class EngineContext:
     claims: ObjectClaims = field(default_factory=ObjectClaims)
     # Takes the reports of a long-running process for its operator.
     reporter: StepReporter = field(default_factory=NoReports)
+    # The statuses that the steps of a long-running process left; None in a single command.
+    status_edits: StatusEdits | None = None
 
     async def for_namespace(self, namespace: str) -> "EngineContext":
         """The engine with its kinds bound to the tenant of `namespace`."""
@@ -100,6 +103,16 @@ class EngineContext:
             return {}
         grants = [await self.tenancy.references.require_granted(dependant, ref, field) for field, ref in targets]
         return {grant.ref: grant.revision for grant in grants if grant is not None}
+
+    def is_status_edited(self, resource: Resource) -> bool:
+        """Whether another writer changed the status since the last step of the resource here."""
+        now = LeftStatus(resource.revision, resource.status_hash)
+        return self.status_edits is not None and self.status_edits.is_edited(resource.ref, now)
+
+    def leave_status(self, resource: Resource) -> None:
+        """A step of the resource read or wrote this status: an event of it is none of another writer."""
+        if self.status_edits is not None:
+            self.status_edits.leave(resource)
 
     def is_foreign(self, ref: ResourceRef, dependant: ResourceRef) -> bool:
         """Whether `ref` belongs to another tenant than `dependant`."""
@@ -202,6 +215,8 @@ class StepContext:
     minimum_outputs: JsonObject = field(default_factory=dict)
     # The finalizers to set with the next commit; None when they are set.
     finalizers: tuple[str, ...] | None = None
+    # Whether another writer changed the status since the last step: nothing in it is taken for reported.
+    status_edited: bool = False
 
     @property
     def management(self) -> Management:
@@ -257,6 +272,7 @@ class StepContext:
         update = ResourceUpdate(status=status, finalizers=self.finalizers, annotations=annotations, events=events)
         after = await self.engine.store.update(self.resource, update)
         assert after is not None, "a finalizer is only added here"
+        self.engine.leave_status(after)
         return replace(self, resource=after, finalizers=None)
 
     def _condition_events(self, after: Resource, ready: ReadyCondition) -> Iterator[EventRecord]:

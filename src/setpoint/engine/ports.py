@@ -7,13 +7,15 @@ import asyncio
 import datetime
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol, runtime_checkable
 
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +284,30 @@ class DryRunStore(Protocol):
     async def dry_run(self, manifest: JsonObject) -> Resource:
         """What `apply` would return or raise; nothing is written."""
         ...
+
+
+@runtime_checkable
+class PartlyServedStore(Protocol):
+    """A store that may lack kinds: a cluster serves a kind only once its CRD is installed."""
+
+    @property
+    def unserved(self) -> frozenset[GroupKind]:
+        """The kinds that the last list or watch found no CRD of."""
+        ...
+
+
+def unserved_kinds(store: Store) -> frozenset[GroupKind]:
+    """The kinds that the store lacks, as far as it has been read."""
+    return store.unserved if isinstance(store, PartlyServedStore) else frozenset()
+
+
+def not_served(kinds: Iterable[GroupKind]) -> StoreError:
+    """The error about kinds that a cluster lacks, with the command that installs them."""
+    names = sorted(kind for _, kind in kinds)
+    return StoreError(
+        f"the cluster does not serve {', '.join(names)}, for want of a CustomResourceDefinition: "
+        f"`setpoint crds {' '.join(names)} | kubectl apply --server-side -f -` installs it"
+    )
 
 
 class Clock(Protocol):

@@ -13,6 +13,8 @@ from setpoint.errors import ManifestInvalid, OperationRunning, RemoteUnavailable
 
 RESYNC_INTERVAL: Final = "cnrm.cloud.google.com/reconcile-interval-in-seconds"
 DEFAULT_RESYNC_SECONDS: Final = 600.0
+# How soon an owner with children that are not ready is reconciled again, even without a change of them.
+NOT_READY_SECONDS: Final = 10.0
 
 
 def resync_seconds(annotations: Mapping[str, str]) -> float:

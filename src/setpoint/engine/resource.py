@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, NewType
 
 from setpoint.core.owner_references import controller_of
 from setpoint.core.unstructured import GroupKind
-from setpoint.core.values.canonical import digest
+from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.canonical import sha256_hex as sha256_of
 from setpoint.core.values.json_types import Json, JsonObject
 
@@ -114,6 +114,11 @@ class Resource:
     def status(self) -> JsonObject:
         """What the engine reports; empty before the first step."""
         return _tree(self.document.get("status"))
+
+    @property
+    def status_hash(self) -> int:
+        """A hash of the status, valid in this process only."""
+        return hash(canonical(self.status) if self.status else b"")
 
     @cached_property
     def _metadata(self) -> JsonObject:

@@ -169,7 +169,8 @@ class ObjectSession:
     """
 
     def __init__(self, cluster: ClusterSession, name: str, spec: JsonObject, state: JsonObject = NO_STATE) -> None:
-        self.ref: Final = ResourceRef(GROUP, NAME, cluster.client.connection.namespace, name)
+        self.connection: Final = cluster.client.connection
+        self.ref: Final = ResourceRef(GROUP, NAME, self.connection.namespace, name)
         self.manager: Final = field_manager_of(self.ref)
         self._kind = _RecordingKind(cluster.clusters, cluster.clock)
         self._store = MemoryStore(cluster.clock, lambda: str(uuid.uuid4()))

@@ -41,8 +41,9 @@ class ObjectWait:
 
     def __init__(self, cluster: ClusterSession, api_version: str, kind: str, names: tuple[str, str]) -> None:
         namespace, name = names
+        self.connection: Final = cluster.client.connection
         self._clock = cluster.clock
-        self._location = ObjectLocation(OWN, api_version, kind, namespace or cluster.client.connection.namespace, name)
+        self._location = ObjectLocation(OWN, api_version, kind, namespace or self.connection.namespace, name)
         self._kind = KubernetesObjectKind(cluster.clusters, cluster.clock)
 
     async def observe(self) -> Json:

@@ -6,15 +6,19 @@ Its worker pool limits how many workers failing resources may occupy.
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from setpoint.clients.ratelimit.fair_queue import ConcurrencyLimit, on_behalf_of
+from setpoint.core.backoff import Backoff
 from setpoint.engine.capabilities import SupportsList, SupportsWatch
 from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.kind import ResourceType
-from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, jittered_resync
+from setpoint.engine.ports import Clock
+from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, LONGEST_DELAY, error_backoff, jittered_resync
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reconcile import step
+from setpoint.engine.step.status_edits import LeftStatus
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,
@@ -29,7 +33,7 @@ from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.informer import ResourceEvent
 from setpoint.runtime.list_resync.lister import ListResync, NoListResync
 from setpoint.runtime.metrics.convergence import ControllerMetrics, ConvergenceTracker
-from setpoint.runtime.predicates import RESYNC, ReconcileTrigger, trigger_for
+from setpoint.runtime.predicates import RESYNC, STATUS_EDITED, ReconcileTrigger, changes_status, trigger_for
 from setpoint.runtime.remote_watch import NoRemoteWatch, RemoteWatch
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
@@ -66,6 +70,7 @@ class Controller:
         self.running_steps: dict[ResourceRef, tuple[str, float]] = {}
         self._engine = engine
         self._index = index
+        self._restore_delays = RestoreDelays(engine.clock)
         self._convergence = ConvergenceTracker(self.name, metrics, engine.clock)
         self._pool = WorkerPool(workers)
         self._stop = stop
@@ -109,6 +114,8 @@ class Controller:
             self._forget(event.ref)
             return
         trigger = trigger_for(event)
+        if trigger is None:
+            self._restore_status(event.ref, is_changed=changes_status(event))
         if trigger is None or not self._is_reconciled_here(event.ref):
             return
         if trigger.priority is Priority.EDIT:
@@ -126,6 +133,22 @@ class Controller:
         if self._pool.unpark(ref):
             # It was parked among failing resources: the queue has it again, with the new trigger.
             self.queue.done(ref)
+
+    def _restore_status(self, ref: ResourceRef, *, is_changed: bool) -> None:
+        """Queues `ref` if another writer changed its status; a running step has to end before that can be known.
+
+        The first edit is answered at once. Further ones back off, so that two writers never fight at full speed.
+        """
+        entry, edits = self._index.get(ref), self._engine.status_edits
+        if entry is None or edits is None or ref in self.running_steps or not self._is_reconciled_here(ref):
+            return
+        is_edited = edits.is_edited(ref, LeftStatus(entry.revision, entry.status_hash))
+        if not is_edited and (edits.knows(ref) or not is_changed):
+            return
+        if seconds := self._restore_delays.after_edit(ref):
+            self.queue.advance(ref, seconds, *STATUS_EDITED)
+        else:
+            self.enqueue(ref, STATUS_EDITED)
 
     def release(self, ref: ResourceRef) -> None:
         """`ref` is not reconciled here any more; a running step goes on."""
@@ -197,6 +220,7 @@ class Controller:
         self.last_errors.pop(ref, None)
         self._convergence.step_finished(ref, outcome)
         self._schedule_next(ref, outcome)
+        self._restore_status(ref, is_changed=False)
 
     async def _run_step(self, ref: ResourceRef, trigger: str) -> StepOutcome:
         """The outcome of the step; Stopped by LeaseLost when the shard of `ref` is not held, or was lost."""
@@ -249,6 +273,9 @@ class Controller:
         self.queue.forget(ref)
         self._convergence.forget(ref)
         self.last_errors.pop(ref, None)
+        self._restore_delays.forget(ref)
+        if self._engine.status_edits is not None:
+            self._engine.status_edits.forget(ref)
         if self._engine.idle_cache is not None:
             self._engine.idle_cache.drop(ref)
 
@@ -287,3 +314,32 @@ class WorkerPool(ConcurrencyLimit):
         parked = tuple(self._parked)
         self._parked.clear()
         return parked
+
+
+@dataclass(slots=True)
+class _RecentEdits:
+    """The edits of one status that follow each other closely."""
+
+    last: float
+    backoff: Backoff = field(default_factory=error_backoff)
+
+
+class RestoreDelays:
+    """How long a status stays as another writer left it: not at all at first, longer with each edit soon after."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._edits: dict[ResourceRef, _RecentEdits] = {}
+
+    def after_edit(self, ref: ResourceRef) -> float:
+        """The seconds until the status is restored."""
+        now, recent = self._clock.monotonic(), self._edits.get(ref)
+        if recent is None or now - recent.last > 2 * LONGEST_DELAY:
+            self._edits[ref] = _RecentEdits(now)
+            return 0.0
+        recent.last = now
+        return recent.backoff.next()
+
+    def forget(self, ref: ResourceRef) -> None:
+        """The resource is gone, or not reconciled here any more."""
+        self._edits.pop(ref, None)

@@ -28,7 +28,7 @@ CATCH_UP_SECONDS: Final = 10.0
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
-    """The summary of one resource. The two hashes are valid in this process only."""
+    """The summary of one resource. The hashes are valid in this process only."""
 
     revision: Revision
     uid: str
@@ -41,6 +41,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     is_deleting: bool
     # Whether a finalizer holds it.
     is_held: bool
+    # Of the whole status.
+    status_hash: int
     # The mean time between two resyncs; 0 for none.
     resync_seconds: float
     dependencies: tuple[ResourceRef, ...]
@@ -68,6 +70,7 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
         is_ready=ready,
         is_deleting=resource.is_deleting,
         is_held=is_deletion_held(resource),
+        status_hash=resource.status_hash if kind is not None else 0,
         resync_seconds=_resync_seconds(annotations),
         dependencies=_dependencies(resource, kinds, owners) if kind is not None else (),
         location=location,

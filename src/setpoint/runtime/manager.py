@@ -9,8 +9,10 @@ from typing import Final
 
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
+from setpoint.engine.ports import unserved_kinds
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.object_claims import ObjectClaims
+from setpoint.engine.step.status_edits import StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import SetpointError
@@ -71,6 +73,7 @@ class Manager:
             idle_cache=IdleCache(self.index),
             listed_objects=ListedObjects(),
             claims=ObjectClaims(self.index, is_shared=replica is not None),
+            status_edits=StatusEdits(),
         )
         self.replica = replica
         self.phase = Phase.STARTING
@@ -86,6 +89,8 @@ class Manager:
             )
             for key in sorted(engine.resource_types)
         }
+        # Without fences, for what is only read.
+        self._store = engine.store
         self._informer = Informer(engine.store, self.index, engine.clock, self.handle_event)
         self._grace = grace
         self._stopping = asyncio.Event()
@@ -102,6 +107,11 @@ class Manager:
         """The names of the tasks that ended while the process was to go on."""
         is_to_run = self.phase in (Phase.STARTING, Phase.RUNNING) and not self._stopping.is_set()
         return [task.get_name() for task in self._tasks if task.done()] if is_to_run else []
+
+    @property
+    def unserved_kinds(self) -> Sequence[str]:
+        """The kinds that the store does not serve: their resources are reconciled once it does."""
+        return sorted(kind for _, kind in unserved_kinds(self._store))
 
     @property
     def processing(self) -> int:

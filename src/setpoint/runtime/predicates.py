@@ -20,6 +20,7 @@ SHARD_ACQUIRED: Final = ReconcileTrigger(Priority.START_UP, "the acquisition of 
 FOREIGN_CHANGE: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change in another namespace")
 GRANT_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the grants of another namespace")
 CLAIM_RELEASED: Final = ReconcileTrigger(Priority.DEPENDENCY, "the release of its object by another resource")
+STATUS_EDITED: Final = ReconcileTrigger(Priority.DRIFT, "a change of its status by another writer")
 NAMESPACE_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of its Namespace")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 
@@ -41,6 +42,14 @@ def trigger_for(event: ResourceEvent) -> ReconcileTrigger | None:
     if before.metadata_hash != after.metadata_hash:
         return ReconcileTrigger(Priority.EDIT, "a change of its annotations or labels")
     return None
+
+
+def changes_status(event: ResourceEvent) -> bool:
+    """Whether the status changed, by whichever writer."""
+    before, after = event.before, event.after
+    if before is None or after is None or event.is_initial:
+        return False
+    return before.uid == after.uid and before.status_hash != after.status_hash
 
 
 def affects_dependants(event: ResourceEvent) -> bool:

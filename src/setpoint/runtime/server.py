@@ -47,6 +47,11 @@ class HealthSource(Protocol):
         """The names of the tasks that ended unexpectedly; none before the start and during shutdown."""
         ...
 
+    @property
+    def unserved_kinds(self) -> Sequence[str]:
+        """The kinds that the store does not serve yet."""
+        ...
+
 
 class MetricsSource(Protocol):
     """Renders the metrics page."""
@@ -217,7 +222,10 @@ class HttpServer:
         return _plain(503, f"not running any more: {', '.join(failed_tasks)}") if failed_tasks else _plain(200, "ok")
 
     async def _readyz(self, request: web.Request) -> web.Response:
-        return _plain(200, "ok") if self._health.is_ready else _plain(503, self._health.phase.value)
+        if not self._health.is_ready:
+            return _plain(503, self._health.phase.value)
+        missing = ", ".join(self._health.unserved_kinds)
+        return _plain(200, f"ok, but for want of a CRD not for {missing}" if missing else "ok")
 
     async def _metrics(self, request: web.Request) -> web.Response:
         body, content_type = await self._telemetry.page(",".join(request.headers.getall("Accept", [])))

@@ -80,6 +80,10 @@ class LazyResource(Resource):
     def status(self) -> JsonObject:
         return decode(self._own.status) if self._own.status else {}
 
+    @property
+    def status_hash(self) -> int:
+        return hash(self._own.status)
+
     @cached_property
     def _metadata(self) -> JsonObject:
         return {**decode(self._own.metadata), "resourceVersion": str(self._own.revision)}

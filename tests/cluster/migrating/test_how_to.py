@@ -1,8 +1,7 @@
-"""The how-to page about leaving Config Connector: every command prints what the page shows."""
+"""The how-to page about leaving Config Connector, on a cluster with its kinds alone: commands print what it shows."""
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 from typing import Any, Final
@@ -14,9 +13,10 @@ from tests.cli.test_transfer import writes
 from tests.cli.workspace import Workspace
 from tests.cluster.access import Access
 from tests.cluster.migrating.config_connector_cluster import BUCKETS, ConfigConnectorCluster
+from tests.cluster.migrating.config_connector_crds import install_config_connector
+from tests.cluster.server import Cluster
 from tests.docs.sessions import TYPED
 from tests.forking.processes import path_with_launcher
-from tests.scenarios.served_kinds import empty
 
 PAGE: Final = Path("docs/how-to/leave-config-connector.md")
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -44,14 +44,19 @@ class Terminal:
 
 
 @pytest.fixture
-def team(cluster: Access, workspace: Workspace) -> Iterator[ConfigConnectorCluster]:
+def cluster(own_api_server: Cluster) -> Access:
+    """A cluster with the CustomResourceDefinitions of Config Connector, and none of ours."""
+    install_config_connector(own_api_server.access)
+    return own_api_server.access
+
+
+@pytest.fixture
+def team(cluster: Access, workspace: Workspace) -> ConfigConnectorCluster:
     """The namespace of the page, without resources."""
     annotations = {"cnrm.cloud.google.com/project-id": "demo"}
     made = cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "annotations": annotations}})
     assert made.status == 201
-    yield ConfigConnectorCluster(cluster, NAMESPACE, workspace)
-    empty(cluster, NAMESPACE)
-    cluster.delete_namespace(NAMESPACE)
+    return ConfigConnectorCluster(cluster, NAMESPACE, workspace)
 
 
 def test_every_command_prints_what_the_page_shows_and_nothing_is_written_to_the_cloud(

@@ -159,3 +159,23 @@ def test_requests_to_the_cluster_are_counted_in_the_metrics(
 
 def _written(cloud: Any) -> int:
     return len(cloud.written)
+
+
+def test_a_status_that_another_writer_changed_is_restored_at_once(shared_harness: ControllerHarness) -> None:
+    """Not with the next resync, and by one write."""
+    harness, target = shared_harness, _create_bucket(shared_harness, "restored")
+    before, requests = harness.kubectl.get(target)["status"], len(harness.requests())
+    wrong = {"conditions": [{**before["conditions"][0], "status": "False", "reason": "Wrong"}], "selfLink": "elsewhere"}
+
+    patch = ("--subresource=status", "--type=merge", "-p", json.dumps({"status": wrong}))
+    harness.kubectl("patch", target, *patch)
+    until(lambda: harness.kubectl.get(target)["status"]["selfLink"] == before["selfLink"])
+
+    after = harness.kubectl.get(target)["status"]
+    assert [(one["status"], one["reason"]) for one in after["conditions"]] == [("True", "UpToDate")]
+    assert {name: after[name] for name in after if name != "conditions"} == {
+        name: before[name] for name in before if name != "conditions"
+    }
+    path = f"/namespaces/{harness.kubectl.namespace}/storagebuckets/restored"
+    writes = [one.path for one in harness.requests(requests) if one.method != "GET" and path in one.path]
+    assert [one.rpartition("/")[2] for one in writes] == ["status"]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple, Self
 
 from aiohttp import web
 
-from soak.fleet.process import RunProcess, surroundings
+from soak.fleet.process import SETPOINT, RunProcess, surroundings
 from tests.cluster.access import Access
 from tests.cluster.leases import shorten_leases
 from tests.cluster.polling import until
@@ -20,10 +21,12 @@ from tests.cluster.running.kubectl import Kubectl
 from tests.cluster.running.proxy import NetworkFault, ProxiedRequest, Proxy, no_fault, running_proxy
 from tests.cluster.trustee.manifests import trustee_config
 from tests.cluster.trustee.trustee_namespace import TrusteeNamespace, Version
+from tests.forking.processes import Start, run
 
 # No resource of these tests is in a cloud.
 _UNREACHABLE: Final = "http://127.0.0.1:9"
 _LEASES: Final = "default"
+_TIMEOUT_SECONDS: Final = 240.0
 _KINDS: Final = ("TrusteeConfig", "KbsConfig")
 _RECONCILES: Final = re.compile(
     r'^controller_runtime_reconcile_total\{controller="(\w+)",result="\w+"\} (\d+)', re.MULTILINE
@@ -83,6 +86,10 @@ class TrusteeCluster:
         bugs = self.controller.bugs()
         code = self.controller.stop()
         assert (bugs, code) == ([], 0), self.controller.child.tail()
+
+    def setpoint(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """The result of another command of `setpoint`."""
+        return run(Start((SETPOINT, *arguments), self.folder, self.controller.environment), _TIMEOUT_SECONDS)
 
     def new_namespace(self) -> TrusteeNamespace:
         """A new namespace."""

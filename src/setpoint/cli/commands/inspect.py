@@ -18,6 +18,7 @@ from setpoint.cli.request import (
     print_document,
     print_documents,
     ref_of_target,
+    require_served,
     require_targets_found,
 )
 from setpoint.cli.views import resources as view
@@ -29,7 +30,14 @@ from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import is_unreconciled
-from setpoint.engine.ports import EventRecord, ResourceChange, ResourceChangeType, ResourceQuery
+from setpoint.engine.ports import (
+    EventRecord,
+    ResourceChange,
+    ResourceChangeType,
+    ResourceQuery,
+    not_served,
+    unserved_kinds,
+)
 from setpoint.engine.resource import Resource
 
 # A resource as data, and as text.
@@ -44,6 +52,9 @@ async def get(request: CommandRequest) -> ExitCode:
         listing = await engine.store.list(query)
         resources = [one for one in listing.resources if matches_targets(one, wanted)]
         resources += await _unlisted_objects(request, resources, engine)
+        require_served((kind for kind, _ in wanted), engine)
+        if not wanted and (missing := unserved_kinds(engine.store)):
+            request.settings.warn(str(not_served(missing)))
         wide, outputs = request.output == "wide", any(map(has_output, resources))
         table = view.ResourceTable(engine.resource_types, wide=wide, outputs=outputs)
         if not request.watch:
@@ -97,8 +108,10 @@ async def explain(request: CommandRequest) -> ExitCode:
     """Shows the record of the last step of the named resources."""
     resyncs = await is_resynced(request)
 
-    async def show(resource: Resource, _engine: EngineContext) -> _Rendered:
-        return view.explanation_data(resource), view.explanation_of(resource, resyncs=resyncs)
+    async def show(resource: Resource, engine: EngineContext) -> _Rendered:
+        is_owner = resource.ref.group_kind in engine.owners
+        text = view.explanation_of(resource, resyncs=resyncs, is_owner=is_owner)
+        return view.explanation_data(resource), text
 
     return await _show_each(request, show)
 

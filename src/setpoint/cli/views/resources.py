@@ -18,9 +18,16 @@ from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
+from setpoint.engine.owners.status import is_waiting_for_children
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.references import OUTPUT
-from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, RESYNC_INTERVAL, jittered_resync, resync_seconds
+from setpoint.engine.requeue import (
+    DEFAULT_RESYNC_SECONDS,
+    NOT_READY_SECONDS,
+    RESYNC_INTERVAL,
+    jittered_resync,
+    resync_seconds,
+)
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState, outputs_in
 from setpoint.errors import UserError
@@ -194,7 +201,7 @@ def moved_digests(step: JsonObject | None) -> list[Json]:
     return [side for side, moved in sides.items() if moved]
 
 
-def explanation_of(resource: Resource, *, resyncs: bool = False) -> RenderableType:
+def explanation_of(resource: Resource, *, resyncs: bool = False, is_owner: bool = False) -> RenderableType:
     """Why the last step on record did what it did, and when the next one is due."""
     step: Any = StoredState.of(resource).step
     ready = ready_condition(resource)
@@ -204,11 +211,11 @@ def explanation_of(resource: Resource, *, resyncs: bool = False) -> RenderableTy
         Text(f"{resource.ref}", style="bold cyan"),
         *(_record_lines(step) if step else [Text("no step has come as far as a plan yet")]),
         Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: no step yet"),
-        Text(f"next step: {_next_resync(resource, resyncs=resyncs)}", style="dim"),
+        Text(f"next step: {_next_step(resource, resyncs=resyncs, is_owner=is_owner)}", style="dim"),
     )
 
 
-def _next_resync(resource: Resource, *, resyncs: bool) -> str:
+def _next_step(resource: Resource, *, resyncs: bool, is_owner: bool) -> str:
     if not resyncs:
         return "with the next `setpoint apply` or `setpoint reconcile`"
     ready = ready_condition(resource)
@@ -216,6 +223,8 @@ def _next_resync(resource: Resource, *, resyncs: bool) -> str:
     if mean == 0 and ready is not None and ready.status == "True":
         return f"when it is edited or requested: {RESYNC_INTERVAL} is 0"
     seconds = jittered_resync(resource.ref, mean or DEFAULT_RESYNC_SECONDS)
+    if is_owner and is_waiting_for_children(resource):
+        seconds = min(seconds, NOT_READY_SECONDS)
     return f"by the running process, at the latest {seconds:.0f} s after the last; at once after an edit"
 
 

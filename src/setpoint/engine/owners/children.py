@@ -6,7 +6,7 @@ from typing import Final
 
 from setpoint.core.decide import Decision, decide
 from setpoint.core.merge.child_plan import ChildPlan, plan_child
-from setpoint.core.merge.children import Child, ChildUpdatePolicy, resolve_last_generated
+from setpoint.core.merge.children import Child, ChildUpdatePolicy, last_generated_status, resolve_last_generated
 from setpoint.core.merge.threeway import LastGenerated
 from setpoint.core.owner_references import Ownership, ownership
 from setpoint.core.plan import Plan
@@ -78,14 +78,17 @@ class ChildPlans:
     known: Mapping[str, LastGenerated] = field(default_factory=dict)
 
 
-def plan_children(observation: OwnerObservation, begun: JsonObject | None) -> ChildPlans:
-    """The plan of each child up to the first error. `begun` is what an earlier step was about to write."""
+def plan_children(observation: OwnerObservation, begun: JsonObject | None, recorded: Json) -> ChildPlans:
+    """The plan of each child up to the first error.
+
+    `recorded` is the last generated state of all of them, `begun` what an earlier step was about to write.
+    """
     owner, plans, known = observation.owner, list[ChildPlan](), dict[str, LastGenerated]()
     is_two_way = is_two_way_merge(owner.annotations)
     for child in observation.generated.children:
         live = observation.live.get(child.key)
         tree = None if live is None else live.document
-        last = None if tree is None else _last_generated(child, tree, owner, begun)
+        last = None if tree is None else _last_generated(child, tree, observation, begun, recorded)
         if last is not None:
             known[child.key] = last
         try:
@@ -95,9 +98,11 @@ def plan_children(observation: OwnerObservation, begun: JsonObject | None) -> Ch
     return ChildPlans(tuple(plans), observation.generated.error, known)
 
 
-def _last_generated(child: Child, live: JsonObject, owner: Resource, begun: JsonObject | None) -> LastGenerated | None:
-    is_ours = ownership(live, owner.document) is Ownership.OURS
-    return resolve_last_generated(child, live, owner.status.get(LAST_GENERATED, {}), begun, is_ours=is_ours)
+def _last_generated(
+    child: Child, live: JsonObject, observation: OwnerObservation, begun: JsonObject | None, recorded: Json
+) -> LastGenerated | None:
+    is_ours = ownership(live, observation.owner.document) is Ownership.OURS
+    return resolve_last_generated(child, live, recorded, begun, is_ours=is_ours)
 
 
 def is_two_way_merge(annotations: Mapping[str, str]) -> bool:
@@ -168,9 +173,17 @@ def owner_plan(context: StepContext, observation: OwnerObservation) -> OwnerPlan
     """The plan of an owner's step; nothing is written when both digests match."""
     memory = context.state
     decision = decide(memory.cookie, observation.intent, observation.live_digest)
-    if decision is Decision.IN_SYNC and memory.generating is None:
+    is_settled = decision is Decision.IN_SYNC and memory.generating is None
+    if is_settled and not context.status_edited:
         return OwnerPlan(observation, ChildPlans(), Plan(decision))
-    children = plan_children(observation, memory.generating)
+    # With both digests as they were, what is generated now was generated last: another writer may have removed that.
+    children = plan_children(
+        observation,
+        memory.generating,
+        last_generated_status(observation.generated.children)
+        if is_settled
+        else context.resource.status.get(LAST_GENERATED, {}),
+    )
     writes = tuple(one.write for one in children.plans if one.write is not None)
     kept = tuple(change for one in children.plans for change in one.kept)
     planned = OwnerPlan(observation, children, Plan(decision, writes, kept))

@@ -43,6 +43,7 @@ from setpoint.engine.owners.children import (
 from setpoint.engine.owners.status import owner_events, owner_outputs
 from setpoint.engine.ports import ChildWrite, ResourceQuery, Store
 from setpoint.engine.references import is_ready
+from setpoint.engine.requeue import NOT_READY_SECONDS
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.change_cause import ChangeCause, report_drift, write_cause
@@ -51,9 +52,6 @@ from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_reco
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import ChildRefused, OperationRunning
-
-# How soon an owner that is not ready is reconciled again, even without a change of its children.
-NOT_READY_SECONDS: Final = 10.0
 
 
 async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:

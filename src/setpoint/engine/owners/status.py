@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from setpoint.core.conditions import (
     Condition,
@@ -29,7 +30,16 @@ from setpoint.engine.conditions import condition_of, join_names
 from setpoint.engine.context import StepContext
 from setpoint.engine.owners.children import CONFLICTS, LAST_GENERATED, OwnerPlan
 from setpoint.engine.ports import EventRecord
+from setpoint.engine.resource import Resource
 from setpoint.engine.state import outputs_in
+
+_ENGINE_REASONS: Final = frozenset(ConditionReason) - {ConditionReason.NOT_READY}
+
+
+def is_waiting_for_children(resource: Resource) -> bool:
+    """Whether the last step of an owner left nothing to do, and it is not ready: the reason is about its children."""
+    ready = condition_of(resource, ConditionType.READY)
+    return ready is not None and ready.status == "False" and ready.reason not in _ENGINE_REASONS
 
 
 def owner_outputs(context: StepContext, planned: OwnerPlan, shown: JsonObject | None) -> JsonObject:

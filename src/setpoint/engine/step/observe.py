@@ -38,6 +38,7 @@ def _is_settled(intent: Intent, context: KindStepContext) -> bool:
         and stored.creating is None
         and not stored.oscillations.fields
         and not context.requested
+        and not context.status_edited
         and context.kind.reconciliation is Reconciliation.STATEFUL
         and context.management is Management.FULL
         and is_ready(context.resource)

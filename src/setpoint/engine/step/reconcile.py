@@ -172,6 +172,8 @@ def _begin_step(
     resource: Resource, engine: EngineContext, trigger: str, *, requested: bool, restart_wait: bool
 ) -> StepContext:
     """The context of the step as it begins; ManifestInvalid for an unknown kind."""
+    status_edited = engine.is_status_edited(resource)
+    engine.leave_status(resource)
     state = StoredState.of(resource)
     request = resource.annotations.get(RECONCILE_REQUESTED)
     requested = requested or state.handled != request
@@ -179,9 +181,10 @@ def _begin_step(
         # Server defaults are compared again, which a cookie that covers them would prevent.
         cookie = None if state.server_defaults else state.cookie
         state = replace(state, attempt=None, server_defaults={}, cookie=cookie, handled=request)
-    return step_context(
+    context = step_context(
         resource, engine, state, trigger=trigger, requested=requested, restart_wait=restart_wait or requested
     )
+    return replace(context, status_edited=status_edited) if status_edited else context
 
 
 async def _resume(context: StepContext) -> StepContext:

@@ -92,6 +92,11 @@ class WorkQueue(Generic[K]):
         if self._getters:
             self._set_timer(now)
 
+    def advance(self, key: K, seconds: float, priority: Priority, trigger: str) -> None:
+        """Like `schedule`; but a delayed add that is due before that stays."""
+        if self._delayed.due_at(key) > self._catch_up() + seconds:
+            self.schedule(key, seconds, priority, trigger)
+
     def retry(self, key: K, error: SetpointError, priority: Priority, trigger: str) -> float:
         """Adds `key` after the backoff that `error` asks for; how long that is, in seconds."""
         delays = self._delays.get(key)

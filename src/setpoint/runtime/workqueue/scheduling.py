@@ -72,6 +72,11 @@ class DelayedAdds(Generic[K]):
         heappush(self._heap, delayed)
         self._tidy()
 
+    def due_at(self, key: K) -> float:
+        """When the delayed add of `key` is due; infinity when it has none."""
+        pending = self._pending.get(key)
+        return inf if pending is None else pending.due
+
     def drop(self, key: K) -> None:
         """Removes the delayed add of `key`."""
         if self._pending.pop(key, None) is not None:

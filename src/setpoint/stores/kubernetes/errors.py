@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from setpoint.core.values.messages import FieldTerm, Message
+from setpoint.engine.ports import not_served
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import (
     KindNotServed,
@@ -20,16 +21,19 @@ from setpoint.errors import (
     UserError,
     WriteConflict,
 )
+from setpoint.stores.kubernetes.served_kinds import ServedKind
 
 _FORBIDDEN: Final = 403
 
 
 @contextmanager
-def store_errors() -> Iterator[None]:
-    """Errors of the API server inside become StoreErrors."""
+def store_errors(kind: ServedKind | None = None) -> Iterator[None]:
+    """Errors of the API server inside become StoreErrors. `kind` is ours, and has a command that installs it."""
     try:
         yield
     except KindNotServed as error:
+        if kind is not None:
+            raise not_served([kind.name]) from error
         raise StoreError(f"{error}; `setpoint crds` prints those of ours") from error
     except RemoteExpired as error:
         raise RevisionExpired(f"{error}: list again, then watch from there") from error

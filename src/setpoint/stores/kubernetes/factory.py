@@ -105,10 +105,8 @@ def served_kinds(
         else:
             # A type without a status is no resource: a command reads it by name or namespace.
             listed = long_running or one.definition.has_status
-            # A cluster may have the CRDs of some kinds only; a controller handles those that it is told to.
-            kind = ServedKind(
-                one.group, one.version, one.name, plural_of(one), listed=listed, is_optional=not long_running
-            )
+            # A cluster may have the CRDs of some kinds only.
+            kind = ServedKind(one.group, one.version, one.name, plural_of(one), listed=listed, is_optional=True)
         served[kind.name] = kind
     return served
 

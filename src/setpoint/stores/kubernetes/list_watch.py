@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from itertools import count
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient, ObjectPage
 from setpoint.clients.kubernetes.requests import PageRequest
 from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
 from setpoint.core.unstructured import GroupKind
-from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceList, ResourceQuery
+from setpoint.engine.ports import EVERYTHING, Clock, ResourceChange, ResourceList, ResourceQuery, not_served
 from setpoint.engine.ports import ResourceChangeType as StoreChange
 from setpoint.engine.resource import Resource
 from setpoint.errors import KindNotServed, RemoteExpired, StoreError
@@ -21,20 +21,30 @@ from setpoint.stores.kubernetes.bookmarks import to_revision
 from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.errors import store_errors
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object
-from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind, selection_for
+from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind, UnservedKinds, selection_for
 
 _SLICE_SIZE: Final = 16
-# The page of a kind without a CRD: a watch from there shows all objects, once there is one.
-_NOT_SERVED: Final = ObjectPage((), "0", "", is_first=True)
+# The position of a kind without a CRD: a watch from there shows all objects, once there is one.
+_UNSERVED: Final = "0"
+_UNSERVED_PAGE: Final = ObjectPage((), _UNSERVED, "", is_first=True)
+# How often a watch asks whether a missing CRD is there.
+_UNSERVED_SECONDS: Final = 5.0
 
 
 class MultiKindLister:
     """Lists several kinds, and puts the objects into `cache` if there is one."""
 
-    def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope, cache: ObjectCache | None) -> None:
+    def __init__(
+        self,
+        client: KubernetesClient,
+        cluster_scope: ClusterScope,
+        cache: ObjectCache | None,
+        unserved: UnservedKinds,
+    ) -> None:
         self._client = client
         self._scope = cluster_scope
         self._cache = cache
+        self._unserved = unserved
 
     async def whole(self, query: ResourceQuery) -> ResourceList:
         """Everything in one list, sorted."""
@@ -67,20 +77,25 @@ class MultiKindLister:
                 page = await self._next_page(kind, query, page.next_page)
 
     async def _first_pages(self, kinds: Sequence[ServedKind], query: ResourceQuery, size: int) -> list[ObjectPage]:
-        """The first page of each: an empty one where the cluster lacks the CRD; KindNotServed where it lacks all."""
-        found = await asyncio.gather(*(self._first_page(kind, query, size) for kind in kinds))
-        lacking = [one for one in found if isinstance(one, KindNotServed)]
-        if lacking and len(lacking) == len(found):
-            raise lacking[0]
-        return [_NOT_SERVED if isinstance(one, KindNotServed) else one for one in found]
+        """The first page of each: an empty one where the cluster lacks the CRD.
 
-    async def _first_page(self, kind: ServedKind, query: ResourceQuery, size: int) -> ObjectPage | KindNotServed:
+        StoreError where it lacks all; a process that watches goes on, and waits for them.
+        """
+        found = await asyncio.gather(*(self._first_page(kind, query, size) for kind in kinds))
+        if self._cache is None and kinds and all(one is _UNSERVED_PAGE for one in found):
+            raise not_served(kind.name for kind in kinds)
+        return found
+
+    async def _first_page(self, kind: ServedKind, query: ResourceQuery, size: int) -> ObjectPage:
         try:
-            return await self._page(kind, query, PageRequest(size))
-        except KindNotServed as error:
+            found = await self._page(kind, query, PageRequest(size))
+        except KindNotServed:
             if not kind.is_optional:
                 raise
-            return error
+            self._unserved.add(kind)
+            return _UNSERVED_PAGE
+        self._unserved.remove(kind)
+        return found
 
     async def _next_page(self, kind: ServedKind, query: ResourceQuery, paging: PageRequest) -> ObjectPage:
         """The next page; all of the kind on one page when the continue token has expired."""
@@ -130,12 +145,21 @@ class KindEvent(NamedTuple):
 
 
 class MultiKindWatch:
-    """One watch over several kinds: a task for each."""
+    """One watch over several kinds: a task for each. A kind without a CRD is watched once it has one."""
 
-    def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope, query: ResourceQuery) -> None:
+    def __init__(
+        self,
+        client: KubernetesClient,
+        cluster_scope: ClusterScope,
+        query: ResourceQuery,
+        unserved: UnservedKinds,
+        clock: Clock,
+    ) -> None:
         self._client = client
         self._scope = cluster_scope
         self._query = query
+        self._unserved = unserved
+        self._clock = clock
         self._events: asyncio.Queue[KindEvent | BaseException] = asyncio.Queue(_MAX_BUFFERED)
         self._is_closed = False
         self._tasks: tuple[asyncio.Task[None], ...] = ()
@@ -179,25 +203,39 @@ class MultiKindWatch:
         return found
 
     async def _follow(self, kind: ServedKind, since: str) -> None:
-        endpoint = kind.all_in(self._scope.place(self._query))
         try:
-            with store_errors(), _unless_optional(kind):
-                events = watch(self._client, endpoint, since, selection_for(self._query, kind.form))
-                async with aclosing(events):
-                    async for event in events:
-                        await self._events.put(_kind_event(event, kind))
+            with store_errors():
+                while True:
+                    if since == _UNSERVED and kind.is_optional:
+                        await self._until_served(kind)
+                    await self._follow_served(kind, since)
+                    since = _UNSERVED
         except Exception as error:  # noqa: BLE001 - raised in the reader
             await self._events.put(error)
 
+    async def _follow_served(self, kind: ServedKind, since: str) -> None:
+        """Returns when the CRD of an optional kind is gone."""
+        endpoint = kind.all_in(self._scope.place(self._query))
+        events = watch(self._client, endpoint, since, selection_for(self._query, kind.form))
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    await self._events.put(_kind_event(event, kind))
+        except KindNotServed:
+            if not kind.is_optional:
+                raise
 
-@contextmanager
-def _unless_optional(kind: ServedKind) -> Iterator[None]:
-    """A watch of an optional kind without a CRD ends without an event."""
-    try:
-        yield
-    except KindNotServed:
-        if not kind.is_optional:
-            raise
+    async def _until_served(self, kind: ServedKind) -> None:
+        endpoint = kind.all_in(self._scope.place(self._query))
+        while True:
+            try:
+                await self._client.list(endpoint, selection_for(self._query, kind.form), PageRequest(1))
+            except KindNotServed:
+                self._unserved.add(kind)
+            else:
+                self._unserved.remove(kind)
+                return
+            await self._clock.sleep(_UNSERVED_SECONDS)
 
 
 class _Metadata(msgspec.Struct, rename="camel"):

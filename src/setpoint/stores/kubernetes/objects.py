@@ -66,6 +66,28 @@ def _status_bytes(status: Raw | None) -> bytes:
     return b"" if text in (b"{}", b"null") else text
 
 
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
+class _Details(msgspec.Struct):
+    uid: str = ""
+
+
+class _Ending(msgspec.Struct):
+    """The answer to the deletion of an object that is gone."""
+
+    details: _Details = msgspec.field(default_factory=_Details)
+
+
+_kinds, _endings = msgspec.json.Decoder(_Kind), msgspec.json.Decoder(_Ending)
+
+
+def uid_of_deleted(answer: bytes) -> str | None:
+    """The uid of an object that is gone, by the answer to its deletion; None while finalizers hold it."""
+    return _endings.decode(answer).details.uid if decode_cut(_kinds.decode, answer).kind == "Status" else None
+
+
 class ClusterResource(Resource):
     """A resource in a cluster, decoded on use."""
 
@@ -109,6 +131,11 @@ class ClusterResource(Resource):
     @cached_property
     def status(self) -> JsonObject:
         return decode(self.kept.status) if self.kept.status else {}
+
+    @property
+    def status_hash(self) -> int:
+        # An API server sends equal objects in equal bytes.
+        return hash(self.kept.status)
 
     @cached_property
     def _metadata(self) -> JsonObject:

@@ -1,14 +1,18 @@
 """The kinds of a cluster that a store serves, their endpoints, and the namespaces it is limited to."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
 from setpoint.core.unstructured import GroupKind
-from setpoint.engine.ports import ResourceQuery
+from setpoint.engine.ports import ResourceQuery, not_served
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import ManifestInvalid
+
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,7 @@ class ServedKind:
     """A kind in the version that is written, and the form in which it is read: whole, or metadata only.
 
     Objects of a kind that is not `listed` are only read by name: there may be many that setpoint does not manage.
-    A kind that is not `namespaced` is cluster-scoped. One that `is_optional` counts as empty where it has no CRD.
+    A kind that is not `namespaced` is cluster-scoped. One that `is_optional` is empty until its CRD is installed.
     """
 
     group: str
@@ -98,6 +102,31 @@ class ClusterScope:
         if not kind.namespaced:
             return query.namespace is None
         return self.namespace is None or query.namespace in (None, self.namespace)
+
+
+class UnservedKinds:
+    """The kinds that the cluster does not serve, as last seen; a process that `is_watching` logs each of them once."""
+
+    def __init__(self, *, is_watching: bool) -> None:
+        self._is_watching = is_watching
+        self._names: set[GroupKind] = set()
+
+    @property
+    def names(self) -> frozenset[GroupKind]:
+        """Group and kind of each."""
+        return frozenset(self._names)
+
+    def add(self, kind: ServedKind) -> None:
+        """The cluster has no CRD of this kind."""
+        if self._is_watching and kind.name not in self._names:
+            _log.warning("kind not served", extra={"kind": kind.kind, "why": str(not_served([kind.name]))})
+        self._names.add(kind.name)
+
+    def remove(self, kind: ServedKind) -> None:
+        """The cluster serves this kind."""
+        if self._is_watching and kind.name in self._names:
+            _log.info("kind served", extra={"kind": kind.kind})
+        self._names.discard(kind.name)
 
 
 def selection_for(query: ResourceQuery, form: Representation) -> ObjectSelector:

@@ -12,15 +12,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-import msgspec
-
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, ServiceAccountName
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
-from setpoint.core.values.json_limits import decode_cut
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
     EVERYTHING,
@@ -43,8 +40,8 @@ from setpoint.stores.kubernetes.errors import author_errors, object_errors, othe
 from setpoint.stores.kubernetes.events import EventRecorder
 from setpoint.stores.kubernetes.leases import LeaseClient
 from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch
-from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object
-from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind
+from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object, uid_of_deleted
+from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind, UnservedKinds
 from setpoint.stores.kubernetes.write_bodies import (
     AUTHOR_WRITE,
     ENGINE_WRITE,
@@ -79,7 +76,9 @@ class KubernetesStore(DerivedStoreOperations):
         self._discovery = Discovery(client)
         self._is_open = True
         self._watches: set[MultiKindWatch] = set()
-        self._lister = MultiKindLister(client, cluster_scope, cache)
+        self._clock = clock
+        self._unserved = UnservedKinds(is_watching=cache is not None)
+        self._lister = MultiKindLister(client, cluster_scope, cache, self._unserved)
         self._events = EventRecorder(client, cluster_scope)
         self._leases = LeaseClient(client, clock, cluster_scope.leases)
         self._others = tuple(LeaseClient(client, clock, namespace) for namespace in cluster_scope.others)
@@ -88,6 +87,11 @@ class KubernetesStore(DerivedStoreOperations):
     def collects(self) -> bool:
         """See Store."""
         return True
+
+    @property
+    def unserved(self) -> frozenset[GroupKind]:
+        """See PartlyServedStore."""
+        return self._unserved.names
 
     # --- Reading ------------------------------------------------------------------------------------------------------
 
@@ -129,7 +133,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._require_open()
         names = [kind.name for kind in self._scope.kinds_for(query)]
         positions = from_revision(since, names)
-        watch = MultiKindWatch(self._client, self._scope, query)
+        watch = MultiKindWatch(self._client, self._scope, query, self._unserved, self._clock)
         self._watches.add(watch)
         # Only a watch of everything keeps the cache complete.
         cache = self._cache if query == EVERYTHING else None
@@ -163,7 +167,7 @@ class KubernetesStore(DerivedStoreOperations):
         authored = read_applicable(manifest)
         self._scope.require(authored.ref)
         kind = self._kind_of(authored.ref)
-        with store_errors():
+        with store_errors(kind):
             present = await self._client.get(kind.one(authored.ref))
         if present is not None:
             require_may_apply(authored, ClusterResource(decode_object(present, kind.api_version, kind.kind)))
@@ -240,8 +244,9 @@ class KubernetesStore(DerivedStoreOperations):
             answer = None if kind is None else await client.delete(kind.one(ref))
         if answer is None or kind is None:
             return None
-        if decode_cut(_kinds.decode, answer).kind == "Status":
-            self._drop(ref, _endings.decode(answer).details.uid)
+        gone = uid_of_deleted(answer)
+        if gone is not None:
+            self._drop(ref, gone)
             return None
         marked = decode_object(answer, kind.api_version, kind.kind)
         resource = ClusterResource(marked)
@@ -311,7 +316,13 @@ class KubernetesStore(DerivedStoreOperations):
         is_ours = kind.name in self._scope.cached or is_source
         client = self._client if is_ours else await self._client_of_tenant(ref)
         with tenant_errors():
-            raw = await client.get(kind.one(ref))
+            try:
+                raw = await client.get(kind.one(ref))
+            except KindNotServed:
+                if not kind.is_optional:
+                    raise
+                self._unserved.add(kind)
+                return None
         return None if raw is None else decode_object(raw, kind.api_version, kind.kind)
 
     async def _any_kind(self, ref: ResourceRef) -> ServedKind | None:
@@ -378,20 +389,3 @@ class KubernetesStore(DerivedStoreOperations):
 
 def _served(found: ApiResource) -> ServedKind:
     return ServedKind(found.group, found.version, found.kind, found.plural, namespaced=found.namespaced)
-
-
-class _Kind(msgspec.Struct):
-    kind: str = ""
-
-
-class _Details(msgspec.Struct):
-    uid: str = ""
-
-
-class _Ending(msgspec.Struct):
-    """The answer to the deletion of an object that is gone."""
-
-    details: _Details = msgspec.field(default_factory=_Details)
-
-
-_kinds, _endings = msgspec.json.Decoder(_Kind), msgspec.json.Decoder(_Ending)

@@ -1,19 +1,24 @@
 """The attribute `cluster`, and the clusters that this process is connected to: one connection for each."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.messages import worded
+from setpoint.errors import RemoteUnavailable, ResponseTooLarge
 from setpoint.terraform.cty.json_trees import to_json_tree
 from setpoint.terraform.cty.types import BOOL, STRING, ListType, MapType
 from setpoint.terraform.cty.values import CtyValue, is_known
-from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error
+from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence
+from setpoint.terraform.resources.vocabulary import attribute_words
 
 if TYPE_CHECKING:
+    from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
     from setpoint.objects.session import ClusterSession
 
 _OPTIONAL: Final = Presence.OPTIONAL
@@ -88,6 +93,42 @@ def cluster_error(why: str) -> Diagnostic:
     return error("No such cluster", f"cluster: {why}.", ("cluster",))
 
 
+_UNREACHABLE: Final = "The cluster does not answer"
+_READ_FROM_STATE: Final = (
+    "What is known of it comes from the state: changes that others made there are not seen, and changes that are to be "
+    "made there are not checked. Objects of other clusters are not affected. Plan again once it answers."
+)
+_NEEDED: Final = (
+    "Objects of other clusters are not affected. Start this one, or correct the attribute cluster; then run this again."
+)
+
+
+def unreachable_warning(connection: "ClusterConnection", fault: RemoteUnavailable) -> Diagnostic:
+    """The diagnostic of a read or a plan that goes on without the cluster."""
+    return warning(_UNREACHABLE, f"{_named(connection, fault)}\n\n{_READ_FROM_STATE}")
+
+
+def unreachable_error(connection: "ClusterConnection", fault: RemoteUnavailable) -> Diagnostic:
+    """The diagnostic of a call that needs the cluster."""
+    return error(_UNREACHABLE, f"{_named(connection, fault)}\n\n{_NEEDED}")
+
+
+def _named(connection: "ClusterConnection", fault: RemoteUnavailable) -> str:
+    name = connection.name if connection.server in connection.name else f"{connection.name}, {connection.server}"
+    return f"{name}: {worded(fault, attribute_words)}."
+
+
+@contextmanager
+def cluster_needed(connection: "ClusterConnection") -> Iterator[None]:
+    """Inside, a cluster that does not answer is an error that names it and says what to do."""
+    try:
+        yield
+    except ResponseTooLarge:
+        raise
+    except RemoteUnavailable as fault:
+        raise DiagnosticsError(unreachable_error(connection, fault)) from fault
+
+
 class ClusterLocation(msgspec.Struct, frozen=True):
     """The location of an object, and the key of its cluster."""
 
@@ -102,6 +143,8 @@ class ClusterConnections:
         self.default: CtyValue = None
         self._environment = environment
         self._open: dict[str, ClusterSession] = {}
+        # Those that a read of this process found not to answer. Terraform reads before it plans, not before it applies.
+        self._unread: set[str] = set()
 
     def is_cluster_known(self, cluster: CtyValue) -> bool:
         """Whether every value is known of the cluster that `cluster` selects."""
@@ -117,6 +160,14 @@ class ClusterConnections:
 
             self._open[key] = ClusterSession.at(connection_for(self._selected(cluster), self._environment))
         return self._open[key]
+
+    def add_unread(self, cluster: CtyValue) -> None:
+        """The cluster did not answer a read: a plan goes by the state."""
+        self._unread.add(self.key(cluster))
+
+    def is_unread(self, cluster: CtyValue) -> bool:
+        """Whether the cluster did not answer a read in this process."""
+        return self.key(cluster) in self._unread
 
     def key(self, cluster: CtyValue) -> str:
         """A digest that identifies a cluster and its user."""

@@ -10,7 +10,7 @@ from setpoint.terraform.cty.values import AttributeValues, CtyValue
 from setpoint.terraform.framework.call import InstanceState
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
 from setpoint.terraform.framework.schema import NestedAttributes
-from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections
+from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, cluster_needed
 from setpoint.terraform.resources.object_config import ID_PATH, annotated_id, new_id, next_id
 from setpoint.terraform.resources.object_state import PrivateState, object_ref, session_for
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
@@ -38,7 +38,8 @@ async def import_object(identifier: str, clusters: ClusterConnections) -> Instan
     cluster = _cluster_values(parts.get("context"))
     state: dict[str, CtyValue] = {**dict.fromkeys(OBJECT_SCHEMA.attributes), "cluster": cluster}
     session = session_for(clusters, {**state, "yaml_body": write_document(tree)}, new_id(), PrivateState())
-    live = await session.observe()
+    with cluster_needed(session.connection):
+        live = await session.observe()
     if not isinstance(live, Mapping):
         raise DiagnosticsError(error("No such object", f"There is no {parts['kind']} {parts['name']} in that cluster."))
     computed: AttributeValues = {

@@ -4,15 +4,27 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
-from setpoint.errors import ImmutableFieldChanged, OperationRunning, SetpointError
+from setpoint.errors import (
+    ImmutableFieldChanged,
+    OperationRunning,
+    RemoteUnavailable,
+    ResponseTooLarge,
+    SetpointError,
+)
 from setpoint.terraform.cty.types import DYNAMIC
 from setpoint.terraform.cty.values import UNKNOWN, AttributePath, AttributeValues, CtyValue, same_value
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
 from setpoint.terraform.framework.provider import PlanRequest, PlanResponse
 from setpoint.terraform.framework.schema import attribute_type
-from setpoint.terraform.resources.clusters import ClusterConnections
+from setpoint.terraform.resources.clusters import (
+    ClusterConnections,
+    ClusterLocation,
+    unreachable_error,
+    unreachable_warning,
+)
 from setpoint.terraform.resources.object_config import (
     MANIFEST,
     annotated_id,
@@ -81,8 +93,12 @@ class ObjectPlanner:
         except OperationRunning:
             # Its CustomResourceDefinition is being established.
             return self._without_dry_run(tree)
+        except RemoteUnavailable as fault:
+            return self._create_unreachable(session, tree, location, fault)
         if live is None:
-            return await self._with_dry_run(session, tree, PrivateState())
+            response = await self._with_dry_run(session, tree, PrivateState())
+            self.interrupted.note_dry_run(location)
+            return response
         if annotated_id(live) in self.created_ids:
             raise DiagnosticsError(managed_elsewhere_error(live, self.config))
         if (adopted := _adoptable_id(live, self.interrupted.id_at(location))) and not self.request.private:
@@ -96,6 +112,28 @@ class ObjectPlanner:
             raise DiagnosticsError(already_exists_error(tree, self.config))
         # Another resource manages the object and may be about to delete it: a dry run would show the old object.
         return self._without_dry_run(tree)
+
+    def _create_unreachable(
+        self, session: "ObjectSession", tree: Json, location: ClusterLocation, fault: RemoteUnavailable
+    ) -> PlanResponse:
+        """The plan of a new object while its cluster does not answer. One that may exist is kept, as ever."""
+        is_applied = self.interrupted.is_dry_run(location) and not self.clusters.is_unread(self.config.get("cluster"))
+        self._continue_unreachable(session, fault, is_planned=not is_applied)
+        adopted = self.interrupted.id_at(location)
+        if not adopted or self.request.private:
+            return self._without_dry_run(tree)
+        self.interrupted.note(location, adopted)
+        if self.interrupted.is_found_here(location):
+            self.call.add_diagnostic(_adoption_warning(adopted))
+        return self._without_dry_run(tree, PrivateState(adopts=adopted))
+
+    def _continue_unreachable(self, session: "ObjectSession", fault: RemoteUnavailable, *, is_planned: bool) -> None:
+        """A warning in a plan. When it is applied, Terraform plans again, and nothing may be unknown that was known."""
+        if isinstance(fault, ResponseTooLarge):
+            raise fault
+        if not is_planned:
+            raise DiagnosticsError(unreachable_error(session.connection, fault)) from fault
+        self.call.add_diagnostic(unreachable_warning(session.connection, fault))
 
     # --- Update --------------------------------------------------------------------------------------------------
 
@@ -137,6 +175,9 @@ class ObjectPlanner:
                 warning("A new object is needed", engine_diagnostic(fault).detail, (manifest_attribute(self.config),))
             )
             return self._replacement(prior, tree, (manifest_attribute(self.config),))
+        except RemoteUnavailable as fault:
+            self._continue_unreachable(session, fault, is_planned=self.clusters.is_unread(self.config.get("cluster")))
+            return self._as_before(tree) or self._without_dry_run(tree, private)
         except SetpointError as fault:
             raise DiagnosticsError(engine_diagnostic(fault, (manifest_attribute(self.config),))) from fault
         fields = projection(session, forecast.after, self.config)
@@ -165,6 +206,19 @@ class ObjectPlanner:
         state |= {"id": UNKNOWN if prior is None else prior["id"], "object_ref": ref, "projection": UNKNOWN}
         state["status"] = self._status(private or read_private_state(self.request.private), is_unchanged=False)
         return PlanResponse(state, private=self.request.private if private is None else private.to_bytes())
+
+    def _as_before(self, tree: Json) -> PlanResponse | None:
+        """The state of before, for a configuration that has not changed and waits for nothing; None for any other."""
+        prior, proposed, source = self.request.prior, self.request.proposed, manifest_attribute(self.config)
+        if prior is None or manifest_attribute(prior) != source or not same(read_manifest(prior), tree):
+            return None
+        types = {name: attribute_type(one) for name, one in OBJECT_SCHEMA.attributes.items()}
+        others = [name for name in proposed if name not in (source, "status")]
+        if not all(same_value(prior.get(name), proposed[name], types[name]) for name in others):
+            return None
+        status = self._status(read_private_state(self.request.private), is_unchanged=True)
+        # A wait that goes on needs the cluster.
+        return None if status is UNKNOWN else PlanResponse({**prior, "status": status}, private=self.request.private)
 
     def _status(self, private: PrivateState, *, is_unchanged: bool) -> CtyValue:
         prior, wait_for = self.request.prior, self.config.get("wait_for")

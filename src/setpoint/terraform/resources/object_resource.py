@@ -13,7 +13,16 @@ from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
 from setpoint.core.wait.outputs import Known, Null, output_of
 from setpoint.core.wait.wait_for import FieldWait, parse_wait
 from setpoint.engine.references import OUTPUT
-from setpoint.errors import ManifestInvalid, OperationRunning, SetpointError, StillWaiting, WaitFailed, WaitTimedOut
+from setpoint.errors import (
+    ManifestInvalid,
+    OperationRunning,
+    RemoteUnavailable,
+    ResponseTooLarge,
+    SetpointError,
+    StillWaiting,
+    WaitFailed,
+    WaitTimedOut,
+)
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import (
@@ -30,7 +39,13 @@ from setpoint.terraform.framework.provider import (
     PlanResponse,
     UpdateRequest,
 )
-from setpoint.terraform.resources.clusters import ClusterConnections, validate_cluster
+from setpoint.terraform.resources.clusters import (
+    ClusterConnections,
+    cluster_needed,
+    unreachable_error,
+    unreachable_warning,
+    validate_cluster,
+)
 from setpoint.terraform.resources.object_config import (
     MANIFEST,
     YAML,
@@ -112,7 +127,13 @@ class ObjectResource(ManagedResource):
         """See ManagedResource."""
         state, private = stored.state, read_private_state(stored.private)
         session = session_for(self._clusters, state, str(state["id"]), private)
-        live = await session.observe()
+        try:
+            live = await session.observe()
+        except ResponseTooLarge:
+            raise
+        except RemoteUnavailable as fault:
+            await self._leave_unread(stored, session, call, fault)
+            return stored
         if live is None or not is_managed_under(live, str(state["id"]), private):
             return None
         location = await location_of(self._clusters, state, session)
@@ -124,6 +145,16 @@ class ObjectResource(ManagedResource):
         computed = {"projection": _refreshed_projection(state, live), "object_ref": object_ref(live), "status": status}
         return InstanceState({**state, **computed}, private.to_bytes())
 
+    async def _leave_unread(
+        self, stored: InstanceState, session: "ObjectSession", call: CallContext, fault: RemoteUnavailable
+    ) -> None:
+        """The cluster does not answer: that is no reason to stop what other clusters are asked for."""
+        call.add_diagnostic(unreachable_warning(session.connection, fault))
+        self._clusters.add_unread(stored.state.get("cluster"))
+        if read_private_state(stored.private).is_pending:
+            location = await location_of(self._clusters, stored.state, session)
+            self._interrupted.add_read(location, str(stored.state["id"]))
+
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
         adopts = read_private_state(request.private).adopts
@@ -133,7 +164,8 @@ class ObjectResource(ManagedResource):
             state: AttributeValues = {**request.planned, "id": adopts, "status": None}
             call.save_state(InstanceState(state, PrivateState(is_pending=True, takes=id_).to_bytes()))
         session = session_for(self._clusters, request.planned, id_, PrivateState())
-        live = await _observe_if_served(session)
+        with cluster_needed(session.connection):
+            live = await _observe_if_served(session)
         if live is not None and (not adopts or annotated_id(live) not in ("", adopts)):
             raise DiagnosticsError(managed_elsewhere_error(live, request.planned))
         self._created_ids.add(id_)
@@ -160,13 +192,17 @@ class ObjectResource(ManagedResource):
             # The create that follows adopts this very object.
             self._interrupted.add_planned(await location_of(self._clusters, prior.state, session), private.adopts)
             return
-        live = await session.observe()
+        with cluster_needed(session.connection):
+            live = await session.observe()
         if live is None or not is_managed_under(live, id_, private):
             return
         require_deletable(prior.state)
         timeout = prior.state.get("delete_timeout")
         seconds = parse_duration(timeout) if isinstance(timeout, str) else _DELETION_S
         failure = await call.until_stopped(session.delete(seconds + _GRACE_S))
+        with cluster_needed(session.connection):
+            if isinstance(failure, RemoteUnavailable):
+                raise failure
         if failure is not None:
             raise DiagnosticsError(engine_diagnostic(failure)) from failure
 
@@ -208,18 +244,18 @@ def _refreshed_status(state: AttributeValues, private: PrivateState, live: Json)
     """The attribute `status`. When its value has disappeared, the last one is shown, and the wait is pending again."""
     wait_for = state.get("wait_for")
     field = wait_for.get("field") if isinstance(wait_for, Mapping) else None
-    if not isinstance(field, str) or private.is_pending:
+    if not isinstance(field, str):
         return state.get("status"), private
     wait = FieldWait(Path.parse(field))
     if secrecy_of(wait, live) is not None:
         # From a version that did not know it as secret: it leaves the state.
         kept = {name: value for name, value in private.engine.items() if name != OUTPUT}
-        return None, PrivateState(kept, is_pending=True)
+        return None, private.pending(kept)
     output = output_of(wait, ObjectFound(live), Null(), "")
     if isinstance(output, Known):
-        return status_value(output.value), private
+        return status_value(output.value), private.with_value()
     is_gone = not is_present_at(live, Path.parse(field))
-    return state.get("status"), PrivateState(private.engine, is_pending=True) if is_gone else private
+    return state.get("status"), private.pending(private.engine) if is_gone else private
 
 
 @dataclass(slots=True)
@@ -246,7 +282,7 @@ class ObjectApply:
         if failure is None:
             return await self._state(is_pending=False)
         if isinstance(failure, _WAIT_ERRORS) or (isinstance(failure, Interrupted) and self._is_as_planned()):
-            self.call.save_state(await self._state(is_pending=True))
+            self.call.save_state(await self._state(is_pending=True, is_untainted=True))
         raise DiagnosticsError(self._diagnostic(failure)) from failure
 
     async def _apply(self, timeout_s: float) -> SetpointError | Interrupted | None:
@@ -259,7 +295,7 @@ class ObjectApply:
         live, fields = self.session.live, self.planned.get("projection")
         return live is not None and fields in (UNKNOWN, projection(self.session, live, self.planned))
 
-    async def _state(self, *, is_pending: bool) -> InstanceState:
+    async def _state(self, *, is_pending: bool, is_untainted: bool = False) -> InstanceState:
         live, status = self.session.live, await self.session.stored_state()
         state = {
             **self.planned,
@@ -267,11 +303,13 @@ class ObjectApply:
             "projection": projection(self.session, live, self.planned),
             "status": None if is_pending else wait_output(status),
         }
-        return InstanceState(state, PrivateState(dict(status), is_pending).to_bytes())
+        return InstanceState(state, PrivateState(dict(status), is_pending, is_untainted).to_bytes())
 
     def _diagnostic(self, failure: SetpointError | Interrupted) -> Diagnostic:
         if isinstance(failure, Interrupted):
             return diagnostics_for(failure)[0]
+        if isinstance(failure, RemoteUnavailable) and not isinstance(failure, ResponseTooLarge):
+            return unreachable_error(self.session.connection, failure)
         is_wait = isinstance(failure, _WAIT_ERRORS)
         diagnostic = engine_diagnostic(failure, ("wait_for",) if is_wait else (manifest_attribute(self.planned),))
         if not is_wait or self.planned.get("on_timeout") == FAIL:

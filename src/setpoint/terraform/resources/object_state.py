@@ -8,7 +8,7 @@ object it is about to make, in case the process is killed. If a note is lost, no
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -38,6 +38,8 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
     engine: dict[str, Any] = {}
     # Whether the object exists and its wait is not satisfied.
     is_pending: bool = False
+    # Of a pending object: whether Terraform has not tainted it. That of an update is not, nor one whose value was lost.
+    is_untainted: bool = False
     # In a plan: the ID of the existing object that the create adopts.
     adopts: str = ""
     # A second ID under which the object may be managed: the one before an import, or the next one during an adoption.
@@ -49,6 +51,15 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
         """The bytes that Terraform stores."""
         return msgspec.json.encode(self)
 
+    def pending(self, engine: dict[str, Any]) -> "PrivateState":
+        """The same of an object whose value is waited for again."""
+        is_untainted = self.is_untainted or not self.is_pending
+        return msgspec.structs.replace(self, engine=engine, is_pending=True, is_untainted=is_untainted)
+
+    def with_value(self) -> "PrivateState":
+        """The same once the value is there. A tainted object stays pending: otherwise it would be replaced."""
+        return msgspec.structs.replace(self, is_pending=False, is_untainted=False) if self.is_untainted else self
+
 
 def read_private_state(private: bytes) -> PrivateState:
     """The state that `to_bytes` wrote; an empty one when the bytes cannot be decoded."""
@@ -59,6 +70,9 @@ def read_private_state(private: bytes) -> PrivateState:
 
 
 # --- Interrupted creates ---------------------------------------------------------------------------------------------
+
+
+_DRY_RUN: Final = "planned"
 
 
 class InterruptedCreates:
@@ -106,13 +120,26 @@ class InterruptedCreates:
         """The create at `location` has finished, or the object has another ID by now."""
         for known in (self._read, self._planned):
             known.pop(location, None)
-        if (file := self._file(location)) is not None:
-            with suppress(OSError):
-                file.unlink(missing_ok=True)
+        for file in (self._file(location), self._file(location, _DRY_RUN)):
+            if file is not None:
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
 
-    def _file(self, location: ClusterLocation) -> Path | None:
+    def note_dry_run(self, location: ClusterLocation) -> None:
+        """A create was planned by a dry run: what it showed is known, and may not be unknown when it is applied."""
+        if (file := self._file(location, _DRY_RUN)) is not None:
+            with suppress(OSError):
+                file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                file.touch()
+
+    def is_dry_run(self, location: ClusterLocation) -> bool:
+        """Whether a create was planned by a dry run, and not applied since."""
+        file = self._file(location, _DRY_RUN)
+        return file is not None and file.exists()
+
+    def _file(self, location: ClusterLocation, folder: str = "pending") -> Path | None:
         name = digest([self._working_directory, location.cluster, location.location])
-        return None if self._directory is None else self._directory / "pending" / name
+        return None if self._directory is None else self._directory / folder / name
 
 
 # --- The object and its computed attributes --------------------------------------------------------------------------

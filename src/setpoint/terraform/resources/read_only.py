@@ -8,7 +8,7 @@ from setpoint.core.values.paths import Path, remove_at
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.wait_for import parse_wait
-from setpoint.errors import SetpointError
+from setpoint.errors import RemoteUnavailable, ResponseTooLarge, SetpointError
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
@@ -20,7 +20,12 @@ from setpoint.terraform.framework.provider import (
     PlanResponse,
     UpdateRequest,
 )
-from setpoint.terraform.resources.clusters import ClusterConnections, validate_cluster
+from setpoint.terraform.resources.clusters import (
+    ClusterConnections,
+    cluster_needed,
+    unreachable_warning,
+    validate_cluster,
+)
 from setpoint.terraform.resources.object_config import new_id, validate_wait, wait_spec, waits_for_value
 from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, read_private_state
 from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, WAIT_SCHEMA
@@ -59,7 +64,13 @@ class WaitResource(ManagedResource):
         """See ManagedResource."""
         state, private = stored.state, read_private_state(stored.private)
         target, wait_for = self._target(state), parse_wait(wait_spec(state.get("wait_for")))
-        live = await target.observe()
+        try:
+            live = await target.observe()
+        except ResponseTooLarge:
+            raise
+        except RemoteUnavailable as fault:
+            call.add_diagnostic(unreachable_warning(target.connection, fault))
+            return stored
         if live is None:
             return None
         met = target.satisfied(wait_for, live)
@@ -132,7 +143,9 @@ class ObjectDataSource(DataSource):
 
     async def read(self, config: AttributeValues, call: CallContext) -> AttributeValues:
         """See DataSource."""
-        live = await call.until_stopped(target_of(self._clusters, config, config.get("cluster")).observe())
+        target = target_of(self._clusters, config, config.get("cluster"))
+        with cluster_needed(target.connection):
+            live = await call.until_stopped(target.observe())
         if not isinstance(live, Mapping):
             if config.get("optional") is not True:
                 why = f"There is no {config['kind']} {config['name']} in that cluster. Where it may be missing, write "
