@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from setpoint.app import dry_run_apply, open_engine_read_only, overlay_manifests
+from setpoint.cli.annotation_warnings import warn_about_manifests, warn_about_resources
 from setpoint.cli.executors import CommandTrigger, executor_for
 from setpoint.cli.manifests import LoadedManifest, load_manifests
 from setpoint.cli.request import (
@@ -40,6 +41,7 @@ async def apply(request: CommandRequest) -> ExitCode:
     manifests = load_manifests(_require_files(request.files))
     async with executor_for(request) as executor:
         refs = check_manifests(manifests, executor.engine)
+        warn_about_manifests(manifests, executor.engine, request.settings.warn)
         await _dry_run_apply(manifests, executor.engine)
         deleting = await _being_deleted(refs, executor.engine)
         await executor.apply(manifests)
@@ -134,10 +136,12 @@ async def plan(request: CommandRequest) -> ExitCode:
         if request.files:
             manifests = load_manifests(request.files)
             refs = check_manifests(manifests, engine)
+            warn_about_manifests(manifests, engine, request.settings.warn)
             engine = await overlay_manifests(engine, [manifest.tree for manifest in manifests])
             refs = await _with_owners(manifests, refs, engine)
         else:
             refs = await declared_refs(request, engine)
+            warn_about_resources(await engine.store.get_many(refs), engine, request.settings.warn)
         previews = {ref: await _preview_plan(ref, engine) for ref in refs}
     _show_plans(previews, request)
     return worst_exit_code(_plan_code(one) for one in previews.values())

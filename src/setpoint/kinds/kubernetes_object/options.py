@@ -5,6 +5,8 @@ from typing import Final
 
 from msgspec import UNSET
 
+from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
@@ -22,7 +24,7 @@ from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, Propagat
 from setpoint.kinds.typed_spec import field_invalid
 
 # Lifts the protection of a resource that is being deleted, whose spec cannot be applied any more.
-DELETE_PROTECTION: Final = "setpoint.dev/delete-protection"
+DELETE_PROTECTION: Final = known_annotations.DELETE_PROTECTION
 _DELETION_SECONDS: Final = 300.0
 _IGNORE: Final = "spec.ignoreFields"
 # The fields that identify the object.
@@ -94,7 +96,7 @@ def deletion_settings_of(resource: Resource, spec: KubernetesObjectSpec) -> Dele
             propagation = declared.propagation
         if declared.timeout is not None and declared.timeout is not UNSET:
             seconds = _seconds(declared.timeout, resource)
-    is_lifted = resource.annotations.get(DELETE_PROTECTION) == "false"
+    is_lifted = annotation_value(resource.annotations, DELETE_PROTECTION) == "false"
     return DeletionSettings(spec.deleteProtection is True and not is_lifted, propagation, seconds)
 
 
