@@ -22,6 +22,7 @@ from setpoint.cli.views.plan import plan_view
 from setpoint.cli.views.table import one_line
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.core.plan import Hold, Plan
+from setpoint.core.schema.annotations import check_annotations
 from setpoint.core.values.json_types import Json
 from setpoint.engine.capabilities import SupportsDeletionProtection
 from setpoint.engine.context import EngineContext
@@ -107,9 +108,21 @@ async def delete(request: CommandRequest) -> ExitCode:
         refs = named_refs(request, executor.engine)
         if not refs:
             raise ManifestInvalid("nothing to delete: name KIND/NAME, or a file with -f")
+        await _require_known_annotations(refs, executor.engine)
         await _require_unprotected(refs, executor.engine)
         await executor.delete(refs)
         return await executor.settle(refs, CommandTrigger.DELETE)
+
+
+async def _require_known_annotations(refs: Sequence[ResourceRef], engine: EngineContext) -> None:
+    """UserError for a resource with a refused annotation: it may say that the object stays."""
+    for resource in await engine.store.get_many(refs):
+        if resource is None or resource.is_deleting or resource.ref.group_kind not in engine.resource_types:
+            continue
+        try:
+            check_annotations(resource.annotations, engine.annotation_target(resource.ref))
+        except ManifestInvalid as error:
+            raise UserError(f"{resource.ref}: {error}; nothing was deleted") from error
 
 
 async def _require_unprotected(refs: Sequence[ResourceRef], engine: EngineContext) -> None:
