@@ -47,8 +47,8 @@ def _warnings(kubectl: Kubectl, kind: str, annotations: dict[str, str], *options
         (
             "StorageBucket",
             {"cnrm.cloud.google.com/ignore-unspecified-field": "true"},
-            "cnrm.cloud.google.com/ignore-unspecified-field is unknown, and has no effect; one that is close to a known "
-            "one is refused: see docs/annotations.md",
+            "cnrm.cloud.google.com/ignore-unspecified-field is unknown, and has no effect; one that is close to a "
+            "known one is refused: see docs/annotations.md",
         ),
         (
             "StorageBucket",

@@ -1,4 +1,4 @@
-"""Annotations in a step: one that is refused stops it before any request, and holds a deletion; others are warned of."""
+"""Annotations in a step: a refused one stops it before any request, and holds a deletion; others are warned of."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -120,7 +120,7 @@ def test_a_paused_resource_is_left_alone_whatever_else_it_is_annotated_with() ->
 
 
 @pytest.mark.parametrize("is_continuous", [False, True])
-def test_a_warning_is_a_condition_and_an_event_as_long_as_the_annotation_is_there(is_continuous: bool) -> None:  # noqa: FBT001 # a parameter of the test
+def test_a_warning_is_a_condition_and_an_event_as_long_as_the_annotation_is_there(is_continuous: bool) -> None:
     async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         if is_continuous:
             harness.run_continuously()

@@ -1,4 +1,4 @@
-"""Laws of annotations: only two prefixes count, nothing of them is ignored in silence, and no word deletes by a guess."""
+"""Laws of annotations: only two prefixes count, none of these is ignored in silence, and no word deletes by a guess."""
 
 import pytest
 from hypothesis import example, given
