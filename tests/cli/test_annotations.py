@@ -1,6 +1,7 @@
 """Annotations on the command line: near misses are refused by file and line, others are warned of on standard error."""
 
 import asyncio
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,9 @@ from click.testing import CliRunner, Result
 
 from setpoint.app import DEFAULT_STORE, AppSettings, StoreAccess, open_engine
 from setpoint.cli.main import main
-from setpoint.engine.resource import ResourceRef
+from setpoint.cli.views.resources import explanation_of
+from setpoint.cli.views.terminal import SafeConsole
+from setpoint.engine.resource import Resource, ResourceRef
 from tests.localcloud.process import cloud_process
 
 BUCKET = """\
@@ -177,3 +180,21 @@ def _annotate(name: str, annotations: dict[str, str]) -> None:
             await engine.store.annotate(found, annotations)
 
     asyncio.run(annotate())
+
+
+def test_a_resource_with_a_wrong_interval_can_be_explained() -> None:
+    interval = "cnrm.cloud.google.com/reconcile-interval-in-seconds"
+    resource = Resource(
+        {
+            "apiVersion": "storage.cnrm.cloud.google.com/v1beta1",
+            "kind": "StorageBucket",
+            "metadata": {"name": "logs", "namespace": "default", "annotations": {interval: "10m"}},
+            "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "UpdateFailed"}]},
+        }
+    )
+    console = SafeConsole(width=200, file=io.StringIO())
+
+    console.print(explanation_of(resource, resyncs=True))
+
+    assert isinstance(console.file, io.StringIO)
+    assert f"next step: when it is edited: {interval} is '10m': write whole seconds" in console.file.getvalue()

@@ -154,11 +154,6 @@ def test_state_into_spec_names_the_annotation_that_means_the_same_here(text: str
             "leave it out",
         ),
         (
-            OBJECT,
-            "cnrm__unmanaged",
-            "has no effect on a KubernetesObject: it is for kinds of Google's services; leave it out",
-        ),
-        (
             BUCKET,
             "ours__merge",
             "has no effect on a StorageBucket: it is for TrusteeConfig and KbsConfig; leave it out",
@@ -191,6 +186,17 @@ def test_a_known_one_of_other_kinds_is_a_warning(target: AnnotationTarget, key: 
 
     assert not is_refused
     assert found.partition(" ")[2] == message
+
+
+@pytest.mark.parametrize("name", ["unmanaged", "default_to_gcp_fields", "ignore_unspecified_fields"])
+def test_a_kubernetes_object_refuses_field_policies(name: str) -> None:
+    assert _problems(OBJECT, **{f"cnrm__{name}": "x"}) == [
+        (
+            f"cnrm.cloud.google.com/{name.replace('_', '-')} has no effect on a KubernetesObject: it is for kinds of "
+            "Google's services; leave it out",
+            True,
+        )
+    ]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class AnnotationScope(StrEnum):
 
     EVERY = "every kind"
     OBJECTS = "kinds that stand for one live object"
-    # A KubernetesObject leaves the fields alone that its manifest leaves out, and refuses field policies.
+    # A KubernetesObject leaves the fields alone that its manifest leaves out, and refuses these as owners do.
     FIELDS = "kinds of Google's services"
     # The two owners.
     OWNERS = "TrusteeConfig and KbsConfig"
@@ -284,8 +284,8 @@ def _known_problem(
             yield AnnotationProblem(known.key, Message(*error.args), is_refused=True)
             return
     if not target.is_affected_by(known) and not _is_said_otherwise(known, annotations, target):
-        problem = f" has no effect on a {target.kind}: {known.advice}"
-        yield AnnotationProblem(known.key, Message(AnnotationTerm(known.key), problem), is_refused=target.is_owner)
+        message = Message(AnnotationTerm(known.key), f" has no effect on a {target.kind}: {known.advice}")
+        yield AnnotationProblem(known.key, message, is_refused=target.is_owner or known.scope is _FIELDS)
 
 
 def _is_said_otherwise(known: KnownAnnotation, annotations: Mapping[str, str], target: AnnotationTarget) -> bool:
