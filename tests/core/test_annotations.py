@@ -192,8 +192,8 @@ def test_a_known_one_of_other_kinds_is_a_warning(target: AnnotationTarget, key: 
 def test_a_kubernetes_object_refuses_field_policies(name: str) -> None:
     assert _problems(OBJECT, **{f"cnrm__{name}": "x"}) == [
         (
-            f"cnrm.cloud.google.com/{name.replace('_', '-')} has no effect on a KubernetesObject: it is for kinds of "
-            "Google's services; leave it out",
+            f"cnrm.cloud.google.com/{name.replace('_', '-')} has no effect on a KubernetesObject: fields that its "
+            "manifest leaves out are not managed anyway; list others to ignore in spec.ignoreFields",
             True,
         )
     ]

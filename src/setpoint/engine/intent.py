@@ -27,10 +27,9 @@ _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 def check_manifest(resource: Resource, kind: ResourceType) -> None:
     """ManifestInvalid or UnknownField for a mistake of the author; no service is asked."""
     require_shown_values(resource)
-    # First, for a kind may know better what to do instead of an annotation.
-    kind.check(resource)
     check_annotations(resource.annotations, annotation_target(kind))
     FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
+    kind.check(resource)
 
 
 def annotation_target(kind: ResourceType) -> AnnotationTarget:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from setpoint.core.values.messages import AnnotationTerm, Message
+from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message
 from setpoint.core.values.paths import nearest
 from setpoint.errors import ManifestInvalid
 
@@ -284,8 +284,15 @@ def _known_problem(
             yield AnnotationProblem(known.key, Message(*error.args), is_refused=True)
             return
     if not target.is_affected_by(known) and not _is_said_otherwise(known, annotations, target):
-        message = Message(AnnotationTerm(known.key), f" has no effect on a {target.kind}: {known.advice}")
+        message = Message(AnnotationTerm(known.key), f" has no effect on a {target.kind}: ", _advice(known, target))
         yield AnnotationProblem(known.key, message, is_refused=target.is_owner or known.scope is _FIELDS)
+
+
+def _advice(known: KnownAnnotation, target: AnnotationTarget) -> Message:
+    if known.scope is _FIELDS and not target.is_owner:
+        why = "fields that its manifest leaves out are not managed anyway; list others to ignore in "
+        return Message(why, FieldTerm("spec.ignoreFields"))
+    return Message(known.advice)
 
 
 def _is_said_otherwise(known: KnownAnnotation, annotations: Mapping[str, str], target: AnnotationTarget) -> bool:

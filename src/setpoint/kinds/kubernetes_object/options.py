@@ -7,10 +7,9 @@ from msgspec import UNSET
 
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import annotation_value
-from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
-from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message, SubjectTerm, below, message_of
+from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, below, message_of
 from setpoint.core.values.paths import Path, Selector
 from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.rollout import require_rollout
@@ -105,15 +104,6 @@ def _seconds(timeout: str | int, resource: Resource) -> float:
         return parse_duration(timeout)
     except ManifestInvalid as error:
         raise field_invalid(resource, "spec.deletion.timeout", f": {error}") from error
-
-
-def refuse_field_policies(resource: Resource) -> None:
-    """ManifestInvalid for the field policy annotations of other kinds."""
-    for annotation in (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED):
-        if annotation in resource.annotations:
-            problem = " is not for objects of a cluster, where fields that a manifest leaves out are not managed anyway"
-            advice = Message(": list fields to ignore in ", FieldTerm("spec.ignoreFields"))
-            raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), AnnotationTerm(annotation), problem, advice))
 
 
 @dataclass(frozen=True, slots=True)
