@@ -16,6 +16,7 @@ from setpoint.clients.kubernetes.config_connector import ConfigConnector, Config
 from setpoint.clients.kubernetes.contexts import connection_from_environment
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.core.plan import Action, Plan
+from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, Rule
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import DELETION_DEFENDER, DELETION_POLICY, FINALIZER, EngineContext
@@ -39,10 +40,14 @@ from setpoint.stores.kubernetes.crds import plural_of
 
 @dataclass(frozen=True, slots=True)
 class ResourceAdoption:
-    """The adoption of one resource: its preview, and annotations with which nothing would be written, if any."""
+    """The adoption of one resource: its preview, and annotations with which nothing would be written, if any.
+
+    `warnings` are about annotations of Config Connector that have no effect here.
+    """
 
     found: PreviewResult
     keeps: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def writes_nothing(self) -> bool:
@@ -51,7 +56,7 @@ class ResourceAdoption:
 
     def to_data(self) -> dict[str, Json]:
         """All of it as plain JSON."""
-        return {**self.found.to_data(), "keep": dict(self.keeps)}
+        return {**self.found.to_data(), "keep": dict(self.keeps), "warnings": list(self.warnings)}
 
 
 async def preview_adoption(ref: ResourceRef, engine: EngineContext) -> ResourceAdoption:
@@ -60,10 +65,11 @@ async def preview_adoption(ref: ResourceRef, engine: EngineContext) -> ResourceA
     if resource is None:
         return ResourceAdoption(PreviewResult(ref, PreviewFinding.FAILED, trouble=f"{ref} is gone"))
     theirs = without_cookies(resource)
+    warnings = tuple(str(one.message) for one in engine.annotation_warnings(theirs))
     found = await preview_with_and_without_cookie(ref, _overlaid(theirs, engine))
     if found.finding is not PreviewFinding.WRITES or found.plan is None:
-        return ResourceAdoption(found)
-    return ResourceAdoption(found, await _annotations_without_writes(found.plan, theirs, engine))
+        return ResourceAdoption(found, warnings=warnings)
+    return ResourceAdoption(found, await _annotations_without_writes(found.plan, theirs, engine), warnings)
 
 
 def without_cookies(resource: Resource) -> Resource:
@@ -122,7 +128,7 @@ def _overlaid(resource: Resource, engine: EngineContext) -> EngineContext:
 _GROUPS: Final = ".cnrm.cloud.google.com"
 _ABANDON: Final = "abandon"
 # Marks the deletion policy as set by the migration, not by the author.
-_MARK: Final = "setpoint.dev/abandoned-by-migration"
+_MARK: Final = known_annotations.ABANDONED_BY_MIGRATION
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,17 +18,19 @@ NAMES = [
     "sqlusers.sql.cnrm.cloud.google.com",
     "storagebuckets.storage.cnrm.cloud.google.com",
 ]
+# The admission policy that warns of annotations, and its binding.
+POLICIES = ["setpoint-annotations", "setpoint-annotations"]
 
 
 def crds(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["crds", *arguments])
 
 
-def test_crds_prints_a_document_for_each_kind() -> None:
+def test_crds_prints_a_document_for_each_kind_and_the_policy_that_goes_with_all() -> None:
     printed = crds()
 
     assert printed.exit_code == 0
-    assert [one["metadata"]["name"] for one in yaml.safe_load_all(printed.output)] == NAMES
+    assert [one["metadata"]["name"] for one in yaml.safe_load_all(printed.output)] == [*NAMES, *POLICIES]
 
 
 def test_the_yaml_has_no_aliases() -> None:
@@ -39,7 +41,7 @@ def test_the_json_is_a_list_as_kubectl_accepts_it() -> None:
     listed = json.loads(crds("-o", "json").output)
 
     assert (listed["apiVersion"], listed["kind"]) == ("v1", "List")
-    assert [one["metadata"]["name"] for one in listed["items"]] == NAMES
+    assert [one["metadata"]["name"] for one in listed["items"]] == [*NAMES, *POLICIES]
 
 
 @pytest.mark.parametrize("word", ["SQLUser", "sqlusers", "sqluser"])

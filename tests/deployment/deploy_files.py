@@ -12,7 +12,7 @@ from typing import Final
 
 import yaml
 
-from setpoint.app import definitions, described_types
+from setpoint.app import annotation_policies, definitions, described_types
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import Installation
@@ -63,6 +63,7 @@ def _for_helm() -> dict[Path, Json]:
     known = definitions()
     return {
         **_one_by_one(CHART / "files/crds", map(_kept, known.values())),
+        **_one_by_one(CHART / "files/policies", map(_kept, annotation_policies())),
         CHART / "files/rules/tenants.yaml": tenant_rules(),
         CHART / "files/rules/leases.yaml": lease_rules(),
         CHART / "files/write-policy.yaml": {

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
-from setpoint.app import definitions, described_types
+from setpoint.app import annotation_policies, definitions, described_types
 from setpoint.core.values.json_types import JsonObject
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import controller_manifests, type_manifests
@@ -40,7 +40,8 @@ def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
 
 def types(kinds: Sequence[str] = DEFAULT_KINDS, *, objects_too: bool = False) -> dict[Key, JsonObject]:
     """The CRDs and user roles: once in a cluster. Grants go with every kind."""
-    return by_key(type_manifests(crds([*kinds, "ReferenceGrant"]), objects_too=objects_too))
+    definitions_of_kinds = crds([*kinds, "ReferenceGrant"])
+    return by_key(type_manifests(definitions_of_kinds, annotation_policies(), objects_too=objects_too))
 
 
 def process(installation: Installation) -> dict[Key, JsonObject]:

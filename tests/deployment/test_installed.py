@@ -34,6 +34,8 @@ CREATED = [
     "CustomResourceDefinition sqlinstances.sql.cnrm.cloud.google.com created",
     "CustomResourceDefinition sqlusers.sql.cnrm.cloud.google.com created",
     "CustomResourceDefinition storagebuckets.storage.cnrm.cloud.google.com created",
+    "ValidatingAdmissionPolicy setpoint-annotations created",
+    "ValidatingAdmissionPolicyBinding setpoint-annotations created",
     "ClusterRole setpoint-view created",
     "ClusterRole setpoint-edit created",
     "ClusterRole setpoint-admin created",

@@ -24,7 +24,11 @@ def test_crds_and_controller_are_two_bases(kubectl_alone: Kubectl) -> None:
 
 def test_removing_the_controller_removes_no_crd() -> None:
     """Otherwise `kubectl delete -k` would delete every resource, and its live object."""
-    assert {kind for kind, _, _ in process(DEFAULT)} & {kind for kind, _, _ in types()} == {"ClusterRole"}
+    assert {kind for kind, _, _ in process(DEFAULT)} & {kind for kind, _, _ in types()} == {
+        "ClusterRole",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
 
 
 @pytest.mark.parametrize("watched", ["default", "team-a"])

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import inspect
 
+from setpoint.core.schema.annotations import ANNOTATIONS, AnnotationScope, KnownAnnotation
 from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
 from setpoint.core.schema.shape import KeyedList, Mark
 from setpoint.core.values.json_types import MISSING
@@ -49,9 +50,13 @@ PAGES: Final[Mapping[Path, Types]] = {
     FOLDER / "kbs-config.md": Types(KbsConfigTree, KbsConfigStatus),
 }
 TRUSTEE: Final = Path("docs/how-to/run-trustee.md")
+ANNOTATIONS_PAGE: Final = Path("docs/annotations.md")
 HEAD: Final = "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n"
 STATUS_HEAD: Final = "| field | what it is |\n|---|---|\n"
 POLICIES_HEAD: Final = "| field of the KbsConfig | whose it is |\n|---|---|\n"
+EFFECTS_HEAD: Final = "| annotation | on | values | what it does |\n|---|---|---|---|\n"
+NO_EFFECTS_HEAD: Final = "| annotation | what to do |\n|---|---|\n"
+RECORDS_HEAD: Final = "| annotation | what it is |\n|---|---|\n"
 # In the order of the table.
 WORDS: Final = {
     Mark.IMMUTABLE: "immutable",
@@ -158,7 +163,26 @@ def with_policies(page: str) -> str:
     return with_table(page, POLICIES_HEAD, [f"| `spec.{field}` | {policy.value} |" for field, policy in policies])
 
 
+def with_annotations(page: str) -> str:
+    """The page on annotations with a row for each one of the list."""
+    silent = (AnnotationScope.NONE, AnnotationScope.RECORD)
+    effects = [
+        f"| `{one.key}` | {one.scope} | {_values(one)} | {one.meaning} |"
+        for one in ANNOTATIONS
+        if one.scope not in silent
+    ]
+    page = with_table(page, EFFECTS_HEAD, effects)
+    for head, scope in zip((NO_EFFECTS_HEAD, RECORDS_HEAD), silent, strict=True):
+        page = with_table(page, head, [f"| `{one.key}` | {one.meaning} |" for one in ANNOTATIONS if one.scope is scope])
+    return page
+
+
+def _values(annotation: KnownAnnotation) -> str:
+    return "" if annotation.values is None else annotation.values.advice.removeprefix("write ")
+
+
 if __name__ == "__main__":
+    ANNOTATIONS_PAGE.write_text(with_annotations(ANNOTATIONS_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     TRUSTEE.write_text(with_policies(TRUSTEE.read_text(encoding="utf-8")), encoding="utf-8")
     README.write_text(with_every_status(README.read_text(encoding="utf-8")), encoding="utf-8")
     for path, types in PAGES.items():

@@ -7,11 +7,15 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
+from setpoint.app import described_types
+from setpoint.core.schema.annotations import ANNOTATIONS, FORCE_DESTROY, KNOWN, MERGE, PROJECT_ID
 from setpoint.core.schema.shape import Default, Keyed, Mark
 from setpoint.core.wait.wait_for import WAIT_CRITERIA, FieldWait
+from setpoint.engine.owner import Owner
 from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from setpoint.terraform.resources.vocabulary import attribute_name
 from tests.docs.reference import (
+    ANNOTATIONS_PAGE,
     HEAD,
     PAGES,
     README,
@@ -19,6 +23,7 @@ from tests.docs.reference import (
     WORDS,
     rows_of,
     status_rows_of,
+    with_annotations,
     with_every_status,
     with_policies,
     with_table,
@@ -45,6 +50,34 @@ def test_the_merge_policy_table_of_a_kbs_config_matches_the_code() -> None:
     text = TRUSTEE.read_text(encoding="utf-8")
 
     assert text == with_policies(text), "stale: run .venv/bin/python -m tests.docs.reference"
+
+
+def test_the_tables_of_annotations_match_the_list() -> None:
+    text = ANNOTATIONS_PAGE.read_text(encoding="utf-8")
+
+    assert text == with_annotations(text), "stale: run .venv/bin/python -m tests.docs.reference"
+
+
+def test_the_kinds_that_an_annotation_is_for_are_those_that_read_it() -> None:
+    kinds = {name: one for (_, name), one in described_types().items()}
+
+    def readers(key: str) -> set[str]:
+        return {name for name, one in kinds.items() if key in one.annotations}
+
+    words = {one.key: set(re.findall(r"\w+", one.scope)) for one in ANNOTATIONS}
+    assert (
+        readers(PROJECT_ID) == words[PROJECT_ID] - {"and"} == {"SQLInstance", "SQLDatabase", "SQLUser", "StorageBucket"}
+    )
+    assert readers(FORCE_DESTROY) == words[FORCE_DESTROY] == {"StorageBucket"}
+    assert {name for name, one in kinds.items() if isinstance(one, Owner)} == words[MERGE] - {"and"}
+
+
+def test_every_annotation_that_the_code_names_is_in_the_list() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in Path("src").rglob("*.py"))
+    named = set(re.findall(r"\b(?:cnrm\.cloud\.google\.com|setpoint\.dev)/[a-z][a-z-]*[a-z]\b(?!\d)", source))
+
+    finalizers = {f"cnrm.cloud.google.com/{name}" for name in ("finalizer", "deletion-defender")}
+    assert named - finalizers - {"setpoint.dev/children"} - set(KNOWN) == set()
 
 
 def test_every_mark_is_in_the_docs() -> None:

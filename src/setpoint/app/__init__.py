@@ -12,7 +12,7 @@ from setpoint.app.engine import (
     overlay_manifests,
     read_only,
 )
-from setpoint.app.kinds import definitions, described_types, owners, select_kinds
+from setpoint.app.kinds import annotation_policies, definitions, described_types, owners, select_kinds
 from setpoint.app.settings import (
     DEFAULT_STORE,
     OTHER_CLIENTS,
@@ -34,6 +34,7 @@ __all__ = (
     "ClientWiring",
     "OpenedEngine",
     "StoreAccess",
+    "annotation_policies",
     "definitions",
     "described_types",
     "dry_run_apply",

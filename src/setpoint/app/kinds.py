@@ -48,6 +48,15 @@ def definitions() -> Mapping[GroupKind, JsonObject]:
     return {name: crd_for(described[name], field_docs) for name in sorted(described)}
 
 
+def annotation_policies() -> Sequence[JsonObject]:
+    """The admission policy that warns of annotations without effect on any of our kinds, and its binding."""
+    from setpoint.deployment.annotation_policy import annotation_policy
+    from setpoint.deployment.rbac import resource_of
+
+    types, known = described_types(), definitions()
+    return annotation_policy(types.values(), [resource_of(known[name]) for name in types])
+
+
 def described_types() -> Mapping[GroupKind, ResourceType]:
     """Every kind and owner in the order of their names, to be described."""
     # No service is asked: the kinds describe themselves.

@@ -29,11 +29,15 @@ class LoadedManifest:
         """`file:line` of the field that `error` names, or of the manifest's beginning."""
         match field_named_by(error):
             case AnnotationTerm(key):
-                return self.document.where(FieldPath(("metadata", "annotations", key)))
+                return self.place_of_annotation(key)
             case FieldTerm(path):
                 return self.document.where(_field_path(path))
             case None:
                 return self.start
+
+    def place_of_annotation(self, key: str) -> str:
+        """`file:line` of an annotation."""
+        return self.document.where(FieldPath(("metadata", "annotations", key)))
 
     @property
     def start(self) -> str:

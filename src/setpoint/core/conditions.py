@@ -18,7 +18,7 @@ class ConditionType(StrEnum):
     CONTESTED = "Contested"
     # Another writer changed fields that an owner generates.
     EDITED = "Edited"
-    # An owner generated its children, and something about them needs a person.
+    # Something needs a person, though it stops nothing: what the children of an owner lack, annotations without effect.
     WARNED = "Warned"
 
 
@@ -63,6 +63,7 @@ class ConditionReason(StrEnum):
     CONFLICTING = "Conflicting"
     # --- Warned
     INCOMPLETE = "Incomplete"
+    ANNOTATION_IGNORED = "AnnotationIgnored"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,11 @@ from setpoint.engine.tenancy.tenants import TenancyMode
 _SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
-def type_manifests(definitions: Sequence[JsonObject], *, objects_too: bool = False) -> list[JsonObject]:
-    """What a cluster has once: the CRDs, and roles for users of them. It stays when the controller is removed."""
-    return [*definitions, *user_rbac(resources_of(definitions), objects_too=objects_too)]
+def type_manifests(
+    definitions: Sequence[JsonObject], policies: Sequence[JsonObject], *, objects_too: bool = False
+) -> list[JsonObject]:
+    """What a cluster has once: the CRDs, policies and roles for users. It stays when the controller is removed."""
+    return [*definitions, *policies, *user_rbac(resources_of(definitions), objects_too=objects_too)]
 
 
 def controller_manifests(installation: Installation, access: KindAccess) -> list[JsonObject]:

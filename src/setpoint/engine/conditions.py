@@ -259,6 +259,24 @@ def with_conditions(
     return {**detailed, "conditions": conditions_to_data(conditions), "observedGeneration": generation}
 
 
+def with_warnings(status: JsonObject, warnings: Sequence[str], now: str) -> JsonObject:
+    """`status` with the condition Warned about annotations that have no effect; without it where there are none."""
+    conditions = conditions_from_data(status.get("conditions"))
+    if warnings:
+        text = "; ".join(warnings)
+        warned = Condition(ConditionType.WARNED, "True", ConditionReason.ANNOTATION_IGNORED, text)
+        conditions = set_condition(conditions, warned, now)
+    else:
+        conditions = remove_condition(conditions, ConditionType.WARNED)
+    return {**status, "conditions": conditions_to_data(conditions)}
+
+
+def warning_in(status: JsonObject) -> str:
+    """The message of the condition Warned; empty without one."""
+    warned = find_condition(conditions_from_data(status.get("conditions")), ConditionType.WARNED)
+    return "" if warned is None else warned.message
+
+
 def _with_details(status: JsonObject, details: ReadyDetails) -> JsonObject:
     state = status.get(ENGINE_STATE)
     kept = {name: value for name, value in state.items() if name != READY_DETAILS} if isinstance(state, Mapping) else {}

@@ -5,14 +5,22 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self, TypeAlias
 
-from setpoint.core.conditions import ConditionType
+from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.plan import Plan, PlannedWrite
+from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import (
+    AnnotationProblem,
+    AnnotationTarget,
+    annotation_value,
+    annotation_warnings,
+    check_annotations,
+)
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
-from setpoint.core.values.messages import AnnotationTerm, Message
-from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
+from setpoint.core.values.messages import Message, message_of
+from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in, with_conditions, with_warnings
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_kind
 from setpoint.engine.metrics import NoMetrics, StepMetrics
@@ -31,8 +39,10 @@ from setpoint.errors import ManifestInvalid, SetpointError
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
 # A finalizer of Config Connector, which it removes unless the CustomResourceDefinition itself is being deleted.
 DELETION_DEFENDER: Final = "cnrm.cloud.google.com/deletion-defender"
-DELETION_POLICY: Final = "cnrm.cloud.google.com/deletion-policy"
-MANAGEMENT: Final = "setpoint.dev/management"
+DELETION_POLICY: Final = known_annotations.DELETION_POLICY
+MANAGEMENT: Final = known_annotations.MANAGEMENT
+# Ends the message about an annotation of a resource that is being deleted: its annotations can still be changed.
+_KEPT: Final = "; nothing is deleted until that is corrected"
 # In the record of a step: no caller said what caused it.
 UNSPECIFIED_TRIGGER: Final = "unspecified"
 
@@ -54,14 +64,8 @@ class Management(StrEnum):
 
 def management_of(annotations: Mapping[str, str]) -> Management:
     """The management that the author asks for; ManifestInvalid for an unknown word."""
-    word = annotations.get(MANAGEMENT)
-    if word is None:
-        return Management.FULL
-    try:
-        return Management(word)
-    except ValueError:
-        allowed = ", ".join(mode.value for mode in Management)
-        raise ManifestInvalid(Message(AnnotationTerm(MANAGEMENT), f" is {word!r}: write one of {allowed}")) from None
+    word = annotation_value(annotations, MANAGEMENT)
+    return Management.FULL if word is None else Management(word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,16 @@ class EngineContext:
         if found is None:
             raise unknown_kind(resource.ref.kind, self.resource_types, str(resource.ref))
         return found
+
+    def annotation_target(self, ref: ResourceRef) -> AnnotationTarget:
+        """The type of `ref`, which decides which annotations have an effect on it."""
+        owner = self.owners.get(ref.group_kind)
+        found = self.kinds[ref.group_kind] if owner is None else owner
+        return AnnotationTarget(found.name, found.annotations, is_owner=owner is not None)
+
+    def annotation_warnings(self, resource: Resource) -> tuple[AnnotationProblem, ...]:
+        """The annotations of `resource` that have no effect, and are not refused."""
+        return annotation_warnings(resource.annotations, self.annotation_target(resource.ref))
 
     def kind_of(self, resource: Resource) -> AnyKind:
         """The kind of `resource`; ManifestInvalid when there is none."""
@@ -223,6 +237,20 @@ class StepContext:
         """What this step may do; ManifestInvalid for an unknown word."""
         return management_of(self.resource.annotations)
 
+    def require_known_annotations(self) -> None:
+        """ManifestInvalid for an annotation that is refused: nothing is written or deleted by a guess."""
+        try:
+            check_annotations(self.resource.annotations, self.engine.annotation_target(self.resource.ref))
+        except ManifestInvalid as error:
+            if not self.resource.is_deleting:
+                raise
+            raise ManifestInvalid(Message(message_of(error), _KEPT)) from error
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the author has to know about annotations that have no effect."""
+        return tuple(str(one.message) for one in self.engine.annotation_warnings(self.resource))
+
     def with_current_oscillations(self, intent: str, mark: str) -> Self:
         """The context with the oscillations that are still active, given this `mark`; none where nothing is written."""
         oscillations = self.state.oscillations
@@ -242,6 +270,7 @@ class StepContext:
         base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
         now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
         status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
+        status = self._with_warnings(status, now)
         changed = self._condition_events(Resource({"status": status}), ready)
         return await self._commit(status, (*changed, *events), self._cookie_annotation())
 
@@ -255,6 +284,10 @@ class StepContext:
         severity = "Warning" if is_warning else "Normal"
         ref, uid, now = self.resource.ref, self.resource.uid, self.engine.clock.now()
         return EventRecord(ref, uid, severity, str(reason), message, now)
+
+    def _with_warnings(self, status: JsonObject, now: str) -> JsonObject:
+        """The status itself: the warnings about an owner are among its outputs."""
+        return status
 
     def _with_state(self, state: StoredState, status: JsonObject) -> JsonObject:
         return state.into(status, with_cookie=self.engine.cookies is CookieLocation.STATUS)
@@ -283,6 +316,11 @@ class StepContext:
         oscillation = condition_of(after, ConditionType.CONTESTED)
         if oscillation is not None and condition_of(before, ConditionType.CONTESTED) is None:
             yield self.event(ConditionType.CONTESTED, oscillation.message, is_warning=True)
+        yield from self._warning_events(after)
+
+    def _warning_events(self, after: Resource) -> Iterator[EventRecord]:
+        """None: the step of an owner reports its warnings itself."""
+        return iter(())
 
     def _cookie_annotation(self) -> Mapping[str, str | None]:
         """The annotation to write where cookies are kept there; none when it is the same already."""
@@ -300,6 +338,19 @@ class KindStepContext(StepContext):
     kind: AnyKind = field(kw_only=True)
     # The writes that a dry run of the service says are left; None for a kind without dry runs.
     dry_run_writes: tuple[PlannedWrite, ...] | None = None
+
+    @property
+    def is_warning_reported(self) -> bool:
+        """Whether the status has the warnings about this resource, and no others."""
+        return warning_in(self.resource.status) == "; ".join(self.warnings)
+
+    def _with_warnings(self, status: JsonObject, now: str) -> JsonObject:
+        return with_warnings(status, self.warnings, now)
+
+    def _warning_events(self, after: Resource) -> Iterator[EventRecord]:
+        text = warning_in(after.status)
+        if text and text != warning_in(self.resource.status):
+            yield self.event(ConditionReason.ANNOTATION_IGNORED, text, is_warning=True)
 
 
 def step_context(

@@ -6,6 +6,7 @@ from typing import Final
 
 from setpoint.core.overlay import Declared
 from setpoint.core.redaction import REDACTED, redact
+from setpoint.core.schema.annotations import AnnotationTarget, check_annotations
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
 from setpoint.core.schema.shape import Field, ObjectShape, field_at, paths_of, shape_of
 from setpoint.core.secret_fields import HIDDEN_VALUE, redacted_at
@@ -13,11 +14,10 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine.context import EngineContext, management_of
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Intent, ResolvedReferences, ResourceType, SecretKeyReference
-from setpoint.engine.owners.children import is_two_way_merge
+from setpoint.engine.owner import Owner
 from setpoint.engine.references import dependencies_of, resolve_dependencies
-from setpoint.engine.requeue import resync_seconds
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
 
@@ -27,11 +27,14 @@ _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 def check_manifest(resource: Resource, kind: ResourceType) -> None:
     """ManifestInvalid or UnknownField for a mistake of the author; no service is asked."""
     require_shown_values(resource)
+    check_annotations(resource.annotations, annotation_target(kind))
     FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
-    management_of(resource.annotations)
-    resync_seconds(resource.annotations)
-    is_two_way_merge(resource.annotations)
     kind.check(resource)
+
+
+def annotation_target(kind: ResourceType) -> AnnotationTarget:
+    """The type of a resource, which decides which annotations have an effect on it."""
+    return AnnotationTarget(kind.name, kind.annotations, is_owner=isinstance(kind, Owner))
 
 
 def require_shown_values(resource: Resource) -> None:

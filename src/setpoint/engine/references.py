@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from setpoint.core.conditions import ConditionType
+from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.secret_paths import secret_within
 from setpoint.core.unstructured import GroupKind, text_at
@@ -43,7 +44,7 @@ from setpoint.errors import (
 ResourceTypes: TypeAlias = Mapping[GroupKind, ResourceType]
 
 # Resources that have to be ready first, though no value of them is used: `KIND/NAME` or `KIND/NAMESPACE/NAME` each.
-DEPENDS_ON: Final = "setpoint.dev/depends-on"
+DEPENDS_ON: Final = known_annotations.DEPENDS_ON
 # Stands for the field that names the owner of a child: no field of a spec does.
 OWNER_REFERENCES: Final = "metadata.ownerReferences"
 # A spec without any of these words has no references.

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from setpoint.core.backoff import Backoff
-from setpoint.core.values.messages import AnnotationTerm, Message
+from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import annotation_value
 from setpoint.engine.resource import ResourceRef
-from setpoint.errors import ManifestInvalid, OperationRunning, RemoteUnavailable, Retry, SetpointError, StillWaiting
+from setpoint.errors import OperationRunning, RemoteUnavailable, Retry, SetpointError, StillWaiting
 
-RESYNC_INTERVAL: Final = "cnrm.cloud.google.com/reconcile-interval-in-seconds"
+RESYNC_INTERVAL: Final = known_annotations.RESYNC_INTERVAL
 DEFAULT_RESYNC_SECONDS: Final = 600.0
 # How soon an owner with children that are not ready is reconciled again, even without a change of them.
 NOT_READY_SECONDS: Final = 10.0
@@ -19,13 +20,8 @@ NOT_READY_SECONDS: Final = 10.0
 
 def resync_seconds(annotations: Mapping[str, str]) -> float:
     """The mean resync interval that the author wants; 0: no resync once the resource is up to date."""
-    text = annotations.get(RESYNC_INTERVAL)
-    if text is None:
-        return DEFAULT_RESYNC_SECONDS
-    if not (text.isascii() and text.isdecimal()):
-        problem = f' is {text!r}: write whole seconds, such as "600", or "0" for never again'
-        raise ManifestInvalid(Message(AnnotationTerm(RESYNC_INTERVAL), problem))
-    return float(text)
+    text = annotation_value(annotations, RESYNC_INTERVAL)
+    return DEFAULT_RESYNC_SECONDS if text is None else float(text)
 
 
 def jittered_resync(ref: ResourceRef, mean: float) -> float:

@@ -8,16 +8,17 @@ from typing import Final
 
 from setpoint.core.decide import Cookie
 from setpoint.core.redaction import holds_secret_object, redact_record
+from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.kind import Location, RemoteOperation
 from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.resource import Resource
 
 COOKIE: Final = "lastModifiedCookie"
-COOKIE_ANNOTATION: Final = "cnrm.cloud.google.com/last-changed-cookie"
+COOKIE_ANNOTATION: Final = known_annotations.LAST_CHANGED_COOKIE
 SERVER_DEFAULTS: Final = "serverDefaults"
 # An annotation that requests a reconcile by any new text; the step that handles it echoes the text in the status.
-RECONCILE_REQUESTED: Final = "setpoint.dev/reconcile-requested-at"
+RECONCILE_REQUESTED: Final = known_annotations.RECONCILE_REQUESTED
 RECONCILE_HANDLED: Final = "lastHandledReconcileAt"
 # Everything else: for the engine alone.
 ENGINE_STATE: Final = "setpoint"

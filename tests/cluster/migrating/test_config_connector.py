@@ -35,6 +35,49 @@ def test_the_preview_shows_each_write_with_the_annotation_that_avoids_it(
     assert config_connector.mode == "Reconciling"
 
 
+def test_annotations_of_config_connector_without_effect_are_named(config_connector: ConfigConnectorCluster) -> None:
+    config_connector.create("copied", None, **{"cnrm.cloud.google.com/state-into-spec": "merge"})
+    config_connector.create("plain", None, **{"cnrm.cloud.google.com/state-into-spec": "absent"})
+    config_connector.create("leased", None, **{"cnrm.cloud.google.com/management-conflict-prevention-policy": "none"})
+
+    done = config_connector.workspace.run(*MIGRATE, "-n", config_connector.namespace)
+    shown = json.loads(config_connector.workspace.run(*MIGRATE, "-n", config_connector.namespace, "-o", "json").stdout)
+
+    here = config_connector.namespace
+    text = (
+        "cnrm.cloud.google.com/state-into-spec has no effect on a StorageBucket: no live value is written into the "
+        "spec here. Config Connector keeps the live value of a field that the spec leaves out, with merge and with "
+        'absent: cnrm.cloud.google.com/ignore-unspecified-fields: "true" does so here, and "false" says that such a '
+        "field goes back to its default"
+    )
+    assert done.stderr == f"warning: StorageBucket {here}/copied, StorageBucket {here}/plain: {text}\n"
+    assert {one["name"]: one["warnings"] for one in shown["resources"]} == {
+        "calm": [],
+        "copied": [text],
+        "edited": [],
+        "leased": [],
+        "plain": [text],
+    }
+
+
+def test_a_resource_with_an_unknown_deletion_policy_is_not_handed_over(
+    config_connector: ConfigConnectorCluster,
+) -> None:
+    config_connector.create("undecided", None, **{"cnrm.cloud.google.com/deletion-policy": "ABANDON"})
+    command = (*MIGRATE, "-n", config_connector.namespace)
+
+    shown = config_connector.workspace.run(*command)
+    refused = config_connector.workspace.run(*command, "--hand-over", "--accept-changes")
+
+    message = "cnrm.cloud.google.com/deletion-policy is 'ABANDON': write abandon or delete, in lower case"
+    assert (shown.returncode, message in shown.stdout) == (1, True)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(
+        f"error: nothing was handed over: StorageBucket {config_connector.namespace}/undecided cannot be previewed"
+    )
+    assert config_connector.mode == "Reconciling"
+
+
 def test_a_hand_over_with_writes_is_refused(config_connector: ConfigConnectorCluster) -> None:
     done = config_connector.workspace.run(*MIGRATE, "-n", config_connector.namespace, "--hand-over")
 

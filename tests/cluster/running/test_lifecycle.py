@@ -102,6 +102,42 @@ def test_an_abandoned_object_stays_in_the_cloud(shared_harness: ControllerHarnes
     assert shared_harness.writes_to(bucket_path("abandoned")) == []
 
 
+def test_an_unknown_deletion_policy_keeps_the_object_and_the_finalizer_until_it_is_corrected(
+    shared_harness: ControllerHarness,
+) -> None:
+    target, policy = _create_bucket(shared_harness, "undecided"), "cnrm.cloud.google.com/deletion-policy"
+    shared_harness.kubectl("annotate", target, f"{policy}=ABANDON")
+    shared_harness.kubectl("delete", target, "--wait=false")
+    reason = "{.status.conditions[?(@.type=='Ready')].reason}"
+    shared_harness.kubectl("wait", target, f"--for=jsonpath={reason}=DeleteFailed", "--timeout=240s")
+    held = shared_harness.kubectl.get(target)
+
+    shared_harness.kubectl("annotate", "--overwrite", target, f"{policy}=abandon")
+    shared_harness.kubectl("wait", target, "--for=delete", "--timeout=240s")
+
+    (ready,) = held["status"]["conditions"]
+    assert (ready["status"], ready["message"]) == (
+        "False",
+        f"Delete call failed: {policy} is 'ABANDON': write abandon or delete, in lower case; nothing is deleted until "
+        "that is corrected",
+    )
+    assert held["metadata"]["finalizers"] == ["cnrm.cloud.google.com/finalizer"]
+    assert shared_harness.live(bucket_path("undecided"))["name"] == "undecided"
+    assert shared_harness.writes_to(bucket_path("undecided")) == []
+
+
+def test_an_annotation_without_effect_is_a_condition_and_an_event(shared_harness: ControllerHarness) -> None:
+    target = _create_bucket(shared_harness, "warned", state_into_spec="absent")
+
+    shared_harness.kubectl("wait", target, "--for=condition=Warned", "--timeout=240s")
+
+    found = {one["type"]: one for one in shared_harness.kubectl.get(target)["status"]["conditions"]}
+    start = "cnrm.cloud.google.com/state-into-spec has no effect on a StorageBucket: "
+    assert (found["Ready"]["status"], found["Warned"]["reason"]) == ("True", "AnnotationIgnored")
+    assert found["Warned"]["message"].startswith(start)
+    until(lambda: "AnnotationIgnored" in shared_harness.kubectl("events", f"--for={target}", "--types=Warning"))
+
+
 def test_the_spec_is_never_written_and_the_status_only_by_its_subresource(shared_harness: ControllerHarness) -> None:
     manifest = bucket("untouched")
     shared_harness.kubectl.apply(manifest)

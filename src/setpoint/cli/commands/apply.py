@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from setpoint.app import dry_run_apply, open_engine_read_only, overlay_manifests
+from setpoint.cli.annotation_warnings import warn_about_manifests, warn_about_resources
 from setpoint.cli.executors import CommandTrigger, executor_for
 from setpoint.cli.manifests import LoadedManifest, load_manifests
 from setpoint.cli.request import (
@@ -21,6 +22,7 @@ from setpoint.cli.views.plan import plan_view
 from setpoint.cli.views.table import one_line
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.core.plan import Hold, Plan
+from setpoint.core.schema.annotations import check_annotations
 from setpoint.core.values.json_types import Json
 from setpoint.engine.capabilities import SupportsDeletionProtection
 from setpoint.engine.context import EngineContext
@@ -40,6 +42,7 @@ async def apply(request: CommandRequest) -> ExitCode:
     manifests = load_manifests(_require_files(request.files))
     async with executor_for(request) as executor:
         refs = check_manifests(manifests, executor.engine)
+        warn_about_manifests(manifests, executor.engine, request.settings.warn)
         await _dry_run_apply(manifests, executor.engine)
         deleting = await _being_deleted(refs, executor.engine)
         await executor.apply(manifests)
@@ -105,9 +108,21 @@ async def delete(request: CommandRequest) -> ExitCode:
         refs = named_refs(request, executor.engine)
         if not refs:
             raise ManifestInvalid("nothing to delete: name KIND/NAME, or a file with -f")
+        await _require_known_annotations(refs, executor.engine)
         await _require_unprotected(refs, executor.engine)
         await executor.delete(refs)
         return await executor.settle(refs, CommandTrigger.DELETE)
+
+
+async def _require_known_annotations(refs: Sequence[ResourceRef], engine: EngineContext) -> None:
+    """UserError for a resource with a refused annotation: it may say that the object stays."""
+    for resource in await engine.store.get_many(refs):
+        if resource is None or resource.is_deleting or resource.ref.group_kind not in engine.resource_types:
+            continue
+        try:
+            check_annotations(resource.annotations, engine.annotation_target(resource.ref))
+        except ManifestInvalid as error:
+            raise UserError(f"{resource.ref}: {error}; nothing was deleted") from error
 
 
 async def _require_unprotected(refs: Sequence[ResourceRef], engine: EngineContext) -> None:
@@ -134,10 +149,12 @@ async def plan(request: CommandRequest) -> ExitCode:
         if request.files:
             manifests = load_manifests(request.files)
             refs = check_manifests(manifests, engine)
+            warn_about_manifests(manifests, engine, request.settings.warn)
             engine = await overlay_manifests(engine, [manifest.tree for manifest in manifests])
             refs = await _with_owners(manifests, refs, engine)
         else:
             refs = await declared_refs(request, engine)
+            warn_about_resources(await engine.store.get_many(refs), engine, request.settings.warn)
         previews = {ref: await _preview_plan(ref, engine) for ref in refs}
     _show_plans(previews, request)
     return worst_exit_code(_plan_code(one) for one in previews.values())

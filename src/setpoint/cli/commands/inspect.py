@@ -7,7 +7,7 @@ from typing import TypeAlias
 from rich.console import RenderableType
 from rich.text import Text
 
-from setpoint.app import StoreAccess, definitions, open_engine
+from setpoint.app import StoreAccess, annotation_policies, definitions, open_engine
 from setpoint.cli.executors import is_resynced
 from setpoint.cli.request import (
     CommandRequest,
@@ -179,9 +179,10 @@ async def events(request: CommandRequest) -> ExitCode:
 
 
 async def crds(request: CommandRequest) -> ExitCode:
-    """Prints the CustomResourceDefinitions of the named kinds, or of all."""
+    """Prints the CustomResourceDefinitions of the named kinds; or of all, with the policies that go with them."""
     known = definitions()
-    documents = [known[find_kind(word, known)] for word in request.targets] or list(known.values())
+    named = [known[find_kind(word, known)] for word in request.targets]
+    documents = named or [*known.values(), *annotation_policies()]
     if request.output == "yaml":
         request.console.out("---\n".join(write_document(document) for document in documents), end="")
     elif len(request.targets) == 1:

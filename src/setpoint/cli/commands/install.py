@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 from rich.text import Text
 
-from setpoint.app import definitions, described_types, select_kinds
+from setpoint.app import annotation_policies, definitions, described_types, select_kinds
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import error_console
@@ -97,7 +97,8 @@ def _objects(installation: Installation, kinds: Sequence[GroupKind], options: di
         return process
     # Grants are declared by administrators of namespaces, and go with every kind.
     types = [one for name, one in known.items() if name in kinds or name == REFERENCE_GRANT]
-    return [*type_manifests(types, objects_too=options["aggregate_kubernetes_objects"]), *process]
+    objects_too = options["aggregate_kubernetes_objects"]
+    return [*type_manifests(types, annotation_policies(), objects_too=objects_too), *process]
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from setpoint.app import StoreAccess, open_engine
+from setpoint.cli.annotation_warnings import warn_of
 from setpoint.cli.executors import has_controller
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
@@ -49,6 +50,7 @@ async def _migrate(request: CommandRequest, options: dict[str, Any]) -> ExitCode
         return ExitCode.DONE
     with PreviewProgress() as progress:
         found = await preview_migration(source, request.settings, progress.advance)
+    warn_of(((one.found.ref, text) for one in found.each for text in one.warnings), request.settings.warn)
     code = _exit_code(found)
     if options["hand_over"]:
         _require_no_writes(found, code, accepts=options["accept_changes"])

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from setpoint.cli.annotation_warnings import warn_about_resources
 from setpoint.cli.atomic_files import write_private_file
 from setpoint.cli.request import CommandRequest, print_document, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode, worst_exit_code
@@ -54,6 +55,7 @@ async def _plan(request: CommandRequest, world: str | None, variants: Mapping[st
         preview = replace(opened, engine=with_kind_variants(opened.engine, variants))
         with PreviewProgress(len(await managed_refs(preview.engine))) as progress:
             found = await preview.preview_all(progress.advance)
+        warn_about_resources((await preview.engine.store.list()).resources, preview.engine, request.settings.warn)
     _show(found, request)
     return exit_code_of(found)
 

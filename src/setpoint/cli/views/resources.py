@@ -30,7 +30,7 @@ from setpoint.engine.requeue import (
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState, outputs_in
-from setpoint.errors import UserError
+from setpoint.errors import ManifestInvalid, UserError
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
 _WIDE_COLUMNS: Final = ("LOCATION", "MESSAGE")
@@ -219,7 +219,10 @@ def _next_step(resource: Resource, *, resyncs: bool, is_owner: bool) -> str:
     if not resyncs:
         return "with the next `setpoint apply` or `setpoint reconcile`"
     ready = ready_condition(resource)
-    mean = resync_seconds(resource.annotations)
+    try:
+        mean = resync_seconds(resource.annotations)
+    except ManifestInvalid as error:
+        return f"when it is edited: {error}"
     if mean == 0 and ready is not None and ready.status == "True":
         return f"when it is edited or requested: {RESYNC_INTERVAL} is 0"
     seconds = jittered_resync(resource.ref, mean or DEFAULT_RESYNC_SECONDS)

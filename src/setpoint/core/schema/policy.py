@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.schema.shape import (
     AtomicList,
     Field,
@@ -20,9 +22,9 @@ from setpoint.core.values.messages import AnnotationTerm, Message, message_of
 from setpoint.core.values.paths import Path, PathStep, Selector
 from setpoint.errors import ManifestInvalid, UnknownField
 
-UNMANAGED: Final = "cnrm.cloud.google.com/unmanaged"
-DEFAULT_TO_GCP: Final = "cnrm.cloud.google.com/default-to-gcp-fields"
-IGNORE_UNSPECIFIED: Final = "cnrm.cloud.google.com/ignore-unspecified-fields"
+UNMANAGED: Final = known_annotations.UNMANAGED
+DEFAULT_TO_GCP: Final = known_annotations.DEFAULT_TO_GCP
+IGNORE_UNSPECIFIED: Final = known_annotations.IGNORE_UNSPECIFIED
 # The text between two commas; commas inside brackets and quotes do not count.
 _PART: Final = re.compile(r"""(?:"(?:\\.|[^"\\])*"|\[(?:"(?:\\.|[^"\\])*"|[^\]"])*\]|[^,])+""")
 
@@ -132,10 +134,7 @@ def _after(head: PathStep, paths: Sequence[tuple[PathStep, ...]]) -> list[tuple[
 
 
 def _unspecified(annotations: Mapping[str, str]) -> Rule:
-    text = annotations.get(IGNORE_UNSPECIFIED, "false")
-    if text not in ("true", "false"):
-        raise ManifestInvalid(Message(AnnotationTerm(IGNORE_UNSPECIFIED), f' is {text!r}: write "true" or "false"'))
-    return Rule.IGNORED if text == "true" else Rule.PRUNED
+    return Rule.IGNORED if annotation_value(annotations, IGNORE_UNSPECIFIED) == "true" else Rule.PRUNED
 
 
 def _paths(annotations: Mapping[str, str], key: str, shape: ObjectShape) -> tuple[Path, ...]:

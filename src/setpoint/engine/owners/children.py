@@ -11,21 +11,22 @@ from setpoint.core.merge.threeway import LastGenerated
 from setpoint.core.owner_references import Ownership, ownership
 from setpoint.core.plan import Plan
 from setpoint.core.redaction import is_secret
+from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
-from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.context import EngineContext, StepContext
 from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.engine.step.hold import HeldField, held_fields, withhold
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
-from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
+from setpoint.errors import NotReady, SetpointError, UserError
 
 # On an owner: `two-way` asks for a merge without the last generated state, as trustee-operator merges.
-MERGE: Final = "setpoint.dev/merge"
-TWO_WAY, THREE_WAY = "two-way", "three-way"
+MERGE: Final = known_annotations.MERGE
+TWO_WAY: Final = "two-way"
 # In its status: the last generated state, as digests by child, and the fields with edits that conflict with it.
 LAST_GENERATED: Final = "lastGenerated"
 CONFLICTS: Final = "conflicts"
@@ -107,10 +108,7 @@ def _last_generated(
 
 def is_two_way_merge(annotations: Mapping[str, str]) -> bool:
     """Whether the author asks for a merge without the last generated state; ManifestInvalid for an unknown word."""
-    word = annotations.get(MERGE, THREE_WAY)
-    if word not in (TWO_WAY, THREE_WAY):
-        raise ManifestInvalid(Message(AnnotationTerm(MERGE), f" is {word!r}: write {THREE_WAY} or {TWO_WAY}"))
-    return word == TWO_WAY
+    return annotation_value(annotations, MERGE) == TWO_WAY
 
 
 # --- Digests ----------------------------------------------------------------------------------------------------------

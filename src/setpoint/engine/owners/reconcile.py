@@ -58,6 +58,7 @@ async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
     """The step of an owner that is not being deleted, stopped before it writes: the list of verbs."""
     if context.management is Management.PAUSED:
         return plan_paused(context)
+    context.require_known_annotations()
     observation = await observe_children(context.resource, owner, context.engine)
     await require_unclaimed_children(context, observation.live.values())
     context = context.with_current_oscillations(observation.intent, _mark(observation))
@@ -259,6 +260,7 @@ async def plan_owner_deletion(context: StepContext, owner: Owner) -> PlannedStep
         return PlannedStep(_release_plan(()), _already_gone)
     if context.management is Management.PAUSED:
         return plan_paused(context)
+    context.require_known_annotations()
     # A resource that is only observed keeps its children.
     going = () if context.management is Management.OBSERVE else await _children_to_delete(context, owner)
     return PlannedStep(_release_plan(going), lambda: _delete_children_and_release(context, owner, going))

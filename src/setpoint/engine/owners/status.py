@@ -57,9 +57,11 @@ def owner_outputs(context: StepContext, planned: OwnerPlan, shown: JsonObject | 
         conflicts = [*_unobserved_conflicts(context, planned), *conflicting_fields(holding)]
         if planned.children.error is None or find_condition(conditions, ConditionType.EDITED) is None:
             conditions = set_condition(conditions, edits_condition(holding), context.engine.clock.now())
-    warnings = planned.observation.generated.warnings
+    incomplete = planned.observation.generated.warnings
+    warnings = (*incomplete, *context.warnings)
     if warnings:
-        warned = Condition(ConditionType.WARNED, "True", ConditionReason.INCOMPLETE, "; ".join(warnings))
+        reason = ConditionReason.INCOMPLETE if incomplete else ConditionReason.ANNOTATION_IGNORED
+        warned = Condition(ConditionType.WARNED, "True", reason, "; ".join(warnings))
         conditions = set_condition(conditions, warned, context.engine.clock.now())
     else:
         conditions = remove_condition(conditions, ConditionType.WARNED)

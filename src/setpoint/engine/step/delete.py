@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, PlannedWrite, plan_delete
+from setpoint.core.schema.annotations import annotation_value
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsAliases, SupportsReplace
 from setpoint.engine.context import (
@@ -44,6 +45,7 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
         return plan_paused(context)
     if location is None:
         return PlannedStep(_nothing_to_delete(_NEVER_MADE), lambda: _remove_finalizer(context))
+    context.require_known_annotations()
     if is_abandoned(context.resource, context.kind):
         kept = _nothing_to_delete(f"the resource goes, and {location} stays as it is")
         return PlannedStep(kept, lambda: _remove_finalizer(context))
@@ -59,8 +61,10 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
 
 def may_resume_deletion(context: KindStepContext) -> bool:
     """Whether the step of a resource that is being deleted polls an operation that is still on record."""
-    is_kept = context.state.location is None or is_abandoned(context.resource, context.kind)
-    return FINALIZER in context.resource.finalizers and not is_kept and not is_deletion_held(context.resource)
+    if FINALIZER not in context.resource.finalizers or context.state.location is None:
+        return False
+    context.require_known_annotations()
+    return not is_abandoned(context.resource, context.kind) and not is_deletion_held(context.resource)
 
 
 async def _delete(context: KindStepContext, location: Location, observed: Present[Any]) -> StepOutcome:
@@ -95,8 +99,11 @@ async def _already_gone() -> StepOutcome:
 
 
 def is_abandoned(resource: Resource, kind: AnyKind) -> bool:
-    """Whether the object is kept: by its deletion policy, or because it is only observed."""
-    by_annotation = resource.annotations.get(DELETION_POLICY) == "abandon"
+    """Whether the object is kept: by its deletion policy, or because it is only observed.
+
+    ManifestInvalid for an unknown word: it is never taken for a wish to delete.
+    """
+    by_annotation = annotation_value(resource.annotations, DELETION_POLICY) == "abandon"
     is_observed = management_of(resource.annotations) is Management.OBSERVE
     return by_annotation or kind.abandons(resource) or is_observed
 

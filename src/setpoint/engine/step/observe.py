@@ -42,6 +42,7 @@ def _is_settled(intent: Intent, context: KindStepContext) -> bool:
         and context.kind.reconciliation is Reconciliation.STATEFUL
         and context.management is Management.FULL
         and is_ready(context.resource)
+        and context.is_warning_reported
         and _is_output_settled(context.resource)
     )
 

@@ -253,6 +253,7 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     """The step of a resource that is not being deleted, stopped before it writes: the list of verbs."""
     if context.management is Management.PAUSED:
         return plan_paused(context)
+    context.require_known_annotations()
     intent = await resolve_intent(context.resource, context.engine)
     _require_valid(context, intent)
     context = await check_new_claim(context, intent)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
+from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import Clock
@@ -40,11 +41,11 @@ class TenancyMode(StrEnum):
 
 
 # On a resource, the project that it is in; on a Namespace, that of all its resources. Config Connector's.
-PROJECT_ID: Final = "cnrm.cloud.google.com/project-id"
+PROJECT_ID: Final = known_annotations.PROJECT_ID
 # On a Namespace: the service account that is impersonated for its tenant.
-GOOGLE_ACCOUNT: Final = "setpoint.dev/google-service-account"
+GOOGLE_ACCOUNT: Final = known_annotations.GOOGLE_ACCOUNT
 # On a Namespace: other projects with networks that its resources may name, as those of a Shared VPC.
-SHARED_PROJECTS: Final = "setpoint.dev/google-shared-projects"
+SHARED_PROJECTS: Final = known_annotations.SHARED_PROJECTS
 # The ID of a Google project, with the domain of its organization in front where it has one.
 PROJECT_PATTERN: Final = r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z0-9][a-z0-9-]*"
 # A number is that of a project, not its ID.

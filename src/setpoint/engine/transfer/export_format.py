@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.core.decide import Cookie
+from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
@@ -244,7 +245,7 @@ def _converted(value: object, type_: type[S], place: str, at: str = "") -> S:
 
 _OBSERVED: Final = "observedGeneration"
 # The management of a resource before an export paused it; empty when it had none.
-MANAGEMENT_BEFORE: Final = "setpoint.dev/management-before-export"
+MANAGEMENT_BEFORE: Final = known_annotations.MANAGEMENT_BEFORE_EXPORT
 # Annotations of the engine: no author writes them.
 ENGINE_ANNOTATIONS: Final = (COOKIE_ANNOTATION, RECONCILE_REQUESTED, MANAGEMENT_BEFORE)
 

@@ -51,7 +51,6 @@ from setpoint.kinds.kubernetes_object.options import (
     check_wait,
     deletion_settings_of,
     ignored_fields_of,
-    refuse_field_policies,
     wait_of,
 )
 from setpoint.kinds.kubernetes_object.spec import (
@@ -101,7 +100,6 @@ class KubernetesObjectKind:
         check_cluster(resource, spec)
         ignored_fields_of(resource, spec)
         deletion_settings_of(resource, spec)
-        refuse_field_policies(resource)
         check_wait(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:

@@ -5,10 +5,11 @@ from typing import Final
 
 from msgspec import UNSET
 
-from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
+from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
-from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message, SubjectTerm, below, message_of
+from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, below, message_of
 from setpoint.core.values.paths import Path, Selector
 from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.rollout import require_rollout
@@ -22,7 +23,7 @@ from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, Propagat
 from setpoint.kinds.typed_spec import field_invalid
 
 # Lifts the protection of a resource that is being deleted, whose spec cannot be applied any more.
-DELETE_PROTECTION: Final = "setpoint.dev/delete-protection"
+DELETE_PROTECTION: Final = known_annotations.DELETE_PROTECTION
 _DELETION_SECONDS: Final = 300.0
 _IGNORE: Final = "spec.ignoreFields"
 # The fields that identify the object.
@@ -94,7 +95,7 @@ def deletion_settings_of(resource: Resource, spec: KubernetesObjectSpec) -> Dele
             propagation = declared.propagation
         if declared.timeout is not None and declared.timeout is not UNSET:
             seconds = _seconds(declared.timeout, resource)
-    is_lifted = resource.annotations.get(DELETE_PROTECTION) == "false"
+    is_lifted = annotation_value(resource.annotations, DELETE_PROTECTION) == "false"
     return DeletionSettings(spec.deleteProtection is True and not is_lifted, propagation, seconds)
 
 
@@ -103,15 +104,6 @@ def _seconds(timeout: str | int, resource: Resource) -> float:
         return parse_duration(timeout)
     except ManifestInvalid as error:
         raise field_invalid(resource, "spec.deletion.timeout", f": {error}") from error
-
-
-def refuse_field_policies(resource: Resource) -> None:
-    """ManifestInvalid for the field policy annotations of other kinds."""
-    for annotation in (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED):
-        if annotation in resource.annotations:
-            problem = " is not for objects of a cluster, where fields that a manifest leaves out are not managed anyway"
-            advice = Message(": list fields to ignore in ", FieldTerm("spec.ignoreFields"))
-            raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), AnnotationTerm(annotation), problem, advice))
 
 
 @dataclass(frozen=True, slots=True)

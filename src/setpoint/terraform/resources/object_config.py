@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import worded
@@ -17,7 +18,7 @@ from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
 from setpoint.terraform.resources.vocabulary import attribute_name, attribute_words
 
 # The annotation with the ID of the resource that manages an object. The ID changes with each creation and adoption.
-ID_ANNOTATION: Final = "setpoint.dev/terraform-id"
+ID_ANNOTATION: Final = known_annotations.TERRAFORM_ID
 ID_PATH: Final = Path(("metadata", "annotations", ID_ANNOTATION))
 YAML, MANIFEST = "yaml_body", "manifest"
 

@@ -9,11 +9,13 @@ from msgspec import Struct
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.http import decode_response
+from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteRefused
 
-FORCE_DESTROY: Final = "cnrm.cloud.google.com/force-destroy"
+FORCE_DESTROY: Final = known_annotations.FORCE_DESTROY
 _CONCURRENCY: Final = 20
 
 
@@ -32,7 +34,7 @@ _page: Final = msgspec.json.Decoder(_Page)
 
 async def empty_bucket(bucket: str, resource: Resource, google: GoogleClient) -> None:
     """Deletes every object of the bucket if force-destroy is set; RemoteRefused for a bucket with objects if not."""
-    may_destroy = resource.annotations.get(FORCE_DESTROY) == "true"
+    may_destroy = annotation_value(resource.annotations, FORCE_DESTROY) == "true"
     while versions := await _first_page(bucket, google):
         if not may_destroy:
             raise RemoteRefused(
