@@ -33,6 +33,27 @@ class Hold(StrEnum):
     OSCILLATING = "oscillating"
 
 
+class ProjectSource(StrEnum):
+    """Where the Google project of an object is named."""
+
+    ANNOTATION = "annotation"
+    NAMESPACE_ANNOTATION = "namespace-annotation"
+    NAMESPACE = "namespace"
+    ENVIRONMENT = "environment"
+    # The instance that the object is in says so.
+    REFERENCE = "reference"
+    # Where the object was when the resource last settled.
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedProject:
+    """The Google project of an object, and where it is named."""
+
+    project: str
+    source: ProjectSource
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
     """One request that writes. `name` identifies it within its plan."""
@@ -47,7 +68,8 @@ class Plan:
     """The writes in their order, and `kept`: fields that keep their live value under a rule instead of being pruned.
 
     `withheld` are changes that are not written; `held` is the reason, `because` its text for the operator, and
-    `retry_at` the time (RFC 3339) from which the first of them may be written, if that is known.
+    `retry_at` the time (RFC 3339) from which the first of them may be written, if that is known. `project` is that of
+    the object, in the plan of a preview.
     """
 
     decision: Decision
@@ -57,6 +79,7 @@ class Plan:
     because: str = ""
     held: Hold | None = None
     retry_at: str = ""
+    project: ResolvedProject | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -75,6 +98,8 @@ class Plan:
             "writes": [_write_data(write) for write in self.writes],
             "kept": [_change_data(change) for change in self.kept],
         }
+        if self.project is not None:
+            data["project"] = {"id": self.project.project, "source": self.project.source.value}
         if self.because:
             data |= {"withheld": [_change_data(change) for change in self.withheld], "because": self.because}
         return data

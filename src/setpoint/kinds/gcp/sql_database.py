@@ -12,7 +12,7 @@ from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, sql_operation
 from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared
-from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject
@@ -33,7 +33,14 @@ from setpoint.engine.kind import (
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import RemoteConflict
-from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, is_operation_done, parent_instance, pending_operation
+from setpoint.kinds.gcp.shared.cloud_sql import (
+    INSTANCE_REF,
+    ParentInstance,
+    check_parent_instance,
+    is_operation_done,
+    parent_instance,
+    pending_operation,
+)
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     PROJECT_ANNOTATION,
@@ -140,7 +147,7 @@ class SqlDatabaseKind:
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
         if not self.dependencies(resource):
-            _instance(resource, ResolvedReferences(), self.projects)
+            check_parent_instance(decode_spec(resource, SqlDatabaseSpec).instanceRef, resource, self.projects)
         resource_id(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
@@ -151,7 +158,11 @@ class SqlDatabaseKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i/databases/d`."""
-        return Location(f"{_instance(resource, resolved, self.projects)}/databases/{resource_id(resource)}")
+        return Location(f"{_instance(resource, resolved, self.projects).path}/databases/{resource_id(resource)}")
+
+    def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
+        """See SupportsProjects: that of the instance."""
+        return _instance(resource, resolved, self.projects).project
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """Charset and collation as declared."""
@@ -232,7 +243,7 @@ def _call(location: Location) -> GoogleCall:
     return GoogleCall(GoogleService.SQL, ("projects", project, "instances", instance, "databases", database))
 
 
-def _instance(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> str:
+def _instance(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> ParentInstance:
     return parent_instance(decode_spec(resource, SqlDatabaseSpec).instanceRef, resource, resolved, projects)
 
 

@@ -189,7 +189,8 @@ def _references(spec: SqlInstanceSpec) -> Iterator[tuple[_ReferenceField, SpecRe
 def _instance_of(referrer: _Referrer, ref: SpecReference) -> str:
     projects, resource = referrer.projects, referrer.resource
     if (other := referrer.target) is not None:
-        return f"{projects.of_target(referrer.at, other, resource)}:{resource_id(other, INSTANCE_NAME)}"
+        project = projects.resolve_target(referrer.at, other, resource).project
+        return f"{project}:{resource_id(other, INSTANCE_NAME)}"
     external = ref.external or ""
     projects.require_instance(external, resource, f"{referrer.at}.external")
     return instance_path(external, projects.of(resource))

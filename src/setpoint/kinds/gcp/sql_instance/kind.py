@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from setpoint.clients.google.client import GoogleClient, SqlOperation, item_name, list_pages, sql_operation
 from setpoint.core.overlay import Declared
-from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
+from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
@@ -120,6 +120,10 @@ class SqlInstanceKind:
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i`."""
         return Location(f"projects/{self.projects.of(resource)}/instances/{resource_id(resource, INSTANCE_NAME)}")
+
+    def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
+        """See SupportsProjects."""
+        return self.projects.resolve(resource)
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""

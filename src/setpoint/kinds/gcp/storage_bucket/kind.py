@@ -14,7 +14,7 @@ from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, item_name, list_pages
 from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared
-from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
+from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
@@ -130,6 +130,10 @@ class StorageBucketKind:
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/buckets/b`."""
         return Location(f"projects/{self.projects.of(resource)}/buckets/{resource_id(resource, BUCKET_NAME)}")
+
+    def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
+        """See SupportsProjects."""
+        return self.projects.resolve(resource)
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
