@@ -11,11 +11,13 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, sql_operation
 from setpoint.clients.http import decode_response
-from setpoint.core.overlay import Declared
+from setpoint.core.overlay import Declared, EffectiveState, effective_state
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -58,6 +60,7 @@ from setpoint.kinds.typed_spec import decode_spec
 GROUP: Final = "sql.cnrm.cloud.google.com"
 # The service chooses these when the spec leaves them out: compared only when the spec sets them.
 SERVICE_CHOSEN: Final = ("charset", "collation")
+_COLLATION: Final = Path(("spec", "collation"))
 _IMMUTABLE: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMUTABLE}
 
 
@@ -109,11 +112,16 @@ _decoder: Final = msgspec.json.Decoder(SqlDatabase)
 _outputs: Final = msgspec.json.Decoder(_DatabaseOutputs)
 
 
-def fit_database_to_live(declared: Declared, live: JsonObject) -> Declared:
+def effective_database(
+    spec: SqlDatabaseTree, live: SqlDatabaseTree | Missing, policy: FieldPolicy
+) -> EffectiveState[SqlDatabaseTree]:
+    """What the database should be after this step."""
+    return effective_state(spec, live, policy, _fit_database_to_live)
+
+
+def _fit_database_to_live(declared: Declared, live: JsonObject) -> Declared:
     """Charset and collation as immutable, unless the live database is one of MySQL."""
-    spec = live["spec"]
-    assert isinstance(spec, Mapping)
-    collation = spec.get("collation")
+    collation = get_at(live, _COLLATION)
     if not isinstance(collation, str) or mysql_charset(collation):
         return declared
     return replace(declared, shape=with_marks(declared.shape, _IMMUTABLE))
@@ -175,9 +183,11 @@ class SqlDatabaseKind:
         implied = mysql_charset(settings.get("collation"))
         return {"spec": settings if implied is None else {**settings, "charset": implied}}
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """With the fields immutable that the live database's engine cannot change."""
-        return fit_database_to_live(declared, live)
+    def effective(
+        self, spec: SqlDatabaseTree, live: SqlDatabaseTree | Missing, policy: FieldPolicy
+    ) -> EffectiveState[SqlDatabaseTree]:
+        """See `effective_database`."""
+        return effective_database(spec, live, policy)
 
     def sending(self, intent: Intent) -> PlanOptions:
         """A single PUT."""

@@ -7,8 +7,9 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from setpoint.clients.google.client import GoogleClient, SqlOperation, item_name, list_pages, sql_operation
-from setpoint.core.overlay import Declared
+from setpoint.core.overlay import EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
@@ -47,9 +48,9 @@ from setpoint.kinds.gcp.sql_instance.declared import (
     check_instance,
     clone_source,
     declared_instance,
-    fit_instance_to_live,
     instance_dependencies,
 )
+from setpoint.kinds.gcp.sql_instance.effective import effective_instance, fit_instance_to_live
 from setpoint.kinds.gcp.sql_instance.live import SqlInstance, read_instance
 from setpoint.kinds.gcp.sql_instance.normalization import instance_view
 from setpoint.kinds.gcp.sql_instance.requests import (
@@ -79,7 +80,8 @@ _SENDING: Final = PlanOptions(
         WriteStage("database version", (_VERSION,)),
         WriteStage("edition", (_EDITION,)),
         WriteStage("maintenance version", (_MAINTENANCE,)),
-    )
+    ),
+    after_creation=(_MAINTENANCE,),
 )
 _WITH_FIRST_USERS: Final = replace(_SENDING, follow_up="first users")
 _DEFINITION: Final = definition_for(
@@ -136,9 +138,11 @@ class SqlInstanceKind:
         """The live instance in the terms of the spec; an error for one that is being created, or that failed."""
         return instance_view(live)
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """With the constraints of the live instance."""
-        return fit_instance_to_live(declared, live)
+    def effective(
+        self, spec: SqlInstanceTree, live: SqlInstanceTree | Missing, policy: FieldPolicy
+    ) -> EffectiveState[SqlInstanceTree]:
+        """See `effective_instance`."""
+        return effective_instance(spec, live, policy)
 
     def abandons(self, resource: Resource) -> bool:
         """Never: the spec has no deletion policy."""

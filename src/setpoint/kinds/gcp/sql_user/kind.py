@@ -8,10 +8,11 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.google.client import GoogleClient, sql_operation
-from setpoint.core.overlay import Declared
+from setpoint.core.overlay import EffectiveState
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
-from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.json_types import JsonObject, Missing
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -42,7 +43,7 @@ from setpoint.kinds.gcp.shared.config_connector import (
     name_taken_error,
     resource_id,
 )
-from setpoint.kinds.gcp.sql_user.declared import declared_user, normalized_policy, user_dependencies
+from setpoint.kinds.gcp.sql_user.declared import declared_user, effective_user, normalized_policy, user_dependencies
 from setpoint.kinds.gcp.sql_user.live import (
     SqlUser,
     SqlUserLocation,
@@ -108,9 +109,11 @@ class SqlUserKind:
         """The live user in the terms of the spec."""
         return {"spec": {"type": live.type, "passwordPolicy": normalized_policy(live.passwordPolicy)}}
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """Unchanged: nothing depends on the live user."""
-        return declared
+    def effective(
+        self, spec: SqlUserTree, live: SqlUserTree | Missing, policy: FieldPolicy
+    ) -> EffectiveState[SqlUserTree]:
+        """See `effective_user`."""
+        return effective_user(spec, live, policy)
 
     def sending(self, intent: Intent) -> PlanOptions:
         """A single PUT."""
