@@ -51,8 +51,8 @@ def _created(wanted: Json, field: Field, at: Path) -> Iterator[FieldChange]:
     if field.write_only:
         yield FieldChange(at, MISSING, REDACTED)
         return
-    pairs = _pairs(MISSING, wanted, field) if wanted else None
-    if not pairs:
+    pairs = _pairs(MISSING, wanted, field)
+    if pairs is None or (not pairs and not field.entries):
         yield _change(MISSING, wanted, field, at)
         return
     for step, (_, value) in pairs.items():

@@ -5,6 +5,7 @@ from typing import Any, NewType, Protocol, runtime_checkable
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite, ResolvedProject
+from setpoint.core.values.json_types import JsonObject
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.kind import AnyKind, Intent, LiveObservation, Location, Present, ResolvedReferences
 from setpoint.engine.resource import Resource
@@ -32,6 +33,15 @@ class SupportsProjects(Protocol):
 
     def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
         """The project of the object, and where it is named."""
+        ...
+
+
+@runtime_checkable
+class SupportsCreationCheck(Protocol):
+    """A kind that knows which objects its service refuses to create, though the spec alone is valid."""
+
+    def check_creation(self, intent: Intent, wanted: JsonObject) -> None:
+        """ManifestInvalid for a creation that the service would refuse."""
         ...
 
 

@@ -128,6 +128,8 @@ def _row(change: FieldChange, sign: str) -> tuple[str, ...]:
 def _rule_text(change: FieldChange) -> str:
     if isinstance(change.after, Missing) and change.rule in _REMOVED_WORDS:
         return _REMOVED_WORDS[change.rule]
+    if isinstance(change.before, Missing) and change.rule is Rule.DEFAULT:
+        return "the default"
     return _RULE_WORDS.get(change.rule, change.rule.value)
 
 

@@ -16,7 +16,7 @@ from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine.capabilities import SupportsDryRun
+from setpoint.engine.capabilities import SupportsCreationCheck, SupportsDryRun
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import Absent, Intent, LiveObservation
 from setpoint.engine.state import StoredState
@@ -175,8 +175,10 @@ def is_not_converging(intent: Intent, observed: LiveObservation, state: StoredSt
 def _plan_effective(
     decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext, *, options: PlanOptions
 ) -> Plan:
-    live = MISSING if isinstance(observed, Absent) else context.kind.view(observed.live)
-    found = _effective(intent, observed, context)
+    kind, found = context.kind, _effective(intent, observed, context)
+    live = MISSING if isinstance(observed, Absent) else kind.view(observed.live)
+    if isinstance(live, Missing) and isinstance(kind, SupportsCreationCheck):
+        kind.check_creation(intent, found.tree)
     return plan_effective(decision, found.declared, live, wanted=found.tree, options=options)
 
 

@@ -9,15 +9,17 @@ from enum import Enum
 from functools import cache
 from typing import Final
 
-from setpoint.core.overlay import Declared, EffectiveState, effective_state, overlay, struct_of
-from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.overlay import Declared, EffectiveState, effective_state, overlay, rule_at, struct_of
+from setpoint.core.schema.policy import FieldPolicy, Rule
 from setpoint.core.schema.shape import Mark, ObjectShape, with_defaults, with_marks
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at, set_at
+from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.shared.config_connector import without_managed_label
 from setpoint.kinds.gcp.sql_instance.normalization import CERTIFICATE, with_ssl_mode
 from setpoint.kinds.gcp.sql_instance.request_fields import created_fields
-from setpoint.kinds.gcp.sql_instance.spec import PLUS, UNENCRYPTED, SqlInstanceTree
+from setpoint.kinds.gcp.sql_instance.spec import ENTERPRISE, PLUS, UNENCRYPTED, SqlInstanceTree
 
 _SETTINGS: Final = "spec.settings"
 _NETWORK: Final = f"{_SETTINGS}.ipConfiguration"
@@ -29,16 +31,79 @@ _SSL_MODE: Final = Path(("spec", "settings", "ipConfiguration", "sslMode"))
 _PRIVATE: Final = Path(("spec", "settings", "ipConfiguration", "privateNetworkRef"))
 _VERSION: Final = Path(("spec", "databaseVersion"))
 _EDITION: Final = Path(("spec", "settings", "edition"))
+_TIER: Final = Path(("spec", "settings", "tier"))
+_PRIMARY: Final = Path(("spec", "masterInstanceRef"))
 
 
 def effective_instance(
     spec: SqlInstanceTree, live: SqlInstanceTree | Missing, policy: FieldPolicy
 ) -> EffectiveState[SqlInstanceTree]:
-    """What the instance should be after this step; one that does not exist yet, as it is created."""
+    """What the instance should be after this step; one that does not exist yet, as it is created.
+
+    ManifestInvalid when its tier does not exist in the edition that it keeps because the spec names none.
+    """
     found = effective_state(spec, live, policy, fit_instance_to_live)
     if not isinstance(live, Missing):
+        _require_edition_of_tier(found, live)
         return found
     return replace(found, state=struct_of(created_fields(found.declared, found.tree), SqlInstanceTree))
+
+
+# --- Editions ---------------------------------------------------------------------------------------------------------
+
+# The tiers of each edition, as the service documents them; any other tier is left to the service.
+_TIERS: Final = {
+    PLUS: ("db-perf-optimized-", "db-memory-optimized-", "db-c4a-"),
+    ENTERPRISE: ("db-custom-", "db-f1-micro", "db-g1-small", "db-n1-"),
+}
+# The edition of a new instance that is created without one, by its database version.
+_CHOSEN_EDITIONS: Final = {
+    PLUS: ("MYSQL_8_4", "POSTGRES_16", "POSTGRES_17", "POSTGRES_18"),
+    ENTERPRISE: ("MYSQL_5_", "MYSQL_8_0", "POSTGRES_9_", *(f"POSTGRES_{one}" for one in range(10, 16)), "SQLSERVER_"),
+}
+
+
+def require_edition_for_creation(wanted: JsonObject) -> None:
+    """ManifestInvalid when a new instance is refused for want of an edition: the tier does not exist in the default.
+
+    A replica has the edition of its primary.
+    """
+    edition, version = get_at(wanted, _EDITION), get_at(wanted, _VERSION)
+    if isinstance(edition, Missing):
+        edition = _by_prefix(_CHOSEN_EDITIONS, version) if get_at(wanted, _PRIMARY) is MISSING else None
+    if isinstance(edition, str) and (problem := missing_edition(wanted, edition)):
+        raise ManifestInvalid(problem)
+
+
+def missing_edition(wanted: JsonObject, edition: str | None = None) -> Message | None:
+    """What to write when the tier does not exist in `edition`, which the spec does not name; None when it does.
+
+    Without an `edition`, the service has chosen it: then the tier does not exist there.
+    """
+    tier = get_at(wanted, _TIER)
+    needed = _by_prefix(_TIERS, tier)
+    if needed is None or needed == edition:
+        return None
+    other = f"the edition of the instance is {edition}" if edition else "the service chooses the edition"
+    problem = f" is missing: the tier {tier} exists in {needed} only, and without it {other}; write {needed}"
+    return Message(FieldTerm(str(_EDITION)), problem, f", or a tier of {edition}" if edition else "")
+
+
+def _require_edition_of_tier(found: EffectiveState[SqlInstanceTree], live: SqlInstanceTree) -> None:
+    """ManifestInvalid when a new tier does not exist in the edition that the instance has, and keeps."""
+    wanted, before = found.state.spec.settings, live.spec.settings
+    rule = rule_at(found.declared, _EDITION)
+    if wanted.tier == before.tier or not wanted.edition or rule in (Rule.SPEC, Rule.UNMANAGED):
+        return
+    if problem := missing_edition(found.tree, wanted.edition):
+        raise ManifestInvalid(problem)
+
+
+def _by_prefix(known: Mapping[str, tuple[str, ...]], text: Json | Missing) -> str | None:
+    return next((one for one, starts in known.items() if isinstance(text, str) and text.startswith(starts)), None)
+
+
+# --- What the live instance allows ------------------------------------------------------------------------------------
 
 
 class LiveConstraint(Enum):
