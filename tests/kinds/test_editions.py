@@ -128,8 +128,8 @@ def test_a_refusal_by_the_service_names_the_missing_field() -> None:
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, RemoteRefused)
     assert str(outcome.error) == (
-        "POST /sql/v1beta4/projects/some-project/instances: 400: invalid: Invalid request: Invalid Tier (db-perf-optimized-N-2) for "
-        "(ENTERPRISE) Edition. Use a predefined Tier like db-custom-* instead. If it is the tier: spec.settings.edition "
-        "is missing: the tier db-perf-optimized-N-2 exists in ENTERPRISE_PLUS only, and without it the service chooses "
-        "the edition; write ENTERPRISE_PLUS"
+        "POST /sql/v1beta4/projects/some-project/instances: 400: invalid: Invalid request: Invalid Tier "
+        "(db-perf-optimized-N-2) for (ENTERPRISE) Edition. Use a predefined Tier like db-custom-* instead. If it is "
+        "the tier: spec.settings.edition is missing: the tier db-perf-optimized-N-2 exists in ENTERPRISE_PLUS only, "
+        "and without it the service chooses the edition; write ENTERPRISE_PLUS"
     )

@@ -84,9 +84,12 @@ def missing_edition(wanted: JsonObject, edition: str | None = None) -> Message |
     needed = _by_prefix(_TIERS, tier)
     if needed is None or needed == edition:
         return None
-    other = f"the edition of the instance is {edition}" if edition else "the service chooses the edition"
-    problem = f" is missing: the tier {tier} exists in {needed} only, and without it {other}; write {needed}"
-    return Message(FieldTerm(str(_EDITION)), problem, f", or a tier of {edition}" if edition else "")
+    if edition is None:
+        without = f"the service chooses the edition; write {needed}"
+    else:
+        without = f"the edition of the instance is {edition}; write {needed}, or a tier of {edition}"
+    problem = f" is missing: the tier {tier} exists in {needed} only, and without it {without}"
+    return Message(FieldTerm(str(_EDITION)), problem)
 
 
 def _require_edition_of_tier(found: EffectiveState[SqlInstanceTree], live: SqlInstanceTree) -> None:
