@@ -178,7 +178,7 @@ def test_the_maintenance_version_of_a_new_instance_is_a_write_of_its_own_in_the_
 
 @pytest.mark.parametrize("annotations", [{}, IGNORE])
 def test_a_database_is_created_with_the_fields_of_its_author(annotations: dict[str, str]) -> None:
-    spec = {"instanceRef": {"external": "main"}, "charset": "utf8mb4"}
+    spec: dict[str, Any] = {"instanceRef": {"external": "main"}, "charset": "utf8mb4"}
     plan, [body] = created(manifest(SQL, "SQLDatabase", "shop", spec, annotations=annotations))
 
     assert lines(plan) == [("spec.charset", "utf8mb4", "spec")]
@@ -188,7 +188,11 @@ def test_a_database_is_created_with_the_fields_of_its_author(annotations: dict[s
 @pytest.mark.parametrize("annotations", [{}, IGNORE])
 def test_a_user_is_created_with_the_fields_of_its_author(annotations: dict[str, str]) -> None:
     policy = {"allowedFailedAttempts": 3, "enableFailedAttemptsCheck": True}
-    spec = {"instanceRef": {"external": "main"}, "password": {"value": "hunter2 Sesame"}, "passwordPolicy": policy}
+    spec: dict[str, Any] = {
+        "instanceRef": {"external": "main"},
+        "password": {"value": "hunter2 Sesame"},
+        "passwordPolicy": policy,
+    }
     plan, [body] = created(manifest(SQL, "SQLUser", "app", spec, annotations=annotations))
 
     assert sorted(lines(plan)) == [

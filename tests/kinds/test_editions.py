@@ -25,7 +25,7 @@ def with_live(edition: str, tier: str, version: str = "POSTGRES_15") -> CloudHar
 
 
 def instance(annotations: dict[str, str], version: str = "POSTGRES_15", **settings: Any) -> dict[str, Any]:
-    spec = {"databaseVersion": version, "region": "us-central1", "settings": settings}
+    spec: dict[str, Any] = {"databaseVersion": version, "region": "us-central1", "settings": settings}
     return manifest("sql.cnrm.cloud.google.com/v1beta1", "SQLInstance", "db", spec, annotations=annotations)
 
 
