@@ -7,11 +7,12 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.overlay import Declared
+from setpoint.core.overlay import EffectiveState, effective_state
 from setpoint.core.plan import PlannedWrite, PlanOptions
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Default, Keyed, Mark
 from setpoint.core.values.canonical import canonical, sha256_hex
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -211,8 +212,8 @@ class GadgetKind:
         labels = members.pop("labels", {})
         return {"spec": members, "metadata": {"labels": labels}}
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        return declared
+    def effective(self, spec: Struct, live: Struct | Missing, policy: FieldPolicy) -> EffectiveState[Struct]:
+        return effective_state(spec, live, policy)
 
     def check(self, resource: Resource) -> None:
         """Anything goes."""

@@ -11,9 +11,10 @@ from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
-from setpoint.core.overlay import Declared
+from setpoint.core.overlay import EffectiveState, effective_state
 from setpoint.core.plan import Action, PlannedWrite, PlanOptions
 from setpoint.core.redaction import REDACTED
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark
 from setpoint.core.values.canonical import canonical, same, sha256_hex
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
@@ -222,8 +223,8 @@ class ThingKind:
     def view(self, live: Thing) -> JsonObject:
         return {"spec": live.spec}
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        return declared
+    def effective(self, spec: Struct, live: Struct | Missing, policy: FieldPolicy) -> EffectiveState[Struct]:
+        return effective_state(spec, live, policy)
 
     def abandons(self, resource: Resource) -> bool:
         return False

@@ -6,16 +6,13 @@ import msgspec
 
 from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
-from setpoint.core.decide import Decision
-from setpoint.core.overlay import overlay
-from setpoint.core.plan import plan_fields
-from setpoint.core.values.json_types import MISSING
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import Intent, Present, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.live import read_instance
 from setpoint.kinds.gcp.sql_instance.requests import insert_body, put_body
+from tests.kinds.effective_states import effective_over, plan_over
 
 KIND = SqlInstanceKind(GoogleClient(HttpClient(), GoogleSettings()))
 TIER = "db-custom-1-3840"
@@ -84,17 +81,15 @@ def observed(settings: dict[str, Any], **members: Any) -> Present[SqlInstance]:
 
 def inserted(settings: dict[str, Any], **spec: Any) -> dict[str, Any]:
     intent = intent_for(manifest(settings, **spec))
-    return insert_body(intent, overlay(intent.declared, MISSING))
+    return insert_body(intent, effective_over(KIND, intent).tree)
 
 
 def replaced(resource: Resource, before: Present[SqlInstance]) -> dict[str, Any]:
     intent, view = intent_for(resource), KIND.view(before.live)
-    declared = KIND.fit_to_live(intent.declared, view)
-    return put_body(intent, declared, overlay(declared, view), before)
+    found = effective_over(KIND, intent, view)
+    return put_body(intent, found.declared, found.tree, before)
 
 
 def differing(resource: Resource, before: Present[SqlInstance]) -> list[str]:
-    intent, view = intent_for(resource), KIND.view(before.live)
-    declared = KIND.fit_to_live(intent.declared, view)
-    changes = plan_fields(Decision.FIRST_LOOK, declared, view, KIND.sending(intent)).changes
+    changes = plan_over(KIND, intent_for(resource), KIND.view(before.live)).changes
     return [str(change.path) for change in changes]

@@ -9,15 +9,16 @@ from msgspec import UNSET
 from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.json_types import MISSING, Missing
 from setpoint.kinds.gcp.shared.config_connector import SpecReference
-from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec, SqlDatabaseTree
+from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec, SqlDatabaseTree, effective_database
 from setpoint.kinds.gcp.storage_bucket import (
     StorageBucket,
     StorageBucketSpec,
     StorageBucketTree,
 )
-from tests.kinds.typed_overlay import bucket_as_spec, desired_bucket, desired_database
+from setpoint.kinds.gcp.storage_bucket.effective import effective_bucket
+from tests.kinds.effective_states import bucket_as_spec
 
 RULE = {"action": {"type": "Delete"}, "condition": {"age": 7}}
 OTHER_RULE = {"action": {"type": "Delete"}, "condition": {"age": 30}}
@@ -30,6 +31,13 @@ def spec(**fields: Any) -> StorageBucketSpec:
 def policy(**annotations: str) -> FieldPolicy:
     found = {f"cnrm.cloud.google.com/{name.replace('_', '-')}": text for name, text in annotations.items()}
     return FieldPolicy.parse(found, shape_of(StorageBucketTree))
+
+
+def desired_bucket(
+    declared: StorageBucketSpec, live: StorageBucketSpec | Missing, policy: FieldPolicy
+) -> StorageBucketSpec:
+    before = live if isinstance(live, Missing) else StorageBucketTree(spec=live)
+    return effective_bucket(StorageBucketTree(spec=declared), before, policy).state.spec
 
 
 def desired(declared: StorageBucketSpec, live: StorageBucketSpec, policy: FieldPolicy) -> dict[str, Any]:
@@ -150,16 +158,14 @@ def test_a_bucket_field(
     assert (canonical(declared), canonical(live)) == before
 
 
-def test_a_new_bucket_gets_the_defaults() -> None:
+def test_a_new_bucket_gets_the_defaults_that_are_always_sent() -> None:
     wanted = desired_bucket(spec(softDeletePolicy={}), MISSING, PRUNE)
 
     assert msgspec.to_builtins(wanted) == {
         "location": "US",
         "storageClass": "STANDARD",
         "uniformBucketLevelAccess": False,
-        "publicAccessPrevention": "inherited",
-        "defaultEventBasedHold": False,
-        "requesterPays": False,
+        "lifecycleRule": [],
         "softDeletePolicy": {"retentionDurationSeconds": 604800},
     }
 
@@ -181,6 +187,11 @@ def test_a_live_bucket_in_the_spec_s_terms_is_its_own_desired_state() -> None:
     )
 
     assert desired_bucket(live, live, IGNORE) == live
+
+
+def desired_database(declared: SqlDatabaseSpec, live: SqlDatabaseSpec | Missing, rules: FieldPolicy) -> SqlDatabaseSpec:
+    before = live if isinstance(live, Missing) else SqlDatabaseTree(live)
+    return effective_database(SqlDatabaseTree(declared), before, rules).state.spec
 
 
 def database(charset: Any = UNSET, collation: Any = UNSET) -> SqlDatabaseSpec:

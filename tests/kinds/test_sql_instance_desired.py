@@ -8,14 +8,15 @@ import pytest
 from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.json_types import MISSING, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.kinds.gcp.sql_instance import (
     SqlInstance,
     SqlInstanceSpec,
     SqlInstanceTree,
 )
-from tests.kinds.typed_overlay import desired_instance, instance_as_spec
+from setpoint.kinds.gcp.sql_instance.effective import effective_instance
+from tests.kinds.effective_states import instance_as_spec
 
 
 def spec(settings: dict[str, Any] | None = None, **fields: Any) -> SqlInstanceSpec:
@@ -25,6 +26,11 @@ def spec(settings: dict[str, Any] | None = None, **fields: Any) -> SqlInstanceSp
 def policy(**annotations: str) -> FieldPolicy:
     found = {f"cnrm.cloud.google.com/{name.replace('_', '-')}": text for name, text in annotations.items()}
     return FieldPolicy.parse(found, shape_of(SqlInstanceTree))
+
+
+def desired_instance(declared: SqlInstanceSpec, live: SqlInstanceSpec | Missing, rules: FieldPolicy) -> SqlInstanceSpec:
+    before = live if isinstance(live, Missing) else SqlInstanceTree(spec=live)
+    return effective_instance(SqlInstanceTree(spec=declared), before, rules).state.spec
 
 
 def desired(declared: SqlInstanceSpec, live: SqlInstanceSpec, rules: FieldPolicy) -> dict[str, Any]:
@@ -257,15 +263,13 @@ def test_unspecified_immutable_and_service_chosen_fields_are_kept() -> None:
     }
 
 
-def test_a_new_instance_is_the_spec_with_its_defaults() -> None:
+def test_a_new_instance_is_the_spec_with_the_defaults_that_are_always_sent() -> None:
     result: dict[str, Any] = msgspec.to_builtins(desired_instance(spec(), MISSING, PRUNE))
 
     assert result["instanceType"] == "CLOUD_SQL_INSTANCE"
     assert result["settings"]["edition"] == "ENTERPRISE"
     assert result["settings"]["ipConfiguration"] == {
-        "enablePrivatePathForGoogleCloudServices": False,
         "ipv4Enabled": True,
-        "requireSsl": False,
         "sslMode": "ALLOW_UNENCRYPTED_AND_ENCRYPTED",
     }
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.overlay import overlay
-from setpoint.core.values.json_types import MISSING
 from setpoint.engine.context import EngineContext
 from setpoint.engine.intent import check_manifest, intent_of
 from setpoint.engine.kind import Reference, ResolvedReferences
@@ -15,6 +13,7 @@ from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_instance.requests import insert_body
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
+from tests.kinds.effective_states import effective_over
 from tests.kinds.instance_bodies import ALWAYS, BACKUPS, KIND, differing, inserted, manifest, observed
 
 MYSQL_REPLICA = {"mysqlReplicaConfiguration": {"username": "u", "connectRetryInterval": 60}, "failoverTarget": False}
@@ -220,7 +219,7 @@ def test_references_by_name_resolve_to_names_in_the_service() -> None:
 
     intent = intent_of(resource, KIND, asyncio.run(resolved()))
 
-    sent: Any = insert_body(intent, overlay(intent.declared, MISSING))
+    sent: Any = insert_body(intent, effective_over(KIND, intent).tree)
     assert sent["masterInstanceName"] == "other:primary"
     assert sent["settings"]["ipConfiguration"]["privateNetwork"] == "projects/p/global/networks/net"
     assert sent["settings"]["sqlServerAuditConfig"]["bucket"] == "gs://logs"

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
-from setpoint.core.decide import Decision
-from setpoint.core.overlay import overlay
-from setpoint.core.plan import Plan, PlannedWrite, plan_fields
+from setpoint.core.plan import Plan, PlannedWrite
 from setpoint.core.schema.shape import paths_of, shape_of
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import MISSING, JsonObject
@@ -27,6 +25,8 @@ from setpoint.localcloud.schema import NullMeaning, client_fields, merge_patch, 
 from setpoint.localcloud.sql.defaults import keep_unspecified_fields, with_defaults, without_rechosen_fields
 from setpoint.localcloud.sql.instances import client_config
 from setpoint.localcloud.sql.schema import INSTANCE
+from tests.kinds.effective_states import effective_over
+from tests.kinds.effective_states import plan_over as kind_plan_over
 
 pytestmark = pytest.mark.laws
 
@@ -188,7 +188,7 @@ def wire(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def inserted(intent: Intent) -> dict[str, Any]:
-    body = wire(insert_body(intent, overlay(intent.declared, MISSING)))
+    body = wire(insert_body(intent, effective_over(KIND, intent).tree))
     return with_version(with_defaults(client_fields(INSTANCE, validate(INSTANCE, body))))
 
 
@@ -217,12 +217,12 @@ def observation_of(resource: dict[str, Any]) -> Present[SqlInstance]:
 
 def plan_over(intent: Intent, before: Present[SqlInstance]) -> Plan:
     view = KIND.view(before.live)
-    return plan_fields(Decision.FIRST_LOOK, KIND.fit_to_live(intent.declared, view), view, KIND.sending(intent))
+    return kind_plan_over(KIND, intent, view)
 
 
 def wanted_over(intent: Intent, before: Present[SqlInstance]) -> JsonObject:
     view = KIND.view(before.live)
-    return overlay(KIND.fit_to_live(intent.declared, view), view)
+    return effective_over(KIND, intent, view).tree
 
 
 def body_of(intent: Intent, write: PlannedWrite, before: Present[SqlInstance], *, whole: bool = True) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def body_of(intent: Intent, write: PlannedWrite, before: Present[SqlInstance], *
             named = wanted["spec"]["settings"]
             return {"settings": {"edition": named["edition"], "tier": named["tier"]}}
         case _:
-            declared = KIND.fit_to_live(intent.declared, KIND.view(before.live))
+            declared = effective_over(KIND, intent, KIND.view(before.live)).declared
             made = put_body if whole else patch_body
             return wire(made(intent, declared, wanted, before))
 
@@ -319,7 +319,7 @@ def test_bodies_contain_modelled_fields_only(before: dict[str, Any], after: dict
     modelled = {*paths_of(shape_of(SqlInstance)), *SENT_ONLY, "rootPassword"}
 
     bodies = [body_of(intent, write, live) for write in plan_over(intent, live).writes if write.name != "root password"]
-    bodies.append(wire(insert_body(intent, overlay(intent.declared, MISSING))))
+    bodies.append(wire(insert_body(intent, effective_over(KIND, intent).tree)))
 
     for body in bodies:
         assert {path for path in places(body, "") if not path.endswith("kind")} <= modelled
@@ -345,7 +345,7 @@ def test_the_arguments_are_not_mutated(before: dict[str, Any], after: dict[str, 
 
     for write in plan_over(intent, live).writes:
         body_of(intent, write, live)
-    insert_body(intent, overlay(intent.declared, MISSING))
+    insert_body(intent, effective_over(KIND, intent).tree)
 
     assert (canonical(after), canonical(live.live), canonical(intent.declared.tree)) == untouched
 

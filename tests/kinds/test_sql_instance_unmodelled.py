@@ -7,15 +7,14 @@ import pytest
 from msgspec import UNSET
 
 from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings
-from setpoint.core.overlay import overlay
 from setpoint.core.plan import Action, PlannedWrite
 from setpoint.engine.kind import Present
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.requests import patch_body
 from tests.clients.scripted_http import ScriptedHttp, response
+from tests.kinds.effective_states import effective_over, instance_as_spec
 from tests.kinds.instance_bodies import KIND, differing, intent_for, manifest, observed, replaced
-from tests.kinds.typed_overlay import instance_as_spec
 
 UNMANAGED = "cnrm.cloud.google.com/unmanaged"
 PLUS = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}
@@ -118,8 +117,8 @@ def test_every_unmodelled_setting_is_listed_in_a_fixed_order() -> None:
 
 def patched(resource: Resource, before: Present[SqlInstance]) -> Any:
     intent, view = intent_for(resource), KIND.view(before.live)
-    declared = KIND.fit_to_live(intent.declared, view)
-    return patch_body(intent, declared, overlay(declared, view), before)["settings"]
+    found = effective_over(KIND, intent, view)
+    return patch_body(intent, found.declared, found.tree, before)["settings"]
 
 
 def test_removing_a_field_keeps_the_unmodelled_settings_beside_it() -> None:
@@ -151,7 +150,7 @@ def test_an_unmanaged_root_password_is_not_sent() -> None:
     kind = SqlInstanceKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = manifest({}, rootPassword={"value": "s3cret"}, annotations={UNMANAGED: "spec.rootPassword"})
     intent, before = intent_for(resource), observed({})
-    wanted = overlay(intent.declared, KIND.view(before.live))
+    wanted = effective_over(KIND, intent, KIND.view(before.live)).tree
 
     sent = asyncio.run(kind.update(intent, wanted, PlannedWrite(Action.UPDATE, "root password"), before))
 

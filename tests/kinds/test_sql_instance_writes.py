@@ -4,10 +4,20 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.overlay import overlay
-from setpoint.core.values.json_types import MISSING
 from setpoint.kinds.gcp.sql_instance.requests import clone_body
-from tests.kinds.instance_bodies import ALWAYS, BACKUPS, LIVE, TIER, inserted, intent_for, manifest, observed, replaced
+from tests.kinds.effective_states import effective_over
+from tests.kinds.instance_bodies import (
+    ALWAYS,
+    BACKUPS,
+    KIND,
+    LIVE,
+    TIER,
+    inserted,
+    intent_for,
+    manifest,
+    observed,
+    replaced,
+)
 
 # --- Insert ----------------------------------------------------------------------------------------------------------
 
@@ -209,7 +219,7 @@ def test_a_clone_request_has_the_location_and_the_point_in_time() -> None:
     }
     intent = intent_for(manifest(declared, cloneSource=source))
 
-    assert clone_body(intent, overlay(intent.declared, MISSING)) == {
+    assert clone_body(intent, effective_over(KIND, intent).tree) == {
         "cloneContext": {
             "allocatedIpRange": "range",
             "binLogCoordinates": {"binLogFileName": "f", "binLogPosition": "9", "kind": "sql#binLogCoordinates"},

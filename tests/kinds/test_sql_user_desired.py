@@ -8,9 +8,9 @@ import pytest
 from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.json_types import MISSING, Missing
 from setpoint.kinds.gcp.sql_user import SqlUserSpec, SqlUserTree
-from tests.kinds.typed_overlay import desired_user
+from setpoint.kinds.gcp.sql_user.declared import effective_user
 
 VERIFY = "enablePasswordVerification"
 DEFAULTS = {
@@ -19,6 +19,11 @@ DEFAULTS = {
     "enablePasswordVerification": False,
     "passwordExpirationDuration": "0s",
 }
+
+
+def desired_user(declared: SqlUserSpec, live: SqlUserSpec | Missing, rules: FieldPolicy) -> SqlUserSpec:
+    before = live if isinstance(live, Missing) else SqlUserTree(live)
+    return effective_user(SqlUserTree(declared), before, rules).state.spec
 
 
 def spec(**fields: Any) -> SqlUserSpec:

@@ -14,9 +14,9 @@ from setpoint.clients.http import HttpClient
 from setpoint.clients.url_path import has_dot_segment
 from setpoint.core.decide import Decision
 from setpoint.core.overlay import overlay
-from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, Plan, PlanOptions, plan_fields
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, Plan, PlanOptions, plan_effective
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.json_types import MISSING, JsonObject
+from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import Intent, ResolvedReferences
@@ -24,8 +24,9 @@ from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind, SqlUserSpec
 from setpoint.kinds.gcp.sql_user.live import find_user, parse_user_location, read_user
 from setpoint.kinds.gcp.sql_user.requests import insert_body, update_body, user_query
+from tests.kinds.effective_states import effective_over
+from tests.kinds.effective_states import plan_over as kind_plan_over
 from tests.kinds.test_sql_user import EXTERNAL, user
-from tests.kinds.typed_overlay import desired_user
 
 pytestmark = pytest.mark.laws
 
@@ -85,14 +86,14 @@ def sent(body: Any) -> Any:
 
 def inserted(intent: Intent) -> dict[str, Any]:
     """The user that a service stores for an insert."""
-    body = sent(insert_body(intent, overlay(intent.declared, MISSING)))
+    body = sent(insert_body(intent, effective_over(KIND, intent).tree))
     return {"host": "%", "passwordPolicy": {}, **body, "kind": "sql#user"}
 
 
 def updated(live: dict[str, Any], intent: Intent, plan: Plan) -> dict[str, Any]:
     """The user after the writes of a plan: a PUT replaces each of its members as a whole."""
     for write in plan.writes:
-        live = {**live, **sent(update_body(overlay(intent.declared, KIND.view(read(live))), write))}
+        live = {**live, **sent(update_body(effective_over(KIND, intent, KIND.view(read(live))).tree, write))}
     return live
 
 
@@ -101,7 +102,9 @@ def read(live: dict[str, Any]) -> SqlUser:
 
 
 def plan_over(intent: Intent, live: SqlUser, sending: PlanOptions = DEFAULT_PLAN_OPTIONS) -> Plan:
-    return plan_fields(Decision.FIRST_LOOK, intent.declared, KIND.view(live), sending)
+    view = KIND.view(live)
+    found = effective_over(KIND, intent, view)
+    return plan_effective(Decision.FIRST_LOOK, found.declared, view, wanted=found.tree, options=sending)
 
 
 @given(manifests, passwords)
@@ -135,7 +138,8 @@ def test_a_rotation_keeps_the_policy(manifest: dict[str, Any], policy: dict[str,
 
 def view_of(live: dict[str, Any]) -> JsonObject:
     """The policy with every default filled in."""
-    return overlay(intent_for(user(EXTERNAL, annotations=POLICIES[1])).declared, KIND.view(read(with_defaults(live))))
+    intent = intent_for(user(EXTERNAL, annotations=POLICIES[1]))
+    return effective_over(KIND, intent, KIND.view(read(with_defaults(live)))).tree
 
 
 def with_defaults(live: dict[str, Any]) -> dict[str, Any]:
@@ -167,11 +171,11 @@ def test_a_password_is_in_no_text(manifest: dict[str, Any], policy: dict[str, An
     word = declared.get("value", password)
     intent = intent_for(manifest, password)
     plans = [
-        plan_fields(Decision.FIRST_LOOK, intent.declared, MISSING),
+        kind_plan_over(KIND, intent),
         plan_over(intent, read({"name": "some-user", "passwordPolicy": policy}), RESENT),
     ]
     spec = msgspec.convert(manifest["spec"], SqlUserSpec)
-    wanted = msgspec.convert({**EXTERNAL, **spec_of(overlay(intent.declared, MISSING))}, SqlUserSpec)
+    wanted = msgspec.convert({**EXTERNAL, **spec_of(effective_over(KIND, intent).tree)}, SqlUserSpec)
 
     shown = [*map(str, plans), *(str(plan.to_data()) for plan in plans), repr(spec), repr(wanted)]
     shown += [intent.location, str(intent.resolved.versions)]
@@ -185,17 +189,13 @@ def spec_of(tree: JsonObject) -> dict[str, Any]:
 
 
 @given(manifests, lives, passwords)
-def test_the_typed_overlay_and_the_engine_agree(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
+def test_the_effective_state_is_the_overlay_of_the_trees(
+    manifest: dict[str, Any], policy: dict[str, Any], word: str
+) -> None:
     intent = intent_for(manifest, word)
     view = KIND.view(read({"name": "some-user", "passwordPolicy": policy}))
 
-    typed = desired_user(
-        msgspec.convert({**EXTERNAL, **spec_of(intent.declared.tree)}, SqlUserSpec),
-        msgspec.convert({**EXTERNAL, **spec_of(view)}, SqlUserSpec),
-        intent.declared.policy,
-    )
-
-    assert canonical(typed) == canonical({**EXTERNAL, **spec_of(overlay(intent.declared, view))})
+    assert canonical(effective_over(KIND, intent, view).tree) == canonical(overlay(intent.declared, view))
 
 
 @given(manifests, lives, passwords)
@@ -204,8 +204,8 @@ def test_the_arguments_are_not_mutated(manifest: dict[str, Any], policy: dict[st
     before = canonical(manifest), canonical(live), canonical(intent.declared.tree)
 
     for write in plan_over(intent, live, RESENT).writes:
-        update_body(overlay(intent.declared, KIND.view(live)), write)
-    insert_body(intent, overlay(intent.declared, MISSING))
+        update_body(effective_over(KIND, intent, KIND.view(live)).tree, write)
+    insert_body(intent, effective_over(KIND, intent).tree)
 
     assert (canonical(manifest), canonical(live), canonical(intent.declared.tree)) == before
 

@@ -8,15 +8,14 @@ import pytest
 from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpResponse
 from setpoint.core.decide import Decision
-from setpoint.core.overlay import overlay
 from setpoint.core.plan import plan_fields
-from setpoint.core.values.json_types import MISSING
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import Absent, Location, Present, RemoteOperation, ResolvedReferences, Unchanged
 from setpoint.engine.resource import Resource
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable, SetpointError
 from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind
 from tests.clients.scripted_http import ScriptedHttp, error_response, response
+from tests.kinds.effective_states import effective_over
 from tests.kinds.test_sql_user import EXTERNAL, user
 
 PLACE = Location("projects/p/instances/main/users/some-user")
@@ -130,7 +129,7 @@ def updating(one: SqlUserKind) -> RemoteOperation | None:
     before = Present(SqlUser("some-user", "%"))
     view = one.view(before.live)
     (write,) = plan_fields(Decision.FIRST_LOOK, intent.declared, view).writes
-    return asyncio.run(one.update(intent, overlay(intent.declared, view), write, before))
+    return asyncio.run(one.update(intent, effective_over(one, intent, view).tree, write, before))
 
 
 def test_an_operation_that_is_not_done_is_waited_for() -> None:
@@ -179,7 +178,7 @@ def test_a_conflict_about_a_name_is_observed_again(after: HttpResponse, error: t
     intent = intent_of(Resource(user(EXTERNAL)), one, ResolvedReferences())
 
     with pytest.raises(error):
-        asyncio.run(one.create(intent, overlay(intent.declared, MISSING)))
+        asyncio.run(one.create(intent, effective_over(one, intent).tree))
 
 
 def test_deleting_a_user_that_is_gone_succeeds() -> None:
@@ -231,4 +230,4 @@ def test_a_user_that_exists_without_the_declared_host_is_reported() -> None:
     (write,) = plan_fields(Decision.FIRST_LOOK, intent.declared, one.view(before.live)).writes
 
     with pytest.raises(RemoteRefused, match=r"The user is there without a host: leave spec\.host out"):
-        asyncio.run(one.update(intent, overlay(intent.declared, one.view(before.live)), write, before))
+        asyncio.run(one.update(intent, effective_over(one, intent, one.view(before.live)).tree, write, before))

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
-from setpoint.core.decide import Decision
-from setpoint.core.overlay import overlay
-from setpoint.core.plan import Plan, plan_fields
+from setpoint.core.plan import Plan
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.json_types import MISSING, JsonObject
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import Intent, ResolvedReferences
 from setpoint.engine.resource import Resource
@@ -21,6 +19,8 @@ from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, read_bucket
 from setpoint.kinds.gcp.storage_bucket.requests import insert_body, patch_body
 from setpoint.localcloud.schema import merge_patch
+from tests.kinds.effective_states import effective_over
+from tests.kinds.effective_states import plan_over as kind_plan_over
 from tests.kinds.kind_harness import bucket
 
 pytestmark = pytest.mark.laws
@@ -111,7 +111,7 @@ def sent(body: dict[str, Any]) -> dict[str, Any]:
 
 def inserted(intent: Intent) -> dict[str, Any]:
     """The bucket that a service stores for an insert; it chooses nothing but the class under Autoclass."""
-    members = sent(insert_body(intent, overlay(intent.declared, MISSING), "some-bucket"))
+    members = sent(insert_body(intent, effective_over(KIND, intent).tree, "some-bucket"))
     return {**members, "storageClass": "STANDARD"} if "autoclass" in members else members
 
 
@@ -120,12 +120,11 @@ def read(members: dict[str, Any]) -> StorageBucket:
 
 
 def wanted_over(intent: Intent, view: JsonObject) -> JsonObject:
-    return overlay(KIND.fit_to_live(intent.declared, view), view)
+    return effective_over(KIND, intent, view).tree
 
 
 def plan_over(intent: Intent, live: StorageBucket) -> Plan:
-    view = KIND.view(live)
-    return plan_fields(Decision.FIRST_LOOK, KIND.fit_to_live(intent.declared, view), view, KIND.sending(intent))
+    return kind_plan_over(KIND, intent, KIND.view(live))
 
 
 @given(manifests)
@@ -170,7 +169,7 @@ def test_the_arguments_are_not_mutated(before: dict[str, Any], after: dict[str, 
     view = KIND.view(live)
     for write in plan_over(intent, live).writes:
         patch_body(intent, wanted_over(intent, view), write, view)
-    insert_body(intent, overlay(intent.declared, MISSING), "some-bucket")
+    insert_body(intent, effective_over(KIND, intent).tree, "some-bucket")
 
     assert (canonical(after), canonical(live), canonical(intent.declared.tree)) == untouched
 

@@ -8,8 +8,6 @@ import pytest
 
 from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpResponse
-from setpoint.core.overlay import overlay
-from setpoint.core.values.json_types import MISSING
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import AnyKind, Location, Present, RemoteOperation, ResolvedReferences
 from setpoint.engine.resource import Resource
@@ -17,6 +15,7 @@ from setpoint.errors import RemoteConflict, RemoteRefused, RemoteUnavailable, Se
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucket, StorageBucketKind
 from tests.clients.scripted_http import ScriptedHttp, error_response, response
+from tests.kinds.effective_states import effective_over
 from tests.kinds.kind_harness import bucket, database
 
 BUCKET = Location("projects/p/buckets/some-bucket")
@@ -52,7 +51,7 @@ def test_a_conflict_about_a_name_is_observed_again(
     intent = intent_of(Resource(manifest), one, ResolvedReferences())
 
     with pytest.raises(error):
-        asyncio.run(one.create(intent, overlay(intent.declared, MISSING)))
+        asyncio.run(one.create(intent, effective_over(one, intent).tree))
 
 
 def test_an_expired_operation_is_done() -> None:

@@ -94,7 +94,8 @@ async def open_app(
             settings.environment, budgets=google.budgets, counted=counts.append, interceptor=wiring.interceptor
         )
         stack.push_async_callback(clusters.close)
-        kinds, owners = kinds_with(google, clusters, settings.clock), owners_with(_environment(settings, wiring))
+        environment = _environment(settings, wiring)
+        kinds, owners = kinds_with(google, clusters, settings.clock, environment), owners_with(environment)
         store, tenancy = await _open_store(settings, access, wiring, clusters, {**kinds, **owners})
         if clusters.own is not None:
             stack.push_async_callback(clusters.own.close)

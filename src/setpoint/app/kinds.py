@@ -10,6 +10,7 @@ from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, SystemClock
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT, ReferenceGrantType
+from setpoint.kinds.gcp.shared.config_connector import TenantProjects
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
@@ -20,13 +21,16 @@ from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
 
 
-def kinds_with(google: GoogleClient, clusters: Clusters, clock: Clock) -> Mapping[GroupKind, AnyKind]:
-    """Every kind, with these clients."""
+def kinds_with(
+    google: GoogleClient, clusters: Clusters, clock: Clock, environment: Mapping[str, str]
+) -> Mapping[GroupKind, AnyKind]:
+    """Every kind, with these clients; the environment may name the Google project of resources that name none."""
+    projects = TenantProjects(environment=environment)
     kinds: tuple[AnyKind, ...] = (
-        StorageBucketKind(google),
-        SqlInstanceKind(google),
-        SqlDatabaseKind(google),
-        SqlUserKind(google),
+        StorageBucketKind(google, projects=projects),
+        SqlInstanceKind(google, projects=projects),
+        SqlDatabaseKind(google, projects=projects),
+        SqlUserKind(google, projects=projects),
         KubernetesObjectKind(clusters, clock),
     )
     return {(kind.group, kind.name): kind for kind in kinds}
@@ -61,7 +65,7 @@ def described_types() -> Mapping[GroupKind, ResourceType]:
     """Every kind and owner in the order of their names, to be described."""
     # No service is asked: the kinds describe themselves.
     google = GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS))
-    return dict(sorted({**kinds_with(google, Clusters(), SystemClock()), **owners_with({})}.items()))
+    return dict(sorted({**kinds_with(google, Clusters(), SystemClock(), {}), **owners_with({})}.items()))
 
 
 def owners() -> Sequence[Owner]:

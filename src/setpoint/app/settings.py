@@ -93,7 +93,7 @@ class ClientWiring:
     recorded: Store | None = None
     # The default cluster, if it is known.
     cluster: str = ""
-    # The environment that owners see, in place of the process' own.
+    # The environment that kinds and owners see, in place of the process' own.
     environment: Mapping[str, str] | None = None
     # Of a recorded world with tenants: how far they were kept apart.
     recorded_tenancy: TenancyMode | None = None

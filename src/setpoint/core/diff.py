@@ -40,6 +40,30 @@ def diff(
     return tuple(replace(one, immutable=True) if _is_immutable(field, one.path) else one for one in found)
 
 
+def created_fields(wanted: Json, field: Field) -> tuple[FieldChange, ...]:
+    """Every field of an object that does not exist yet, defaults included. An element of a keyed list is one change."""
+    return tuple(_created(wanted, field, Path()))
+
+
+def _created(wanted: Json, field: Field, at: Path) -> Iterator[FieldChange]:
+    if field.output_only:
+        return
+    if field.write_only:
+        yield FieldChange(at, MISSING, REDACTED)
+        return
+    pairs = _pairs(MISSING, wanted, field)
+    if pairs is None or (not pairs and not field.entries):
+        yield _change(MISSING, wanted, field, at)
+        return
+    for step, (_, value) in pairs.items():
+        assert not isinstance(value, Missing)
+        if not isinstance(step, tuple):
+            yield from _created(value, field_below(field, step) or UNTYPED, at / step)
+            continue
+        assert field.elements is not None
+        yield _change(MISSING, value, field.elements.item, at / selector(field.elements.keys, step))
+
+
 def redact_changes(changes: Iterable[FieldChange], of: Json) -> tuple[FieldChange, ...]:
     """The changes of the Kubernetes object `of`, with the values of a Secret redacted."""
     if not has_secret_fields(of):

@@ -1,14 +1,20 @@
 """The effective desired state: the spec laid over the live state, field by field, under the author's field policy.
 
 Inputs are never mutated and unchanged parts are shared: a value that equals the live one is the live object itself.
+`effective_state` is the same with structs; each kind builds its own function from spec and live object on it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import cache
+from typing import Final, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import fields as struct_fields
 
 from setpoint.core.schema.policy import PRUNE, CompiledPolicy, FieldPolicy, Rule
-from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, Mark, ObjectShape, field_below
+from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, Mark, ObjectShape, field_below, shape_of
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import ElementKey, Path, index_by_key, is_list_of_objects, key_of, selector, value_below
@@ -32,6 +38,53 @@ def overlay(declared: Declared, live: JsonObject | Missing) -> JsonObject:
         return _entries(declared.tree, {}, declared.shape, declared.policy.on_create().compiled)
     compiled = declared.policy.compiled
     return live if compiled.rule is Rule.UNMANAGED else _entries(declared.tree, live, declared.shape, compiled)
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+# What the live object changes about the declared tree, or about its shape: values that the service derives or fixes.
+FitToLive: TypeAlias = Callable[[Declared, JsonObject], Declared]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveState(Generic[S]):
+    """The effective desired state, and what decided it: the declared tree, fitted to the live object."""
+
+    state: S
+    declared: Declared
+
+    @property
+    def tree(self) -> JsonObject:
+        """The state as a tree."""
+        return tree_of(self.state)
+
+
+def effective_state(
+    spec: S, live: S | Missing, policy: FieldPolicy, fit_to_live: FitToLive | None = None
+) -> EffectiveState[S]:
+    """The effective desired state for structs of one type, the live object in the terms of the spec.
+
+    MISSING: the object does not exist yet. Neither argument is mutated.
+    """
+    declared = Declared(tree_of(spec), shape_of(type(spec)), policy)
+    if isinstance(live, Missing):
+        return EffectiveState(struct_of(overlay(declared, MISSING), type(spec)), declared)
+    live_tree = tree_of(live)
+    if fit_to_live is not None:
+        declared = fit_to_live(declared, live_tree)
+    return EffectiveState(struct_of(overlay(declared, live_tree), type(spec)), declared)
+
+
+def tree_of(struct: msgspec.Struct) -> JsonObject:
+    """A struct as a tree; what is not set is absent."""
+    tree: dict[str, Json] = msgspec.to_builtins(struct)
+    return tree
+
+
+def struct_of(tree: JsonObject, type_: type[S]) -> S:
+    """A tree as a struct. Values are not validated: a live object may have some that no spec may declare."""
+    found = _builder(type_)(tree)
+    assert isinstance(found, type_)
+    return found
 
 
 def without_policy(declared: Declared) -> Declared:
@@ -191,3 +244,42 @@ def _holds_listed(live: Json | Missing, compiled: CompiledPolicy) -> bool:
     if compiled.unmanaged or compiled.rule is Rule.LISTED:
         return True
     return any(_holds_listed(value_below(live, step), below) for step, below in compiled.below.items())
+
+
+# --- Structs from trees ----------------------------------------------------------------------------------------------
+
+_Build: TypeAlias = Callable[[object], object]
+
+
+@cache
+def _builder(type_: type[msgspec.Struct]) -> _Build:
+    """Builds a struct of the type; what is absent is not set, required or not."""
+    hints = get_type_hints(type_, include_extras=True)
+    members = {one.encode_name: (one.name, _builder_of(hints[one.name])) for one in struct_fields(type_)}
+    unset = {one.name: UNSET for one in struct_fields(type_)}
+
+    def build(tree: object) -> object:
+        if not isinstance(tree, Mapping):
+            return tree
+        found = {members[name][0]: members[name][1](value) for name, value in tree.items()}
+        return type_(**{**unset, **found})
+
+    return build
+
+
+def _builder_of(hint: object) -> _Build:
+    """Builds the value of a field: a struct, a list of structs, or any other value as it is."""
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        # Looked up late: a type may be recursive.
+        return lambda value: _builder(hint)(value)
+    inside = [_builder_of(one) for one in get_args(hint)]
+    found = next((one for one in inside if one is not _unchanged), None)
+    if found is None or get_origin(hint) is dict:
+        return _unchanged
+    if get_origin(hint) is list:
+        return lambda value: [found(one) for one in value] if isinstance(value, list | tuple) else value
+    return found
+
+
+def _unchanged(value: object) -> object:
+    return value

@@ -1,16 +1,17 @@
 """The plan: the ordered writes of a step, the fields that each changes and why, and the fields left unchanged."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from setpoint.core.decide import Decision
-from setpoint.core.diff import FieldChange, diff
+from setpoint.core.diff import FieldChange, created_fields, diff
 from setpoint.core.overlay import Declared, keeping_rule_at, overlay, rule_at, without_policy
+from setpoint.core.schema.policy import PRUNE, Rule
 from setpoint.core.schema.shape import Field
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged
 
@@ -33,6 +34,27 @@ class Hold(StrEnum):
     OSCILLATING = "oscillating"
 
 
+class ProjectSource(StrEnum):
+    """Where the Google project of an object is named."""
+
+    ANNOTATION = "annotation"
+    NAMESPACE_ANNOTATION = "namespace-annotation"
+    NAMESPACE = "namespace"
+    ENVIRONMENT = "environment"
+    # The instance that the object is in says so.
+    REFERENCE = "reference"
+    # Where the object was when the resource last settled.
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedProject:
+    """The Google project of an object, and where it is named."""
+
+    project: str
+    source: ProjectSource
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
     """One request that writes. `name` identifies it within its plan."""
@@ -47,7 +69,8 @@ class Plan:
     """The writes in their order, and `kept`: fields that keep their live value under a rule instead of being pruned.
 
     `withheld` are changes that are not written; `held` is the reason, `because` its text for the operator, and
-    `retry_at` the time (RFC 3339) from which the first of them may be written, if that is known.
+    `retry_at` the time (RFC 3339) from which the first of them may be written, if that is known. `project` is that of
+    the object, in the plan of a preview.
     """
 
     decision: Decision
@@ -57,6 +80,7 @@ class Plan:
     because: str = ""
     held: Hold | None = None
     retry_at: str = ""
+    project: ResolvedProject | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -75,6 +99,8 @@ class Plan:
             "writes": [_write_data(write) for write in self.writes],
             "kept": [_change_data(change) for change in self.kept],
         }
+        if self.project is not None:
+            data["project"] = {"id": self.project.project, "source": self.project.source.value}
         if self.because:
             data |= {"withheld": [_change_data(change) for change in self.withheld], "because": self.because}
         return data
@@ -97,12 +123,14 @@ class WriteStage:
 class PlanOptions:
     """How a kind plans its writes: the stages in order, and the fields to send although they cannot be compared.
 
-    `follow_up` names the write that completes a creation, and is retried until it succeeds.
+    `follow_up` names the write that completes a creation, and is retried until it succeeds. `after_creation` are fields
+    that a creation cannot send: they follow in the stages.
     """
 
     stages: tuple[WriteStage, ...] = ()
     resend: tuple[Path, ...] = ()
     follow_up: str | None = None
+    after_creation: tuple[Path, ...] = ()
 
 
 DEFAULT_PLAN_OPTIONS: Final = PlanOptions()
@@ -111,13 +139,21 @@ DEFAULT_PLAN_OPTIONS: Final = PlanOptions()
 def plan_fields(
     decision: Decision, declared: Declared, live: JsonObject | Missing, options: PlanOptions = DEFAULT_PLAN_OPTIONS
 ) -> Plan:
-    """The plan that takes `live` to the effective desired state; ImmutableFieldChanged if no write can."""
-    wanted = overlay(declared, live)
+    """The plan that takes `live` to the overlay of `declared`; ImmutableFieldChanged if no write can."""
+    return plan_effective(decision, declared, live, wanted=overlay(declared, live), options=options)
+
+
+def plan_effective(
+    decision: Decision, declared: Declared, live: JsonObject | Missing, *, wanted: JsonObject, options: PlanOptions
+) -> Plan:
+    """The plan that takes `live` to `wanted`, the effective desired state; ImmutableFieldChanged if no write can.
+
+    `declared` is fitted to the live object. A creation lists every field of `wanted`: it is sent as a whole.
+    """
     field = Field(declared.shape)
-    changes = _with_rules(declared, diff(live, wanted, field, resend=options.resend))
     if isinstance(live, Missing):
-        created = tuple(replace(change, before=MISSING, immutable=False) for change in changes)
-        return Plan(decision, (PlannedWrite(Action.CREATE, "create", created),))
+        return Plan(decision, _creation(_with_creation_rules(declared, created_fields(wanted, field)), options))
+    changes = _with_rules(declared, diff(live, wanted, field, resend=options.resend))
     kept = diff(overlay(without_policy(declared), live), wanted, field)
     return Plan(decision, _writes(changes, options), tuple(_as_kept(declared, change) for change in kept))
 
@@ -139,6 +175,16 @@ def staged_writes(changes: Iterable[FieldChange], stages: Sequence[WriteStage]) 
     return tuple(write for write in writes if write.changes)
 
 
+def _creation(changes: Iterable[FieldChange], options: PlanOptions) -> tuple[PlannedWrite, ...]:
+    """The creation, and the writes that follow it."""
+    created: list[FieldChange] = []
+    later: list[FieldChange] = []
+    for change in changes:
+        is_later = any(path.covers(change.path) for path in options.after_creation)
+        (later if is_later else created).append(change)
+    return (PlannedWrite(Action.CREATE, "create", tuple(created)), *staged_writes(later, options.stages))
+
+
 def _writes(changes: tuple[FieldChange, ...], options: PlanOptions) -> tuple[PlannedWrite, ...]:
     immutable = [change for change in changes if change.immutable]
     if not immutable:
@@ -152,6 +198,14 @@ def _writes(changes: tuple[FieldChange, ...], options: PlanOptions) -> tuple[Pla
 
 def _with_rules(declared: Declared, changes: Iterable[FieldChange]) -> tuple[FieldChange, ...]:
     return tuple(replace(change, rule=rule_at(declared, change.path)) for change in changes)
+
+
+def _with_creation_rules(declared: Declared, changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
+    """The changes of a creation: the author's own fields, and defaults. No annotation keeps a value then."""
+    by_spec = replace(declared, policy=PRUNE)
+    for change in changes:
+        is_declared = rule_at(by_spec, change.path) is Rule.SPEC
+        yield replace(change, rule=Rule.SPEC if is_declared else Rule.DEFAULT)
 
 
 def _as_kept(declared: Declared, change: FieldChange) -> FieldChange:

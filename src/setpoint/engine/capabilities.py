@@ -4,9 +4,10 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, NewType, Protocol, runtime_checkable
 
 from setpoint.core.decide import Decision
-from setpoint.core.plan import PlannedWrite
+from setpoint.core.plan import PlannedWrite, ResolvedProject
+from setpoint.core.values.json_types import JsonObject
 from setpoint.core.wait.wait_for import WaitFor
-from setpoint.engine.kind import AnyKind, Intent, LiveObservation, Location, Present
+from setpoint.engine.kind import AnyKind, Intent, LiveObservation, Location, Present, ResolvedReferences
 from setpoint.engine.resource import Resource
 
 # One stream of changes: of all objects of a kind in one cluster, for example.
@@ -23,6 +24,24 @@ class SupportsDryRun(Protocol):
         An error that the service would refuse them with is raised. A field at or below an `unmanaged` path of the
         intent's policy is left out.
         """
+        ...
+
+
+@runtime_checkable
+class SupportsProjects(Protocol):
+    """A kind whose objects are in Google projects, which a resource names in one of several ways."""
+
+    def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
+        """The project of the object, and where it is named."""
+        ...
+
+
+@runtime_checkable
+class SupportsCreationCheck(Protocol):
+    """A kind that knows which objects its service refuses to create, though the spec alone is valid."""
+
+    def check_creation(self, intent: Intent, wanted: JsonObject) -> None:
+        """ManifestInvalid for a creation that the service would refuse."""
         ...
 
 

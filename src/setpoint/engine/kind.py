@@ -13,18 +13,20 @@ from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from setpoint.core.overlay import Declared
+from setpoint.core.overlay import Declared, EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import Message, MessageTerm
 from setpoint.core.values.paths import Path, nearest
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import ManifestInvalid, UserError
 
 L = TypeVar("L", bound=msgspec.Struct)
+T = TypeVar("T", bound=msgspec.Struct)
 # The object's name in its service: stored before it is created, and all that deletion needs.
 Location = NewType("Location", str)
 
@@ -238,7 +240,7 @@ class ResourceType(Protocol):
         ...
 
 
-class Kind(ResourceType, Protocol[L]):
+class Kind(ResourceType, Protocol[L, T]):
     """What the author of a kind writes: a type of resource that stands for one live object."""
 
     reconciliation: Reconciliation
@@ -256,8 +258,12 @@ class Kind(ResourceType, Protocol[L]):
         """The live object as a tree of `tree_type`."""
         ...
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """The desired state of this live object: with the values that the service derives or fixes, given the rest."""
+    def effective(self, spec: T, live: T | Missing, policy: FieldPolicy) -> EffectiveState[T]:
+        """The effective desired state: what the object should be after this step. MISSING: it does not exist yet.
+
+        Both are structs of `tree_type`; `effective_state` is enough for a kind without rules of its own. What it says
+        of an object that does not exist yet is sent with its creation, and nothing else is.
+        """
         ...
 
     def abandons(self, resource: Resource) -> bool:
@@ -296,8 +302,8 @@ def secret_fields_of(types: Iterable[ResourceType]) -> SecretFields:
     return SecretFields({(one.group, one.name): shape_of(one.tree_type) for one in types})
 
 
-# The engine does not read a kind's live type: it hands back what it was given.
-AnyKind: TypeAlias = Kind[Any]
+# The engine does not read a kind's own types: it hands back what it was given.
+AnyKind: TypeAlias = Kind[Any, Any]
 LiveObservation: TypeAlias = Absent | Present[Any]
 
 

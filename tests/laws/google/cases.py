@@ -80,6 +80,15 @@ def cases(draw: st.DrawFn, fuzzed: FuzzedKind) -> Case:
     return draw(_with_drawn_spec(fuzzed, harness, version))
 
 
+@st.composite
+def new_cases(draw: st.DrawFn, fuzzed: FuzzedKind) -> Case:
+    """Any spec × any policy, without a live object."""
+    harness = CloudHarness()
+    version = fuzzed.surroundings(draw, harness)
+    run(harness.create_references(version))
+    return draw(_with_drawn_spec(fuzzed, harness, version))
+
+
 def case_of(fuzzed: FuzzedKind, harness: CloudHarness, spec: Spec, policy: Policy, **metadata: Any) -> Case:
     """The case of this spec and policy, over the live object."""
     names = {"labels": {}, "annotations": policy.annotations, **metadata}

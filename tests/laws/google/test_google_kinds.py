@@ -2,13 +2,15 @@
 
 import msgspec
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
+from setpoint.core.plan import Action
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import paths_of, shape_of
 from setpoint.core.values.paths import Path
-from tests.laws.google.cases import cases, with_live_edit, with_new_spec
+from setpoint.errors import UserError
+from tests.laws.google.cases import cases, new_cases, with_live_edit, with_new_spec
 from tests.laws.google.cloud_harness import run
 from tests.laws.google.convergence import step_and_check
 from tests.laws.google.from_types import Author, field_paths, paths_in, specs
@@ -17,6 +19,7 @@ from tests.laws.google.fuzzed_in_instance import FuzzedDatabase, FuzzedUser
 from tests.laws.google.fuzzed_instance import FuzzedInstance
 from tests.laws.google.fuzzed_kind import FuzzedKind
 from tests.laws.google.preserved_fields import losses
+from tests.laws.google.sent_fields import planned_fields, sent_fields
 
 pytestmark = [pytest.mark.laws, pytest.mark.slow]
 FUZZED_KINDS: tuple[FuzzedKind, ...] = (FuzzedBucket(), FuzzedInstance(), FuzzedDatabase(), FuzzedUser())
@@ -73,6 +76,23 @@ def test_one_step_is_enough_after_an_edit_of_the_spec(fuzzed: FuzzedKind, data: 
     event(run(step_and_check(case)))
 
     assert losses(case) == []
+
+
+@every_kind
+@given(data=st.data())
+def test_a_creation_sends_exactly_the_fields_of_its_plan(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+    case = data.draw(new_cases(fuzzed))
+    assume(not case.is_clone)
+    harness, ref = case.harness, run(case.harness.store.apply(case.manifest)).ref
+    try:
+        planned = run(harness.plan(ref)).writes[0]
+    except UserError:
+        assume(False)
+    run(harness.step_until_done(ref))
+
+    method, _, body = harness.writes()[0]
+    assert (method, planned.action) == ("POST", Action.CREATE)
+    assert sent_fields(fuzzed.kind, body) == planned_fields(planned)
 
 
 # --- Nothing is left out ---------------------------------------------------------------------------------------------

@@ -193,7 +193,7 @@ def _show_plans(previews: dict[ResourceRef, Plan | SetpointError], request: Comm
             request.console.print(plan_view(one), soft_wrap=True)
         else:
             word, style = _error_word(one)
-            request.console.print(Text(f"{word}: {one_line(str(one))}", style=style))
+            request.console.print(Text(f"{word}: {one_line(str(one))}", style=style), soft_wrap=True)
 
 
 def _error_word(error: SetpointError) -> tuple[str, str]:

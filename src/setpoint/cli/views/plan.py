@@ -12,7 +12,7 @@ from setpoint.cli.views.table import TextTable, fold_similar, one_line
 from setpoint.clients.write_guard import BlockedWrite
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
-from setpoint.core.plan import Action, Plan, PlannedWrite
+from setpoint.core.plan import Action, Plan, PlannedWrite, ProjectSource, ResolvedProject
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, Missing
@@ -51,6 +51,14 @@ _REMOVED_WORDS: Final = {
     Rule.EDITED: "kept away (a person removed it)",
     Rule.CONFLICTING: "kept away (a person removed it; what is generated has changed, too)",
 }
+_PROJECT_WORDS: Final[Mapping[ProjectSource, str]] = {
+    ProjectSource.ANNOTATION: "by the annotation cnrm.cloud.google.com/project-id",
+    ProjectSource.NAMESPACE_ANNOTATION: "by the annotation cnrm.cloud.google.com/project-id of the Namespace",
+    ProjectSource.NAMESPACE: "by the name of the namespace",
+    ProjectSource.ENVIRONMENT: "by the environment variable GOOGLE_CLOUD_PROJECT",
+    ProjectSource.REFERENCE: "that of the instance",
+    ProjectSource.RECORD: "as on record",
+}
 _ADOPTED: Final = "adopted: it had no owner"
 _OWNER_REFERENCES: Final = Path(("metadata", "ownerReferences"))
 
@@ -62,7 +70,13 @@ def plan_view(plan: Plan) -> RenderableType:
     fields = [plan_rows(plan)] if plan.writes or plan.withheld or plan.kept else []
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
     why = plan.because or f"{plan.decision.value}: {_DECISION_WORDS[plan.decision]}"
-    return Group(Text(why, style="bold"), *fields, *rest)
+    where = [] if plan.project is None else [Text(project_text(plan.project))]
+    return Group(Text(why, style="bold"), *where, *fields, *rest)
+
+
+def project_text(found: ResolvedProject) -> str:
+    """The project of an object, and where it is named."""
+    return f"project {found.project}, {_PROJECT_WORDS[found.source]}"
 
 
 def value_text(value: Json | Missing) -> str:
@@ -114,6 +128,8 @@ def _row(change: FieldChange, sign: str) -> tuple[str, ...]:
 def _rule_text(change: FieldChange) -> str:
     if isinstance(change.after, Missing) and change.rule in _REMOVED_WORDS:
         return _REMOVED_WORDS[change.rule]
+    if isinstance(change.before, Missing) and change.rule is Rule.DEFAULT:
+        return "the default"
     return _RULE_WORDS.get(change.rule, change.rule.value)
 
 

@@ -65,7 +65,7 @@ def error_for_response(request: object, method: str, response: HttpResponse, now
         case status:
             advice = _ADVICE.get(status, "")
             # The message of the service may end with a full stop.
-            return RemoteRefused((summary.removesuffix(".") if advice else summary) + advice)
+            return RemoteRefused((summary.removesuffix(".") if advice else summary) + advice, status)
 
 
 def outcome_of(response: HttpResponse) -> CallOutcome:

@@ -4,17 +4,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import Struct
+
 from setpoint.core.decide import Cookie, Decision
 from setpoint.core.diff import FieldChange, redacted_change
-from setpoint.core.overlay import Declared, overlay
-from setpoint.core.plan import Action, Plan, PlannedWrite, plan_fields
+from setpoint.core.overlay import EffectiveState, struct_of
+from setpoint.core.plan import Action, Plan, PlannedWrite, PlanOptions, plan_effective
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import atomic_ancestor
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine.capabilities import SupportsDryRun
+from setpoint.engine.capabilities import SupportsCreationCheck, SupportsDryRun
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import Absent, Intent, LiveObservation
 from setpoint.engine.state import StoredState
@@ -34,7 +36,7 @@ def desired_tree(intent: Intent, observed: LiveObservation, context: KindStepCon
     """The effective desired state; for a kind with dry runs, the desired state as declared."""
     if isinstance(context.kind, SupportsDryRun):
         return intent.declared.tree
-    return overlay(*_sides(intent, observed, context))
+    return _effective(intent, observed, context).tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def plan_writes(decision: Decision, intent: Intent, observed: LiveObservation, c
     known, versions = context.state.secrets, intent.resolved.versions
     rotated = tuple(Path.parse(name) for name, version in versions.items() if known.get(name) != version)
     sending = replace(context.kind.sending(intent), resend=rotated)
-    plan = plan_fields(decision, *_sides(intent, observed, context), sending)
+    plan = _plan_effective(decision, intent, observed, context, options=sending)
     return plan if isinstance(observed, Absent) else _without_attempted(plan, intent, context)
 
 
@@ -156,7 +158,7 @@ def residual(
     if context.dry_run_writes is not None:
         return _paths(Plan(Decision.FIRST_LOOK, _dry_run_writes(intent, context)).changes), {}
     sending = replace(context.kind.sending(intent), resend=())
-    changes = plan_fields(Decision.FIRST_LOOK, *_sides(intent, observed, context), sending).changes
+    changes = _plan_effective(Decision.FIRST_LOOK, intent, observed, context, options=sending).changes
     specified = [change for change in changes if change.rule is Rule.SPEC]
     unspecified = {str(change.path): value_digest(change) for change in changes if change not in specified}
     return _paths(specified), unspecified
@@ -170,14 +172,22 @@ def is_not_converging(intent: Intent, observed: LiveObservation, state: StoredSt
     return attempt.unconverged_at == Cookie(intent.digest, live)
 
 
-def _sides(
-    intent: Intent, observed: LiveObservation, context: KindStepContext
-) -> tuple[Declared, JsonObject | Missing]:
-    """The desired state and the live state as trees of the same type."""
-    if isinstance(observed, Absent):
-        return intent.declared, MISSING
-    view = context.kind.view(observed.live)
-    return context.kind.fit_to_live(intent.declared, view), view
+def _plan_effective(
+    decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext, *, options: PlanOptions
+) -> Plan:
+    kind, found = context.kind, _effective(intent, observed, context)
+    live = MISSING if isinstance(observed, Absent) else kind.view(observed.live)
+    if isinstance(live, Missing) and isinstance(kind, SupportsCreationCheck):
+        kind.check_creation(intent, found.tree)
+    return plan_effective(decision, found.declared, live, wanted=found.tree, options=options)
+
+
+def _effective(intent: Intent, observed: LiveObservation, context: KindStepContext) -> EffectiveState[Struct]:
+    """The effective desired state by the kind's own function, and the declared tree as fitted to the live object."""
+    kind, declared = context.kind, intent.declared
+    live = MISSING if isinstance(observed, Absent) else struct_of(kind.view(observed.live), kind.tree_type)
+    found: EffectiveState[Struct] = kind.effective(struct_of(declared.tree, kind.tree_type), live, declared.policy)
+    return found
 
 
 def _without_attempted(plan: Plan, intent: Intent, context: KindStepContext) -> Plan:

@@ -15,7 +15,7 @@ from setpoint.core.plan import Plan
 from setpoint.core.secret_fields import secret_texts, without_texts
 from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
-from setpoint.engine.capabilities import SupportsWait
+from setpoint.engine.capabilities import SupportsProjects, SupportsWait
 from setpoint.engine.context import (
     FINALIZER,
     UNSPECIFIED_TRIGGER,
@@ -255,6 +255,13 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
         return plan_paused(context)
     context.require_known_annotations()
     intent = await resolve_intent(context.resource, context.engine)
+    found = await _plan_intent(context, intent)
+    if isinstance(found, FailedStep) or not isinstance(context.kind, SupportsProjects):
+        return found
+    return replace(found, plan=replace(found.plan, project=context.kind.project_of(intent.resource, intent.resolved)))
+
+
+async def _plan_intent(context: KindStepContext, intent: Intent) -> StepPlan:
     _require_valid(context, intent)
     context = await check_new_claim(context, intent)
     if await must_replace(context, intent):

@@ -11,11 +11,13 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, sql_operation
 from setpoint.clients.http import decode_response
-from setpoint.core.overlay import Declared
-from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
+from setpoint.core.overlay import Declared, EffectiveState, effective_state
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -33,7 +35,14 @@ from setpoint.engine.kind import (
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import RemoteConflict
-from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, is_operation_done, parent_instance, pending_operation
+from setpoint.kinds.gcp.shared.cloud_sql import (
+    INSTANCE_REF,
+    ParentInstance,
+    check_parent_instance,
+    is_operation_done,
+    parent_instance,
+    pending_operation,
+)
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     PROJECT_ANNOTATION,
@@ -51,6 +60,7 @@ from setpoint.kinds.typed_spec import decode_spec
 GROUP: Final = "sql.cnrm.cloud.google.com"
 # The service chooses these when the spec leaves them out: compared only when the spec sets them.
 SERVICE_CHOSEN: Final = ("charset", "collation")
+_COLLATION: Final = Path(("spec", "collation"))
 _IMMUTABLE: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMUTABLE}
 
 
@@ -102,11 +112,16 @@ _decoder: Final = msgspec.json.Decoder(SqlDatabase)
 _outputs: Final = msgspec.json.Decoder(_DatabaseOutputs)
 
 
-def fit_database_to_live(declared: Declared, live: JsonObject) -> Declared:
+def effective_database(
+    spec: SqlDatabaseTree, live: SqlDatabaseTree | Missing, policy: FieldPolicy
+) -> EffectiveState[SqlDatabaseTree]:
+    """What the database should be after this step."""
+    return effective_state(spec, live, policy, _fit_database_to_live)
+
+
+def _fit_database_to_live(declared: Declared, live: JsonObject) -> Declared:
     """Charset and collation as immutable, unless the live database is one of MySQL."""
-    spec = live["spec"]
-    assert isinstance(spec, Mapping)
-    collation = spec.get("collation")
+    collation = get_at(live, _COLLATION)
     if not isinstance(collation, str) or mysql_charset(collation):
         return declared
     return replace(declared, shape=with_marks(declared.shape, _IMMUTABLE))
@@ -140,7 +155,7 @@ class SqlDatabaseKind:
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
         if not self.dependencies(resource):
-            _instance(resource, ResolvedReferences(), self.projects)
+            check_parent_instance(decode_spec(resource, SqlDatabaseSpec).instanceRef, resource, self.projects)
         resource_id(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
@@ -151,7 +166,11 @@ class SqlDatabaseKind:
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i/databases/d`."""
-        return Location(f"{_instance(resource, resolved, self.projects)}/databases/{resource_id(resource)}")
+        return Location(f"{_instance(resource, resolved, self.projects).path}/databases/{resource_id(resource)}")
+
+    def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
+        """See SupportsProjects: that of the instance."""
+        return _instance(resource, resolved, self.projects).project
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """Charset and collation as declared."""
@@ -164,9 +183,11 @@ class SqlDatabaseKind:
         implied = mysql_charset(settings.get("collation"))
         return {"spec": settings if implied is None else {**settings, "charset": implied}}
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """With the fields immutable that the live database's engine cannot change."""
-        return fit_database_to_live(declared, live)
+    def effective(
+        self, spec: SqlDatabaseTree, live: SqlDatabaseTree | Missing, policy: FieldPolicy
+    ) -> EffectiveState[SqlDatabaseTree]:
+        """See `effective_database`."""
+        return effective_database(spec, live, policy)
 
     def sending(self, intent: Intent) -> PlanOptions:
         """A single PUT."""
@@ -232,7 +253,7 @@ def _call(location: Location) -> GoogleCall:
     return GoogleCall(GoogleService.SQL, ("projects", project, "instances", instance, "databases", database))
 
 
-def _instance(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> str:
+def _instance(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> ParentInstance:
     return parent_instance(decode_spec(resource, SqlDatabaseSpec).instanceRef, resource, resolved, projects)
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from msgspec import UNSET, Struct
 
 from setpoint.core.decide import Decision
-from setpoint.core.overlay import Declared
+from setpoint.core.overlay import EffectiveState, effective_state
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.unstructured import text_at
-from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.json_types import JsonObject, Missing
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import (
@@ -128,9 +129,11 @@ class KubernetesObjectKind:
         """Empty: the dry run of the API server shows what differs."""
         return {"spec": {}}
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """Unchanged: nothing depends on the live object."""
-        return declared
+    def effective(
+        self, spec: KubernetesObjectTree, live: KubernetesObjectTree | Missing, policy: FieldPolicy
+    ) -> EffectiveState[KubernetesObjectTree]:
+        """As declared: nothing depends on the live object."""
+        return effective_state(spec, live, policy)
 
     def sending(self, intent: Intent) -> PlanOptions:
         """A single apply."""

@@ -1,6 +1,7 @@
 """What the Cloud SQL kinds share: the parent instance, secrets of a spec, operations."""
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -9,9 +10,10 @@ from msgspec import Struct
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_operation
 from setpoint.clients.http import decode_response
+from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import RemoteUnavailable
+from setpoint.errors import ManifestInvalid, RemoteUnavailable
 from setpoint.kinds.gcp.shared.config_connector import (
     INSTANCE_NAME,
     PROJECT_NAME,
@@ -34,26 +36,61 @@ class _Engine(Struct, frozen=True):
 _engine: Final = msgspec.json.Decoder(_Engine)
 
 
+@dataclass(frozen=True, slots=True)
+class ParentInstance:
+    """The instance that a database or a user is in."""
+
+    project: ResolvedProject
+    name: str
+
+    @property
+    def path(self) -> str:
+        """`projects/p/instances/i`."""
+        return f"projects/{self.project.project}/instances/{self.name}"
+
+
 def parent_instance(
     ref: SpecReference, resource: Resource, resolved: ResolvedReferences, projects: TenantProjects
-) -> str:
-    """`projects/p/instances/i`, in the project of the instance, whatever project the resource itself names.
+) -> ParentInstance:
+    """The instance, in its own project, whatever project the resource itself names.
 
     ProjectRefused when it is in another project than the tenant's.
     """
     projects.require_own(resource)
     if INSTANCE_REF in resolved.resources:
         instance = resolved.resources[INSTANCE_REF]
-        project = projects.of_target(INSTANCE_REF, instance, resource)
-        return f"projects/{project}/instances/{resource_id(instance, INSTANCE_NAME)}"
+        project = projects.resolve_target(INSTANCE_REF, instance, resource)
+        return ParentInstance(project, resource_id(instance, INSTANCE_NAME))
     external = ref.external or ""
-    link = relative_link(external) if "/" in external else f"projects/{projects.of(resource)}/instances/{external}"
-    found = _INSTANCE.fullmatch(link)
-    if found is None or not (PROJECT_NAME.allows(found[1]) and INSTANCE_NAME.allows(found[2])):
-        problem = f" is {external!r}: write the instance's name, or projects/…/instances/…"
-        raise field_invalid(resource, f"{INSTANCE_REF}.external", problem)
+    if "/" not in external:
+        return ParentInstance(projects.resolve(resource), _instance_name(external, external, resource))
+    found = _INSTANCE.fullmatch(relative_link(external))
+    if found is None or not PROJECT_NAME.allows(found[1]):
+        raise _no_instance(external, resource)
     projects.require(found[1], resource, f"{INSTANCE_REF}.external")
-    return link
+    return ParentInstance(
+        ResolvedProject(found[1], ProjectSource.REFERENCE), _instance_name(found[2], external, resource)
+    )
+
+
+def check_parent_instance(ref: SpecReference, resource: Resource, projects: TenantProjects) -> None:
+    """ManifestInvalid for a reference that names no instance. Its project may still be missing: it may be on record."""
+    external = ref.external or ""
+    if "/" not in external and projects.find(resource) is None:
+        _instance_name(external, external, resource)
+    else:
+        parent_instance(ref, resource, ResolvedReferences(), projects)
+
+
+def _instance_name(name: str, external: str, resource: Resource) -> str:
+    if not INSTANCE_NAME.allows(name):
+        raise _no_instance(external, resource)
+    return name
+
+
+def _no_instance(external: str, resource: Resource) -> ManifestInvalid:
+    problem = f" is {external!r}: write the instance's name, or projects/…/instances/…"
+    return field_invalid(resource, f"{INSTANCE_REF}.external", problem)
 
 
 def secret_dependency(

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import ClassVar, Final
 
 from msgspec import UNSET, Struct, UnsetType
@@ -11,6 +12,7 @@ from setpoint.clients.google.calls import PROJECT_ADVICE, recorded_elsewhere
 from setpoint.clients.google.client import GoogleTenant
 from setpoint.clients.url_path import has_dot_segment
 from setpoint.core.overlay import Declared
+from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import Check
 from setpoint.core.values.json_types import Json, JsonObject
@@ -23,6 +25,10 @@ from setpoint.errors import DependencyNotReady, ProjectRefused, RemoteConflict, 
 from setpoint.kinds.typed_spec import field_invalid
 
 PROJECT_ANNOTATION: Final = PROJECT_ID
+# The project of resources that name none, outside of a cluster: the variable that Google's own tools read.
+PROJECT_VARIABLE: Final = "GOOGLE_CLOUD_PROJECT"
+# The namespace of resources that name none: it does not say which project is meant.
+_ASSUMED_NAMESPACE: Final = "default"
 MANAGED_LABEL: Final = "managed-by-cnrm"
 # For the `__checks__` of a spec with a resourceID.
 RESOURCE_ID_CHECK: Final = Check(
@@ -116,6 +122,8 @@ class TenantProjects:
     """
 
     tenant: Tenant | None = None
+    # Read where a resource names no project, and there is no tenant.
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def caller(self) -> GoogleTenant:
@@ -123,37 +131,71 @@ class TenantProjects:
         return GoogleTenant() if self.tenant is None else GoogleTenant(self.tenant.google_account, self.tenant.project)
 
     def of(self, resource: Resource) -> str:
-        """The project of a resource of the tenant: its annotation, or that of its Namespace, or else the namespace.
+        """The project of a resource of the tenant; see `resolve`."""
+        return self.resolve(resource).project
 
-        ProjectRefused for an annotation that names another project than the tenant's.
+    def resolve(self, resource: Resource) -> ResolvedProject:
+        """The project of a resource of the tenant, and where it is named.
+
+        ManifestInvalid when it is named nowhere, ProjectRefused for an annotation that names another project than the
+        tenant's.
         """
-        project = self.named_by(resource)
-        is_annotated = PROJECT_ANNOTATION in resource.annotations
-        at = f"metadata.annotations[{PROJECT_ANNOTATION!r}]" if is_annotated else "metadata.namespace"
-        if not PROJECT_NAME.allows(project):
-            raise field_invalid(resource, at, f" is {project!r}: write {PROJECT_NAME.advice}")
-        self.require(project, resource, at)
-        return project
+        found = self.find(resource)
+        if found is None:
+            raise field_invalid(
+                resource,
+                f"metadata.annotations[{PROJECT_ANNOTATION!r}]",
+                f" is missing: write the ID of the Google project there; or put the resource into a namespace that is "
+                f"named like the project; or set the environment variable {PROJECT_VARIABLE}",
+            )
+        at = _PROJECT_FIELDS.get(found.source, "metadata.namespace")
+        if not PROJECT_NAME.allows(found.project):
+            raise field_invalid(resource, at, f" is {found.project!r}: write {PROJECT_NAME.advice}")
+        self.require(found.project, resource, at)
+        return found
 
-    def of_target(self, at: str, target: Resource, resource: Resource) -> str:
+    def resolve_target(self, at: str, target: Resource, resource: Resource) -> ResolvedProject:
         """The project of a resource that the field `at` of the tenant's `resource` refers to.
 
         That of another namespace has its project on record: which one that namespace has, only its own steps know.
         """
         tenant = self.tenant
         if tenant is None or target.ref.namespace == tenant.namespace:
-            return self.of(target)
-        recorded = _IN_PROJECT.fullmatch(location_in(target.status) or "")
-        project = recorded[1] if recorded else self.named_by(target)
+            return replace(self.resolve(target), source=ProjectSource.REFERENCE)
+        project = _recorded_project(target) or self.named_by(target)
         self.require(project, resource, at)
-        return project
+        return ResolvedProject(project, ProjectSource.REFERENCE)
 
     def named_by(self, target: Resource) -> str:
-        """The project that a resource of any namespace is in, as far as it says so; nothing is refused."""
+        """The project that a resource of any namespace is in, as far as it says so; none is refused to a tenant."""
+        found = self.find(target)
+        return self.of(target) if found is None else found.project
+
+    def find(self, target: Resource) -> ResolvedProject | None:
+        """The project that a resource of any namespace is in, as far as it says so; None where none is named.
+
+        An annotation comes first. Without a tenant, the project on record stands whatever is said elsewhere: nothing
+        moves because of the environment. Then, as Config Connector has it, that of the namespace.
+        """
         named, tenant = target.annotations.get(PROJECT_ANNOTATION), self.tenant
-        if tenant is None or target.ref.namespace != tenant.namespace:
-            return named or target.ref.namespace
-        return named or tenant.project or tenant.default_project or target.ref.namespace
+        if named:
+            return ResolvedProject(named, ProjectSource.ANNOTATION)
+        if tenant is None:
+            return self._find_without_tenant(target)
+        namespace = target.ref.namespace
+        given = (tenant.project or tenant.default_project) if namespace == tenant.namespace else None
+        if given and given != namespace:
+            return ResolvedProject(given, ProjectSource.NAMESPACE_ANNOTATION)
+        return ResolvedProject(namespace, ProjectSource.NAMESPACE)
+
+    def _find_without_tenant(self, target: Resource) -> ResolvedProject | None:
+        recorded, namespace = _recorded_project(target), target.ref.namespace
+        if namespace != _ASSUMED_NAMESPACE and recorded in (None, namespace):
+            return ResolvedProject(namespace, ProjectSource.NAMESPACE)
+        if recorded is not None:
+            return ResolvedProject(recorded, ProjectSource.RECORD)
+        named = self.environment.get(PROJECT_VARIABLE)
+        return ResolvedProject(named, ProjectSource.ENVIRONMENT) if named else None
 
     def require_own(self, resource: Resource) -> None:
         """ProjectRefused for a resource of the tenant that names another project by its annotation."""
@@ -198,6 +240,18 @@ class TenantProjects:
 
 
 ANY_PROJECT: Final = TenantProjects()
+# The field that an invalid project is reported at; else it is the namespace.
+_PROJECT_FIELDS: Final = {
+    ProjectSource.ANNOTATION: f"metadata.annotations[{PROJECT_ANNOTATION!r}]",
+    ProjectSource.RECORD: "status.setpoint.location",
+    ProjectSource.ENVIRONMENT: PROJECT_VARIABLE,
+}
+
+
+def _recorded_project(resource: Resource) -> str | None:
+    """The project of the location on record."""
+    found = _IN_PROJECT.fullmatch(location_in(resource.status) or "")
+    return None if found is None else found[1]
 
 
 def resource_id(resource: Resource, rule: GoogleNameRule = ANY_NAME) -> str:

@@ -2,17 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from functools import cache
 from typing import Any, Final
 
 import msgspec
 
-from setpoint.core.overlay import Declared, overlay
 from setpoint.core.schema.policy import FieldPolicy
-from setpoint.core.schema.shape import Mark, ObjectShape, shape_of, with_defaults, with_marks
-from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.core.values.paths import Path, get_at, set_at
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Dependency, Reference, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
 from setpoint.errors import UserError
@@ -27,10 +24,8 @@ from setpoint.kinds.gcp.shared.config_connector import (
     relative_link,
     resource_id,
     self_link,
-    without_managed_label,
 )
 from setpoint.kinds.gcp.sql_instance.normalization import (
-    CERTIFICATE,
     authorized_network,
     insights_config,
     instance_path,
@@ -40,7 +35,6 @@ from setpoint.kinds.gcp.sql_instance.normalization import (
 from setpoint.kinds.gcp.sql_instance.spec import (
     ENTERPRISE,
     PLUS,
-    UNENCRYPTED,
     SecretText,
     SqlInstanceSpec,
     SqlInstanceTree,
@@ -189,7 +183,8 @@ def _references(spec: SqlInstanceSpec) -> Iterator[tuple[_ReferenceField, SpecRe
 def _instance_of(referrer: _Referrer, ref: SpecReference) -> str:
     projects, resource = referrer.projects, referrer.resource
     if (other := referrer.target) is not None:
-        return f"{projects.of_target(referrer.at, other, resource)}:{resource_id(other, INSTANCE_NAME)}"
+        project = projects.resolve_target(referrer.at, other, resource).project
+        return f"{project}:{resource_id(other, INSTANCE_NAME)}"
     external = ref.external or ""
     projects.require_instance(external, resource, f"{referrer.at}.external")
     return instance_path(external, projects.of(resource))
@@ -296,82 +291,3 @@ def _normalize_settings(settings: dict[str, Any]) -> None:
         network["authorizedNetworks"] = [authorized_network(one) for one in network["authorizedNetworks"]]
     if network.get("pscConfig"):
         network["pscConfig"] = psc_config(network["pscConfig"][0])
-
-
-# --- What the live instance allows -----------------------------------------------------------------------------------
-
-_SETTINGS: Final = "spec.settings"
-_NETWORK: Final = f"{_SETTINGS}.ipConfiguration"
-_RETENTION: Final = f"{_SETTINGS}.backupConfiguration.backupRetentionSettings"
-_RESIZES: Final = Path(("spec", "settings", "diskAutoresize"))
-_SIZE: Final = Path(("spec", "settings", "diskSize"))
-_REQUIRES_SSL: Final = Path(("spec", "settings", "ipConfiguration", "requireSsl"))
-_SSL_MODE: Final = Path(("spec", "settings", "ipConfiguration", "sslMode"))
-_PRIVATE: Final = Path(("spec", "settings", "ipConfiguration", "privateNetworkRef"))
-_VERSION: Final = Path(("spec", "databaseVersion"))
-
-
-class LiveConstraint(Enum):
-    """A property of the live instance that changes which fields are immutable, output only or chosen by the service."""
-
-    PLUS = "Enterprise Plus"
-    SSL_FOLLOWS = "requireSsl follows sslMode"
-    STAYS_PRIVATE = "a private network cannot be left"
-    CANNOT_SHRINK = "a disk cannot shrink"
-
-
-def fit_instance_to_live(declared: Declared, live: JsonObject) -> Declared:
-    """The declared tree and shape with the constraints of the live instance."""
-    wanted = overlay(declared, live)
-    constraints = set()
-    if get_at(wanted, _EDITION) == PLUS:
-        constraints.add(LiveConstraint.PLUS)
-    if not isinstance(get_at(declared.tree, _REQUIRES_SSL), bool):
-        constraints.add(LiveConstraint.SSL_FOLLOWS)
-    if get_at(declared.tree, _PRIVATE) is None and isinstance(get_at(live, _PRIVATE), Mapping):
-        constraints.add(LiveConstraint.STAYS_PRIVATE)
-    tree = _with_live_ssl_mode(without_managed_label(declared, live).tree, live)
-    size, live_size = get_at(tree, _SIZE), get_at(live, _SIZE)
-    if isinstance(size, int) and isinstance(live_size, int) and size < live_size:
-        # A disk that was resized automatically stays as large as it is.
-        if get_at(wanted, _RESIZES) is True:
-            tree = _replaced(tree, _SIZE, live_size)
-        else:
-            constraints.add(LiveConstraint.CANNOT_SHRINK)
-    return replace(declared, tree=tree, shape=_constrained(declared.shape, frozenset(constraints)))
-
-
-@cache
-def _constrained(shape: ObjectShape, constraints: frozenset[LiveConstraint]) -> ObjectShape:
-    kept = 15 if LiveConstraint.PLUS in constraints else 7
-    own: dict[str, Json] = {"retainedBackups": kept, "retentionUnit": "COUNT"}
-    shape = with_defaults(shape, {_RETENTION: {}, **{f"{_RETENTION}.{name}": value for name, value in own.items()}})
-    marks: dict[str, Mark] = {}
-    if LiveConstraint.PLUS in constraints:
-        marks[f"{_SETTINGS}.dataCacheConfig.dataCacheEnabled"] = Mark.CHOSEN
-    if LiveConstraint.SSL_FOLLOWS in constraints:
-        marks[f"{_NETWORK}.requireSsl"] = Mark.OUTPUT_ONLY
-    if LiveConstraint.STAYS_PRIVATE in constraints:
-        marks[f"{_NETWORK}.privateNetworkRef"] = Mark.IMMUTABLE
-    if LiveConstraint.CANNOT_SHRINK in constraints:
-        marks[f"{_SETTINGS}.diskSize"] = Mark.IMMUTABLE
-    return with_marks(shape, marks)
-
-
-def _with_live_ssl_mode(tree: JsonObject, live: JsonObject) -> JsonObject:
-    if get_at(tree, _REQUIRES_SSL) is False and get_at(live, _SSL_MODE) == CERTIFICATE:
-        return tree if isinstance(get_at(tree, _SSL_MODE), str) else _replaced(tree, _SSL_MODE, UNENCRYPTED)
-    version = get_at(tree, _VERSION) or get_at(live, _VERSION)
-    return {**tree, "spec": with_ssl_mode(_mapping_at(tree, "spec"), version if isinstance(version, str) else "")}
-
-
-def _mapping_at(tree: JsonObject, name: str) -> JsonObject:
-    found = tree[name]
-    assert isinstance(found, Mapping)
-    return found
-
-
-def _replaced(tree: JsonObject, path: Path, value: Json) -> JsonObject:
-    found = set_at(tree, path, value)
-    assert isinstance(found, Mapping)
-    return found

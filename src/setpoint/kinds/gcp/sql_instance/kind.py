@@ -7,8 +7,9 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from setpoint.clients.google.client import GoogleClient, SqlOperation, item_name, list_pages, sql_operation
-from setpoint.core.overlay import Declared
-from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
+from setpoint.core.overlay import EffectiveState
+from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
@@ -29,7 +30,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
-from setpoint.errors import ManifestInvalid, RemoteConflict
+from setpoint.errors import ManifestInvalid, RemoteConflict, RemoteRefused
 from setpoint.kinds.gcp.shared.cloud_sql import is_operation_done, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
@@ -47,8 +48,13 @@ from setpoint.kinds.gcp.sql_instance.declared import (
     check_instance,
     clone_source,
     declared_instance,
-    fit_instance_to_live,
     instance_dependencies,
+)
+from setpoint.kinds.gcp.sql_instance.effective import (
+    effective_instance,
+    fit_instance_to_live,
+    missing_edition,
+    require_edition_for_creation,
 )
 from setpoint.kinds.gcp.sql_instance.live import SqlInstance, read_instance
 from setpoint.kinds.gcp.sql_instance.normalization import instance_view
@@ -71,6 +77,8 @@ _VERSION: Final = Path(("spec", "databaseVersion"))
 _PASSWORD: Final = Path(("spec", "rootPassword"))
 _EDITION: Final = Path(("spec", "settings", "edition"))
 _TIER: Final = Path(("spec", "settings", "tier"))
+# The HTTP status of a request with a value that the service does not accept.
+_INVALID: Final = 400
 _MAINTENANCE: Final = Path(("spec", "maintenanceVersion"))
 # The service takes each of these in a request of its own. The password is set on a user, not on the instance.
 _SENDING: Final = PlanOptions(
@@ -79,7 +87,8 @@ _SENDING: Final = PlanOptions(
         WriteStage("database version", (_VERSION,)),
         WriteStage("edition", (_EDITION,)),
         WriteStage("maintenance version", (_MAINTENANCE,)),
-    )
+    ),
+    after_creation=(_MAINTENANCE,),
 )
 _WITH_FIRST_USERS: Final = replace(_SENDING, follow_up="first users")
 _DEFINITION: Final = definition_for(
@@ -121,6 +130,10 @@ class SqlInstanceKind:
         """`projects/p/instances/i`."""
         return Location(f"projects/{self.projects.of(resource)}/instances/{resource_id(resource, INSTANCE_NAME)}")
 
+    def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
+        """See SupportsProjects."""
+        return self.projects.resolve(resource)
+
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
         return {
@@ -132,9 +145,17 @@ class SqlInstanceKind:
         """The live instance in the terms of the spec; an error for one that is being created, or that failed."""
         return instance_view(live)
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """With the constraints of the live instance."""
-        return fit_instance_to_live(declared, live)
+    def effective(
+        self, spec: SqlInstanceTree, live: SqlInstanceTree | Missing, policy: FieldPolicy
+    ) -> EffectiveState[SqlInstanceTree]:
+        """See `effective_instance`."""
+        return effective_instance(spec, live, policy)
+
+    def check_creation(self, intent: Intent, wanted: JsonObject) -> None:
+        """See SupportsCreationCheck. A clone has the edition of its source."""
+        is_named = isinstance(get_at(intent.declared.tree, _EDITION), str)
+        if not is_named and intent.resource.spec.get("cloneSource") is None:
+            require_edition_for_creation(wanted)
 
     def abandons(self, resource: Resource) -> bool:
         """Never: the spec has no deletion policy."""
@@ -165,6 +186,8 @@ class SqlInstanceKind:
                 answer = await self.google.post(instances_call(project), insert_body(intent, wanted))
         except RemoteConflict as error:
             raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
+        except RemoteRefused as error:
+            raise _with_missing_edition(error, intent, wanted) from error
         return pending_operation(sql_operation(answer), project)
 
     async def update(
@@ -257,6 +280,15 @@ def _edition(wanted: JsonObject, live: SqlInstance) -> Json:
     tier = _at(wanted, _TIER)
     changed = {} if tier == live.settings.tier else {"tier": tier}
     return {"edition": _at(wanted, _EDITION), **changed}
+
+
+def _with_missing_edition(error: RemoteRefused, intent: Intent, wanted: JsonObject) -> RemoteRefused:
+    """The refusal, with what to write where the service had to choose the edition."""
+    is_chosen = isinstance(get_at(wanted, _EDITION), Missing) and intent.resource.spec.get("cloneSource") is None
+    advice = missing_edition(wanted) if is_chosen and error.status == _INVALID else None
+    if advice is None:
+        return error
+    return RemoteRefused(f"{str(error).removesuffix('.')}. If it is the tier: {advice}", error.status)
 
 
 def _at(tree: JsonObject, path: Path) -> Json:

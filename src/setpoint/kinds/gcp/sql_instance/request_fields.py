@@ -31,7 +31,8 @@ _SETTINGS: Final = Path(("spec", "settings"))
 _BACKUPS: Final = _SETTINGS / "backupConfiguration"
 _BACKUPS_ON: Final = _BACKUPS / "enabled"
 _BINARY_LOG: Final = _BACKUPS / "binaryLogEnabled"
-_RETENTION: Final = _BACKUPS / "backupRetentionSettings"
+_RETAINED: Final = _BACKUPS / "backupRetentionSettings" / "retainedBackups"
+_RETENTION_UNIT: Final = _BACKUPS / "backupRetentionSettings" / "retentionUnit"
 _START: Final = _BACKUPS / "startTime"
 _LOG_DAYS: Final = _BACKUPS / "transactionLogRetentionDays"
 _CACHE: Final = _SETTINGS / "dataCacheConfig" / "dataCacheEnabled"
@@ -61,16 +62,22 @@ def patch_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
     return _with_explicit_off(tree, declared, wanted)
 
 
-def insert_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
-    """The fields of an insert. The maintenance version of a new instance cannot be chosen."""
+def created_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
+    """The fields of a new instance: what the author declares, and the defaults that are always sent.
+
+    No default is sent for a field that an annotation leaves to the service.
+    """
     tree = _for_full_update(declared, _with_unmanaged_defaults(declared, wanted))
     if isinstance(get_at(declared.tree, _BACKUPS), Mapping) and isinstance(get_at(tree, _BACKUPS), Mapping):
         is_plus = get_at(tree, _EDITION) == PLUS
-        own = {"retainedBackups": 15 if is_plus else 7, "retentionUnit": "COUNT"}
-        tree = _put(tree, _RETENTION, {**own, **_mapping(get_at(tree, _RETENTION))})
-    if get_at(tree, _EDITION) == PLUS:
-        tree = _with_removed_off(tree, declared)
-    return _without(tree, [Path(("spec", "maintenanceVersion"))])
+        tree = _with_default(tree, declared, _RETAINED, 15 if is_plus else 7)
+        tree = _with_default(tree, declared, _RETENTION_UNIT, "COUNT")
+    return _with_removed_off(tree, declared) if get_at(tree, _EDITION) == PLUS else tree
+
+
+def insert_fields(wanted: JsonObject) -> JsonObject:
+    """The fields of an insert. The maintenance version of a new instance cannot be chosen."""
+    return _without(wanted, [Path(("spec", "maintenanceVersion"))])
 
 
 def update_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
@@ -97,14 +104,19 @@ def _with_unmanaged_defaults(declared: Declared, wanted: JsonObject) -> JsonObje
 def _for_full_update(declared: Declared, wanted: JsonObject) -> JsonObject:
     tree = _tree(_sent(wanted, declared.tree, _SHAPE, Path()))
     if isinstance(get_at(declared.tree, _NETWORK), Mapping):
-        found = get_at(wanted, _PRIVATE_PATH)
-        tree = _put(tree, _PRIVATE_PATH, value=found is True)
+        tree = _with_default(tree, declared, _PRIVATE_PATH, get_at(wanted, _PRIVATE_PATH) is True)
     if not isinstance(get_at(declared.tree, _REQUIRES_SSL), bool):
         tree = _without(tree, [_REQUIRES_SSL])
     plans = get_at(wanted, _PLANS)
     if isinstance(get_at(declared.tree, _INSIGHTS), Mapping) and not isinstance(plans, Missing):
         tree = _put(tree, _PLANS, plans)
     return tree
+
+
+def _with_default(tree: JsonObject, declared: Declared, path: Path, value: Json) -> JsonObject:
+    """With the value of a field that is sent whether it is declared or not, unless it is left to the service."""
+    is_left = rule_at(declared, path) in (Rule.LISTED, Rule.IGNORED)
+    return tree if is_left or not isinstance(get_at(tree, path), Missing) else _put(tree, path, value)
 
 
 def _with_explicit_off(tree: JsonObject, declared: Declared, wanted: JsonObject) -> JsonObject:
@@ -173,10 +185,6 @@ def _without(tree: JsonObject, paths: Iterable[Path]) -> JsonObject:
     for path in paths:
         tree = _tree(remove_at(tree, path))
     return tree
-
-
-def _mapping(value: Json | Missing) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _tree(value: Json | Missing) -> JsonObject:

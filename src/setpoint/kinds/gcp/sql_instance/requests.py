@@ -78,7 +78,7 @@ _REQUIRES_SSL: Final = Path(("spec", "settings", "ipConfiguration", "requireSsl"
 def insert_body(intent: Intent, wanted: JsonObject) -> dict[str, Json]:
     """The body of an insert."""
     _, name = project_and_instance(intent.location)
-    return _as_written(instance_body(insert_fields(intent.declared, wanted), name), intent)
+    return _as_written(instance_body(insert_fields(wanted), name), intent)
 
 
 def clone_body(intent: Intent, wanted: JsonObject) -> dict[str, Json]:

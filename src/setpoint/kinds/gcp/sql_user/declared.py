@@ -1,18 +1,32 @@
-"""The author's SQLUser: validated, and normalized for the comparison with the live user."""
+"""The author's SQLUser: validated, normalized, and laid over the live user."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 from msgspec import UNSET
 
-from setpoint.core.values.json_types import Json
+from setpoint.core.overlay import EffectiveState, effective_state, struct_of
+from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json, Missing
 from setpoint.engine.kind import Dependency, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, secret_dependency
 from setpoint.kinds.gcp.shared.config_connector import ReferenceTarget, reference_at
 from setpoint.kinds.gcp.sql_user.live import LiveUserPasswordPolicy
-from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, GROUP, PASSWORD, SqlUserSpec, UserPassword, UserPasswordPolicy
+from setpoint.kinds.gcp.sql_user.spec import (
+    BUILT_IN,
+    GROUP,
+    NEVER_EXPIRES,
+    PASSWORD,
+    SqlUserSpec,
+    SqlUserTree,
+    UserPassword,
+    UserPasswordPolicy,
+)
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 _SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?s")
@@ -85,3 +99,35 @@ def _normalized_duration(duration: str) -> str:
         return duration
     part = (found[2] or "").rstrip("0")
     return f"{int(found[1])}.{part}s" if part else f"{int(found[1])}s"
+
+
+# --- The effective desired state --------------------------------------------------------------------------------------
+
+# A policy without terms.
+UNSET_POLICY: Final[Mapping[str, Json]] = {
+    "allowedFailedAttempts": 0,
+    "enableFailedAttemptsCheck": False,
+    "enablePasswordVerification": False,
+    "passwordExpirationDuration": NEVER_EXPIRES,
+}
+
+
+def effective_user(spec: SqlUserTree, live: SqlUserTree | Missing, policy: FieldPolicy) -> EffectiveState[SqlUserTree]:
+    """What the user should be after this step. A new user is sent without values that are defaults."""
+    found = effective_state(spec, live, policy)
+    if not isinstance(live, Missing):
+        return found
+    user = found.tree["spec"]
+    assert isinstance(user, Mapping)
+    created: dict[str, Json] = {"password": user["password"]} if "password" in user else {}
+    if user.get("type", BUILT_IN) != BUILT_IN:
+        created["type"] = user["type"]
+    if terms := policy_not_default(user.get("passwordPolicy")):
+        created["passwordPolicy"] = terms
+    return replace(found, state=struct_of({"spec": created}, SqlUserTree))
+
+
+def policy_not_default(policy: Json) -> dict[str, Json]:
+    """The terms of a policy that are not defaults."""
+    terms = policy if isinstance(policy, Mapping) else {}
+    return {name: terms[name] for name, unset in UNSET_POLICY.items() if not same(terms.get(name, unset), unset)}

@@ -8,10 +8,11 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.google.client import GoogleClient, sql_operation
-from setpoint.core.overlay import Declared
-from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
+from setpoint.core.overlay import EffectiveState
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
-from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.json_types import JsonObject, Missing
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -28,7 +29,12 @@ from setpoint.engine.kind import (
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import RemoteConflict, RemoteRefused
-from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, is_operation_done, pending_operation
+from setpoint.kinds.gcp.shared.cloud_sql import (
+    INSTANCE_REF,
+    check_parent_instance,
+    is_operation_done,
+    pending_operation,
+)
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     PROJECT_ANNOTATION,
@@ -37,19 +43,20 @@ from setpoint.kinds.gcp.shared.config_connector import (
     name_taken_error,
     resource_id,
 )
-from setpoint.kinds.gcp.sql_user.declared import declared_user, normalized_policy, user_dependencies
+from setpoint.kinds.gcp.sql_user.declared import declared_user, effective_user, normalized_policy, user_dependencies
 from setpoint.kinds.gcp.sql_user.live import (
     SqlUser,
     SqlUserLocation,
     SqlUserOutputs,
     find_user,
-    instance_path_of,
+    instance_of,
     parse_user_location,
     read_user,
     user_location,
 )
 from setpoint.kinds.gcp.sql_user.requests import insert_body, update_body, user_query
-from setpoint.kinds.gcp.sql_user.spec import GROUP, SqlUserStatus, SqlUserTree
+from setpoint.kinds.gcp.sql_user.spec import GROUP, SqlUserSpec, SqlUserStatus, SqlUserTree
+from setpoint.kinds.typed_spec import decode_spec
 
 _DEFINITION: Final = definition_for("SQLUser", SqlUserStatus, "A user of an instance of Cloud SQL.")
 
@@ -79,7 +86,7 @@ class SqlUserKind:
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
         if all(dependency.field != INSTANCE_REF for dependency in user_dependencies(resource)):
-            instance_path_of(resource, ResolvedReferences(), self.projects)
+            check_parent_instance(decode_spec(resource, SqlUserSpec).instanceRef, resource, self.projects)
         resource_id(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
@@ -90,6 +97,10 @@ class SqlUserKind:
         """`projects/p/instances/i/users/u`, followed by `?host=h` unless any host is meant."""
         return user_location(resource, resolved, self.projects)
 
+    def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
+        """See SupportsProjects: that of the instance."""
+        return instance_of(resource, resolved, self.projects).project
+
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The declared user."""
         return {"spec": declared_user(resource, resolved)}
@@ -98,9 +109,11 @@ class SqlUserKind:
         """The live user in the terms of the spec."""
         return {"spec": {"type": live.type, "passwordPolicy": normalized_policy(live.passwordPolicy)}}
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """Unchanged: nothing depends on the live user."""
-        return declared
+    def effective(
+        self, spec: SqlUserTree, live: SqlUserTree | Missing, policy: FieldPolicy
+    ) -> EffectiveState[SqlUserTree]:
+        """See `effective_user`."""
+        return effective_user(spec, live, policy)
 
     def sending(self, intent: Intent) -> PlanOptions:
         """A single PUT."""

@@ -14,7 +14,7 @@ from setpoint.clients.http import decode_response
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.kind import Location, ResolvedReferences, match_location
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, parent_instance
+from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, ParentInstance, parent_instance
 from setpoint.kinds.gcp.shared.config_connector import ANY_NAME, TenantProjects, resource_id
 from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, SqlUserSpec
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
@@ -49,13 +49,13 @@ def parse_user_location(location: Location) -> SqlUserLocation:
 
 def user_location(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> Location:
     """The location of a user. A host that means any host is left out: written or not, it is the same user."""
-    user = f"{instance_path_of(resource, resolved, projects)}/users/{quote(resource_id(resource), safe='')}"
+    user = f"{instance_of(resource, resolved, projects).path}/users/{quote(resource_id(resource), safe='')}"
     host = _host(resource, resolved)
     return Location(user if host in ("", ANY_HOST) else f"{user}?host={quote(host, safe='')}")
 
 
-def instance_path_of(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> str:
-    """`projects/p/instances/i`."""
+def instance_of(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> ParentInstance:
+    """The instance that the user belongs to."""
     return parent_instance(decode_spec(resource, SqlUserSpec).instanceRef, resource, resolved, projects)
 
 

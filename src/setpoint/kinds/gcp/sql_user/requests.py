@@ -5,14 +5,14 @@ from typing import Final
 
 from setpoint.clients.google.client import GoogleClient
 from setpoint.core.plan import PlannedWrite
-from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.shared.cloud_sql import is_mysql
+from setpoint.kinds.gcp.sql_user.declared import UNSET_POLICY, policy_not_default
 from setpoint.kinds.gcp.sql_user.live import ANY_HOST, SqlUser, SqlUserLocation, parse_user_location
-from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, NEVER_EXPIRES
+from setpoint.kinds.gcp.sql_user.spec import NEVER_EXPIRES
 
 
 async def user_query(
@@ -28,33 +28,25 @@ async def user_query(
 
 _PASSWORD: Final = Path(("spec", "password"))
 _POLICY: Final = Path(("spec", "passwordPolicy"))
-_UNSET: Final[Mapping[str, Json]] = {
-    "allowedFailedAttempts": 0,
-    "enableFailedAttemptsCheck": False,
-    "enablePasswordVerification": False,
-    "passwordExpirationDuration": NEVER_EXPIRES,
-}
 
 
 def insert_body(intent: Intent, wanted: JsonObject) -> dict[str, Json]:
-    """The body of an insert, without values that are defaults."""
+    """The body of an insert: `wanted` as a whole, with the names that select the user."""
     parsed, user = parse_user_location(intent.location), _spec(wanted)
-    host, policy = intent.resource.spec.get("host"), _policy(user)
+    host = intent.resource.spec.get("host")
     body: dict[str, Json] = {"host": host} if host else {}
     body |= {"instance": parsed.instance, "name": parsed.name, **_password(user)}
-    if policy:
-        body["passwordPolicy"] = policy
-    return body if user.get("type", BUILT_IN) == BUILT_IN else {**body, "type": user["type"]}
+    return {**body, **{name: user[name] for name in ("passwordPolicy", "type") if name in user}}
 
 
 def update_body(wanted: JsonObject, write: PlannedWrite) -> dict[str, Json]:
     """The members that `write` changes: the password only if it changed, the policy as a whole or not at all."""
     user, paths = _spec(wanted), [change.path for change in write.changes]
     members = _password(user) if _PASSWORD in paths else {}
-    policy = _policy(user)
+    policy = policy_not_default(user.get("passwordPolicy"))
     if any(_POLICY.covers(path) for path in paths):
         # The service replaces the whole policy. Only the duration has no value that means "not set".
-        unset = {name: value for name, value in _UNSET.items() if value != NEVER_EXPIRES}
+        unset = {name: value for name, value in UNSET_POLICY.items() if value != NEVER_EXPIRES}
         members["passwordPolicy"] = {**unset, **policy}
     elif policy and members:
         members["passwordPolicy"] = policy
@@ -72,10 +64,3 @@ def _password(user: Mapping[str, Json]) -> dict[str, Json]:
     password = user.get("password")
     text = password.get("value") if isinstance(password, Mapping) else None
     return {"password": text} if isinstance(text, str) else {}
-
-
-def _policy(user: Mapping[str, Json]) -> dict[str, Json]:
-    """The members of the policy that are not defaults."""
-    policy = user.get("passwordPolicy")
-    members = policy if isinstance(policy, Mapping) else {}
-    return {name: members[name] for name, unset in _UNSET.items() if not same(members.get(name, unset), unset)}

@@ -5,13 +5,12 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.core.overlay import Declared, overlay
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Dependency, ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.errors import ImmutableFieldChanged, ManifestInvalid
+from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     BUCKET_NAME,
@@ -189,17 +188,3 @@ def _normalized_rule(action: Mapping[str, Json], condition: Mapping[str, Json]) 
             if value not in _EMPTY and not (name == "age" and value == 0)
         },
     }
-
-
-# --- The lock of the retention policy --------------------------------------------------------------------------------
-
-LOCKED: Final = Path(("spec", "retentionPolicy", "isLocked"))
-
-
-def require_lock(declared: Declared, live: Mapping[str, Json]) -> None:
-    """ImmutableFieldChanged when the live policy is locked and the desired one is not."""
-    if get_at(live, LOCKED) is True and get_at(overlay(declared, live), LOCKED) is not True:
-        raise ImmutableFieldChanged(
-            f"{LOCKED} cannot change from true to false: a locked retention policy stays locked. Put true back",
-            (str(LOCKED),),
-        )

@@ -13,10 +13,11 @@ from msgspec.structs import fields
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, item_name, list_pages
 from setpoint.clients.http import decode_response
-from setpoint.core.overlay import Declared
-from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
+from setpoint.core.overlay import EffectiveState
+from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import (
@@ -49,12 +50,11 @@ from setpoint.kinds.gcp.shared.config_connector import (
 )
 from setpoint.kinds.gcp.storage_bucket.contents import FORCE_DESTROY, empty_bucket
 from setpoint.kinds.gcp.storage_bucket.declared import (
-    LOCKED,
     bucket_dependencies,
     check_bucket,
     declared_bucket,
-    require_lock,
 )
+from setpoint.kinds.gcp.storage_bucket.effective import LOCKED, effective_bucket, fit_bucket_to_live
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, StorageBucketOutputs, read_bucket
 from setpoint.kinds.gcp.storage_bucket.live_view import bucket_view
 from setpoint.kinds.gcp.storage_bucket.requests import depends_on_live, insert_body, patch_body
@@ -62,7 +62,6 @@ from setpoint.kinds.gcp.storage_bucket.spec import (
     StorageBucketSpec,
     StorageBucketStatus,
     StorageBucketTree,
-    fit_bucket_to_live,
 )
 
 GROUP: Final = "storage.cnrm.cloud.google.com"
@@ -80,7 +79,8 @@ _SENDING: Final = PlanOptions(
             ),
         ),
         WriteStage(_LOCK, (LOCKED,)),
-    )
+    ),
+    after_creation=(LOCKED,),
 )
 _DEFINITION: Final = definition_for("StorageBucket", StorageBucketStatus, "A bucket of Cloud Storage.")
 
@@ -131,6 +131,10 @@ class StorageBucketKind:
         """`projects/p/buckets/b`."""
         return Location(f"projects/{self.projects.of(resource)}/buckets/{resource_id(resource, BUCKET_NAME)}")
 
+    def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
+        """See SupportsProjects."""
+        return self.projects.resolve(resource)
+
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
         return {
@@ -142,10 +146,11 @@ class StorageBucketKind:
         """The live bucket in the terms of the spec."""
         return bucket_view(live)
 
-    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """With the constraints of the live bucket; ImmutableFieldChanged when a locked policy would be unlocked."""
-        require_lock(declared, live)
-        return fit_bucket_to_live(declared, live)
+    def effective(
+        self, spec: StorageBucketTree, live: StorageBucketTree | Missing, policy: FieldPolicy
+    ) -> EffectiveState[StorageBucketTree]:
+        """See `effective_bucket`."""
+        return effective_bucket(spec, live, policy)
 
     def abandons(self, resource: Resource) -> bool:
         """Never: the spec has no deletion policy."""
@@ -233,7 +238,7 @@ class StorageBucketKind:
             await self._lock(intent.location, before)
             return None
         view = self.view(before.live)
-        guard = before.version if depends_on_live(self.fit_to_live(intent.declared, view), wanted, write) else None
+        guard = before.version if depends_on_live(fit_bucket_to_live(intent.declared, view), wanted, write) else None
         body = patch_body(intent, wanted, write, view)
         await self.google.patch(self._call(intent.location, guard), body)
         return None

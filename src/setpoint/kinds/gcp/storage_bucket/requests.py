@@ -10,27 +10,19 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent
-from setpoint.kinds.gcp.storage_bucket.declared import LOCKED, request_rule
-from setpoint.kinds.gcp.storage_bucket.spec import LOCATION, STORAGE_CLASS
+from setpoint.kinds.gcp.storage_bucket.declared import request_rule
+from setpoint.kinds.gcp.storage_bucket.effective import LOCKED
 
 # A tree of `StorageBucketTree`, or a part of one.
 _Spec: TypeAlias = Mapping[str, Any]
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
-# Sent with every insert, declared or not.
-_ALWAYS: Final = ("storageClass", "uniformBucketLevelAccess", "lifecycleRule", "location")
 # The API's member for a field of the spec, where the names differ.
 _MEMBER: Final = {
     "uniformBucketLevelAccess": "iamConfiguration",
     "publicAccessPrevention": "iamConfiguration",
     "lifecycleRule": "lifecycle",
     "requesterPays": "billing",
-}
-# Left out of an insert: the initial values of a new bucket.
-_INITIAL: Final[Mapping[str, Json]] = {
-    "autoclass": {"enabled": False},
-    "billing": {"requesterPays": False},
-    "defaultEventBasedHold": False,
 }
 # Rules that decide a value without the live object.
 _WITHOUT_LIVE: Final = (Rule.SPEC, Rule.PRUNED, Rule.DEFAULT)
@@ -39,19 +31,14 @@ _MERGED_MEMBERS: Final = ("labels", "logging", "website", "ipFilter")
 
 
 def insert_body(intent: Intent, wanted: JsonObject, name: str) -> dict[str, Json]:
-    """The body of an insert: declared fields, and those that are always sent."""
-    declared, spec = _spec(intent.declared.tree), _spec(wanted)
-    sent = {field: value for field, value in spec.items() if field in _ALWAYS or declared.get(field) is not None}
-    members = {**_members({"spec": sent, "metadata": wanted["metadata"]}), "name": name}
-    # Where unspecified fields are ignored, nothing else provides a location.
-    members["location"] = spec.get("location", LOCATION)
+    """The body of an insert: `wanted` as a whole, with the name. The lock of a retention policy follows."""
+    spec = _spec(wanted)
+    sent = {_MEMBER.get(field, field) for field in spec}
+    members = {member: value for member, value in _members(wanted).items() if member in sent or member == "labels"}
+    members |= {field: spec[field] for field in ("location", "customPlacementConfig") if field in spec}
     # In the author's spelling: the service corrects what Autoclass does not allow.
-    members["storageClass"] = intent.resource.spec.get("storageClass") or spec.get("storageClass", STORAGE_CLASS)
-    if "customPlacementConfig" in spec:
-        members["customPlacementConfig"] = spec["customPlacementConfig"]
-    if "autoclass" in members:
-        members["autoclass"] = _without_default_terminal(members["autoclass"], declared, {})
-    return {member: value for member, value in members.items() if not same([value], [_INITIAL.get(member)])}
+    written = intent.resource.spec.get("storageClass")
+    return {**members, **({"storageClass": written} if written else {}), "name": name}
 
 
 def patch_body(intent: Intent, wanted: JsonObject, write: PlannedWrite, view: JsonObject) -> dict[str, Json]:
@@ -142,8 +129,9 @@ def _members(tree: JsonObject) -> dict[str, Json]:
 
 def _iam(spec: _Spec) -> Json:
     prevention = spec.get("publicAccessPrevention")
-    uniform = {"uniformBucketLevelAccess": {"enabled": bool(spec.get("uniformBucketLevelAccess"))}}
-    return {**uniform, "publicAccessPrevention": prevention} if prevention else uniform
+    uniform = spec.get("uniformBucketLevelAccess")
+    members: dict[str, Json] = {} if uniform is None else {"uniformBucketLevelAccess": {"enabled": uniform}}
+    return {**members, "publicAccessPrevention": prevention} if prevention else members
 
 
 def _autoclass(spec: _Spec) -> Json | Missing:

@@ -1,16 +1,12 @@
 """Spec and status of a StorageBucket: type, default, validation rule and mutability of each field."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from setpoint.core.overlay import Declared, overlay
-from setpoint.core.schema.shape import Check, Default, Mark, with_marks
-from setpoint.core.values.json_types import Int64, Json
-from setpoint.core.values.paths import Path, get_at, remove_at
-from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SpecReference, without_managed_label
+from setpoint.core.schema.shape import Check, Default, Mark
+from setpoint.core.values.json_types import Int64
+from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SpecReference
 from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
 _NUMBERS: Final = ("age", "daysSinceCustomTime", "daysSinceNoncurrentTime", "numNewerVersions")
@@ -39,9 +35,6 @@ SAME_REGIONS: Final = """
 
 LOCATION: Final = "US"
 STORAGE_CLASS: Final = "STANDARD"
-_AUTOCLASS: Final = Path(("spec", "autoclass", "enabled"))
-_TERMINAL: Final = Path(("spec", "autoclass", "terminalStorageClass"))
-_SERVICE_DECIDES: Final = {"spec.storageClass": Mark.OUTPUT_ONLY}
 
 
 class BucketVersioning(SpecStruct, frozen=True):
@@ -229,25 +222,6 @@ class StorageBucketTree(SpecStruct, frozen=True):
 
     spec: StorageBucketSpec
     metadata: BucketMetadata | UnsetType = UNSET
-
-
-def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared:
-    """While Autoclass is on, the service sets the storage class: output only, and STANDARD when it is turned on."""
-    declared = without_managed_label(declared, live)
-    if get_at(overlay(declared, live), _AUTOCLASS) is not True:
-        return _without_terminal(declared)
-    if get_at(live, _AUTOCLASS) is True:
-        return replace(declared, shape=with_marks(declared.shape, _SERVICE_DECIDES))
-    spec = declared.tree["spec"]
-    assert isinstance(spec, Mapping)
-    return replace(declared, tree={**declared.tree, "spec": {**spec, "storageClass": STORAGE_CLASS}})
-
-
-def _without_terminal(declared: Declared) -> Declared:
-    """Without Autoclass there is no terminal class, even if the spec sets one and `enabled` is unmanaged."""
-    tree = remove_at(declared.tree, _TERMINAL)
-    assert isinstance(tree, Mapping)
-    return replace(declared, tree=tree)
 
 
 class ObservedSoftDelete(Struct, frozen=True):
