@@ -25,14 +25,14 @@ from tests.kinds.kind_harness import bucket
             "did you mean spec.retentionPolicy.retentionPeriod or spec.retentionPolicy?",
         ),
         (
-            {"lifecycleRule": [{"action": {"typ": "Delete"}}]},
+            {"lifecycleRule": [{"action": {"typ": "Delete"}, "condition": {}}]},
             "there is no field spec.lifecycleRule[0].action.typ; did you mean spec.lifecycleRule[0].action.type?",
         ),
         ({"zzz": 1}, "there is no field spec.zzz"),
         ({"versioning": {}}, "spec.versioning.enabled is missing: write it"),
         ({"versioning": {"enabled": "yes"}}, "spec.versioning.enabled is text: write true or false, without quotes"),
         ({"cors": {}}, "spec.cors is a map: write a list"),
-        ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'"),
+        ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'; write Enabled or Disabled"),
     ],
 )
 def test_the_error_names_the_field_and_the_correct_form(spec: dict[str, Any], message: str) -> None:

@@ -11,12 +11,14 @@ import orjson
 from rich.text import Text
 
 from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings
-from setpoint.cli.manifests import load_manifests
+from setpoint.cli.manifest_checks import named_by
+from setpoint.cli.manifests import read_manifests
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.problems import problems_of
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.kind import find_kind
@@ -100,12 +102,13 @@ Command = Callable[[CommandRequest], Awaitable[int]]
 
 
 def run_command(command: Command, options: dict[str, Any]) -> int:
-    """The exit code of `command`; a SetpointError is one line on standard error, never a traceback."""
+    """The exit code of `command`; an error is a line on standard error for each mistake, never a traceback."""
     make_logging_printable()
     try:
         return asyncio.run(_run_async(command, CommandRequest.of(options)))
     except SetpointError as error:
-        error_console().print(Text(f"error: {error}", style="red"), soft_wrap=True)
+        for one in problems_of(error) if isinstance(error, UserError) else (error,):
+            error_console().print(Text(f"error: {one}", style="red"), soft_wrap=True)
         return ExitCode.FAILED
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: what was begun is on record, and the next run goes on\n")
@@ -161,7 +164,7 @@ async def declared_refs(request: CommandRequest, engine: EngineContext) -> list[
 
 def named_refs(request: CommandRequest, engine: EngineContext) -> list[ResourceRef]:
     """The resources named by `-f` and KIND/NAME, declared or not."""
-    named = [manifest.ref for manifest in load_manifests(request.files)] if request.files else []
+    named = named_by(read_manifests(request.files), engine) if request.files else []
     return [*named, *(ref_of_target(target, request.namespace, engine) for target in request.targets)]
 
 

@@ -14,7 +14,7 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_kind
+from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_type
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
@@ -121,7 +121,7 @@ class EngineContext:
                 "here every reference to another namespace is allowed; leave it out"
             )
         if found is None:
-            raise unknown_kind(resource.ref.kind, self.resource_types, str(resource.ref))
+            raise unknown_type(resource, self.resource_types.values())
         return found
 
     def kind_of(self, resource: Resource) -> AnyKind:

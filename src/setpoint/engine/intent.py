@@ -13,6 +13,7 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm
 from setpoint.core.values.paths import Path, get_at
+from setpoint.core.values.problems import Problems
 from setpoint.engine.context import EngineContext, management_of
 from setpoint.engine.kind import AnyKind, Intent, ResolvedReferences, ResourceType, SecretKeyReference
 from setpoint.engine.owners.children import is_two_way_merge
@@ -25,13 +26,15 @@ _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
 
 def check_manifest(resource: Resource, kind: ResourceType) -> None:
-    """ManifestInvalid or UnknownField for a mistake of the author; no service is asked."""
-    require_shown_values(resource)
-    FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
-    management_of(resource.annotations)
-    resync_seconds(resource.annotations)
-    is_two_way_merge(resource.annotations)
-    kind.check(resource)
+    """ManifestInvalid or UnknownField for the mistakes of the author, all at once; no service is asked."""
+    problems = Problems()
+    problems.collect(require_shown_values, resource)
+    problems.collect(FieldPolicy.parse, resource.annotations, shape_of(kind.tree_type))
+    problems.collect(management_of, resource.annotations)
+    problems.collect(resync_seconds, resource.annotations)
+    problems.collect(is_two_way_merge, resource.annotations)
+    problems.collect(kind.check, resource)
+    problems.require_none()
 
 
 def require_shown_values(resource: Resource) -> None:

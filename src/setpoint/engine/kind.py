@@ -215,6 +215,19 @@ def unknown_kind(
     return ManifestInvalid(Message(*prefix, f"no kind {word!r} is known here; {advice or hint}"))
 
 
+def unknown_type(resource: Resource, known: Iterable["ResourceType"]) -> ManifestInvalid:
+    """The error for a manifest of a type that is none of `known`: with the kind and the version that may be meant."""
+    api_version, kind = str(resource.document["apiVersion"]), resource.ref.kind
+    types = {f"{one.name} of {one.group}/{one.version}": one for one in known}
+    namesakes = [text for text, one in types.items() if one.name == kind]
+    similar = nearest(kind, [one.name for one in types.values()])[:1]
+    near = [*namesakes, *(text for text, one in types.items() if one.name in similar)]
+    if not near:
+        return unknown_kind(kind, [(one.group, one.name) for one in types.values()], str(resource.ref))
+    field, of = ("apiVersion", f" of {api_version}") if namesakes else ("kind", "")
+    return ManifestInvalid(f"{resource.ref}: no kind {kind!r}{of} is known here; did you mean {near[0]}?", field)
+
+
 class ResourceType(Protocol):
     """What kinds and owners have in common: how a type of resource is named, typed, checked and referenced."""
 

@@ -16,6 +16,7 @@ from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -139,9 +140,12 @@ class SqlDatabaseKind:
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
-        if not self.dependencies(resource):
-            _instance(resource, ResolvedReferences(), self.projects)
-        resource_id(resource)
+        problems = Problems()
+        dependencies = problems.collect(self.dependencies, resource)
+        if dependencies is not None and not dependencies:
+            problems.collect(_instance, resource, ResolvedReferences(), self.projects)
+        problems.collect(resource_id, resource)
+        problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The instance, if it is referred to as a resource; it has to be ready."""

@@ -11,6 +11,7 @@ from setpoint.core.overlay import Declared
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.problems import Problems
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import (
@@ -97,12 +98,14 @@ class KubernetesObjectKind:
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
         spec = spec_of(resource)
-        check_manifest(resource, spec)
-        check_cluster(resource, spec)
-        ignored_fields_of(resource, spec)
-        deletion_settings_of(resource, spec)
-        refuse_field_policies(resource)
-        check_wait(resource)
+        problems = Problems()
+        problems.collect(check_manifest, resource, spec)
+        problems.collect(check_cluster, resource, spec)
+        problems.collect(ignored_fields_of, resource, spec)
+        problems.collect(deletion_settings_of, resource, spec)
+        problems.collect(refuse_field_policies, resource)
+        problems.collect(check_wait, resource)
+        problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The references in the manifest, and the Secret with the kubeconfig."""

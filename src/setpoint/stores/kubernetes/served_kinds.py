@@ -1,7 +1,7 @@
 """The kinds of a cluster that a store serves, their endpoints, and the namespaces it is limited to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
 from setpoint.core.unstructured import GroupKind
@@ -9,6 +9,7 @@ from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import ManifestInvalid
+from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class ClusterScope:
     leases: str
     namespace: str | None = None
     others: tuple[str, ...] = ()
+    # What manifests of these kinds are.
+    types: ManifestTypes = field(default_factory=lambda: ANY_TYPE)
 
     @property
     def cached(self) -> frozenset[GroupKind]:

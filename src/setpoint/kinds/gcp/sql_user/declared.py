@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import Dependency, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, secret_dependency
@@ -21,10 +22,12 @@ _SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?s")
 def checked_spec(resource: Resource) -> SqlUserSpec:
     """The decoded spec; ManifestInvalid for one that is invalid whatever the live state."""
     spec = decode_spec(resource, SqlUserSpec)
+    problems = Problems()
     if spec.password:
-        _check_password(spec.password, spec, resource)
+        problems.collect(_check_password, spec.password, spec, resource)
     if spec.passwordPolicy:
-        _check_policy(spec.passwordPolicy, resource)
+        problems.collect(_check_policy, spec.passwordPolicy, resource)
+    problems.require_none()
     return spec
 
 

@@ -12,6 +12,7 @@ from setpoint.core.overlay import Declared
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -78,9 +79,12 @@ class SqlUserKind:
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
-        if all(dependency.field != INSTANCE_REF for dependency in user_dependencies(resource)):
-            instance_path_of(resource, ResolvedReferences(), self.projects)
-        resource_id(resource)
+        problems = Problems()
+        dependencies = problems.collect(user_dependencies, resource)
+        if dependencies is not None and all(dependency.field != INSTANCE_REF for dependency in dependencies):
+            problems.collect(instance_path_of, resource, ResolvedReferences(), self.projects)
+        problems.collect(resource_id, resource)
+        problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The instance, if it is referred to as a resource: it has to be ready. And the Secret with the password."""

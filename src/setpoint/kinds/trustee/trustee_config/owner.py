@@ -19,6 +19,7 @@ from setpoint.core.unstructured import (
 )
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path, get_at
+from setpoint.core.values.problems import Problems
 from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.kind import CrdDetails, Dependency
 from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
@@ -123,11 +124,13 @@ class TrusteeConfigOwner:
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for an invalid spec, or a name that is too long for a label."""
-        _spec(resource)
+        problems = Problems()
+        problems.collect(_spec, resource)
         length = len(resource.ref.name)
         if length > _LONGEST_NAME:
             problem = f" has {length} characters: write {_LONGEST_NAME} at most, for its children have it as a label"
-            raise field_invalid(resource, "metadata.name", problem)
+            problems.add(field_invalid(resource, "metadata.name", problem))
+        problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """None: each child has its own sources."""
