@@ -67,6 +67,9 @@ def test_every_value_knows_its_line() -> None:
     assert document.where(Path.parse("spec.flags[0].name")) == "a.yaml:5"
     assert document.where(Path.parse("spec.flags[0].nosuch")) == "a.yaml:5"
     assert document.where(Path.parse("nosuch.deeper")) == "a.yaml:2"
+    # The line of its key.
+    assert document.where(Path.parse("spec.flags")) == "a.yaml:4"
+    assert document.where(Path.parse("spec")) == "a.yaml:2"
 
 
 def test_an_alias_is_expanded() -> None:

@@ -77,13 +77,15 @@ def named_by(read: ReadManifests, engine: EngineContext) -> list[ResourceRef]:
 
 def manifest_problems(manifest: LoadedManifest, engine: EngineContext) -> Sequence[ManifestInvalid]:
     """What is wrong with a manifest, before any service or cluster is asked; each with `file:line`."""
-    problems, resource = Problems(), manifest.resource
+    problems, members, resource = Problems(), Problems(), manifest.resource
+    members.collect(require_valid, manifest.tree, engine)
     if not is_unreconciled(manifest.ref, engine):
         kind = problems.collect(engine.resource_type_of, resource)
-        if kind is not None:
+        # A spec whose name is misspelt lacks every field.
+        if kind is not None and ("spec" in manifest.tree or not members.found):
             problems.collect(check_manifest, resource, kind)
             problems.collect(dependencies_of, resource, engine.resource_types)
-    problems.collect(require_valid, manifest.tree, engine)
+    problems.add(*members.found)
     return _placed(manifest, problems)
 
 

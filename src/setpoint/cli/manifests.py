@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import AnnotationTerm, FieldTerm, field_named_by
 from setpoint.core.values.paths import Path as FieldPath
-from setpoint.core.values.paths import nearest
+from setpoint.core.values.paths import get_at, nearest
 from setpoint.core.values.problems import joined_problems, problems_of
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents
 from setpoint.engine.resource import Resource, ResourceRef
@@ -20,7 +20,9 @@ from setpoint.errors import ManifestInvalid, NotJson, SetpointError, UserError
 SUFFIXES = (".yaml", ".yml", ".json")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _ROOT = FieldPath()
-_REQUIRED = ("apiVersion", "kind", "metadata")
+# What every manifest has, as text; and keys that are no misspelt ones.
+_REQUIRED = (FieldPath(("apiVersion",)), FieldPath(("kind",)), FieldPath(("metadata", "name")))
+_MEMBERS = ("apiVersion", "kind", "metadata", "spec", "status", "namespace")
 _MAX_BYTES = 8 * 1024 * 1024
 
 
@@ -204,33 +206,42 @@ def _manifest(value: Json, document: YamlDocument, at: FieldPath) -> Iterator[Lo
     if is_export_header(value):
         yield ManifestInvalid(f"{start}: this is an export, and no manifest: `setpoint import` takes it")
         return
+    manifest = LoadedManifest(value, document, at)
     problems = list(_missing_members(value, document, at))
     yield from problems
     if not problems:
         try:
             canonical(value)
         except NotJson as error:
-            yield _placed(start, error)
+            yield from manifest.placed(error)
         else:
-            yield LoadedManifest(value, document, at)
+            yield manifest
 
 
 def _missing_members(value: JsonObject, document: YamlDocument, at: FieldPath) -> Iterator[ManifestInvalid]:
-    metadata = value.get("metadata")
-    named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
-    for member, there in (
-        ("apiVersion", isinstance(value.get("apiVersion"), str)),
-        ("kind", isinstance(value.get("kind"), str)),
-        ("metadata.name", named),
-    ):
-        if not there:
-            top = member.partition(".")[0]
-            misspelt = next((name for name in value if nearest(name, _REQUIRED)[:1] == (top,) and name != top), None)
-            if top in value or misspelt is None:
-                yield ManifestInvalid(f"{document.where(at)}: {member} is missing or not text: write it")
-            else:
-                place = document.where(at / misspelt)
-                yield ManifestInvalid(f"{place}: there is no field {FieldPath((misspelt,))}; did you mean {top}?")
+    for path in _REQUIRED:
+        found = get_at(value, path)
+        if isinstance(found, str):
+            continue
+        for name, holder in ((str(path.steps[0]), _ROOT), (str(path.steps[-1]), path.parent)):
+            misspelt = _misspelt(name, get_at(value, holder))
+            if misspelt is not None:
+                wrong = FieldPath((*holder.steps, misspelt))
+                place = document.where(FieldPath((*at.steps, *wrong.steps)))
+                yield ManifestInvalid(
+                    f"{place}: there is no field {wrong}; did you mean {FieldPath((*holder.steps, name))}?"
+                )
+                break
+        else:
+            place = document.where(FieldPath((*at.steps, *path.steps)))
+            yield ManifestInvalid(f"{place}: {path} is missing or not text: write it")
+
+
+def _misspelt(name: str, holder: Json | Missing) -> str | None:
+    """The key that stands where `name` is missing, and is similar."""
+    if not isinstance(holder, dict) or name in holder:
+        return None
+    return next(iter(nearest(name, [key for key in holder if key not in _MEMBERS])), None)
 
 
 def _type_name(value: object) -> str:

@@ -76,7 +76,7 @@ def _hint(name: str, kind: str, type_: ManifestType) -> str:
     """The members that may be meant: of that name one level deeper, or of a similar name; or else all of them."""
     members = (*_MEMBERS, *type_.members)
     deeper = [f"metadata.{name}"] * (name in AUTHORED_METADATA) + [f"{_SPEC}.{name}"] * (name in type_.spec_fields)
-    found = [*deeper, *nearest(name, members)][:3]
+    found = deeper or nearest(name, members)
     if found:
         return f"; did you mean {' or '.join(found)}?"
     return f": a {kind} has {', '.join(members[:-1])} and {members[-1]}"

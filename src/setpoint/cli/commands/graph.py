@@ -31,7 +31,7 @@ _PIPE_COLUMNS: Final = 100_000
 
 def draw_graph(options: dict[str, Any]) -> int:
     """The exit code of `setpoint graph`."""
-    return run_command(_graph, options)
+    return run_command(_graph, {**options, "takes_kinds": True})
 
 
 async def _graph(request: CommandRequest) -> ExitCode:
