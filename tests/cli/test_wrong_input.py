@@ -209,8 +209,7 @@ def test_a_target_with_the_form_of_a_kind_and_a_name_is_a_target(workspace: Work
         ),
         (
             ("apply", "-f", "https://example.com/a.yaml"),
-            "https://example.com/a.yaml: a URL is not read: "
-            "download it first, or pipe it: curl -fsSL … | setpoint … -f -",
+            "https://example.com/a.yaml: a URL is not read: download it, and name the file, or - for standard input",
         ),
         (("apply", "none.yaml"), "none.yaml: No such file or directory: name a file, a folder or - for standard input"),
         (("plan", "none.yaml"), "none.yaml: No such file or directory: name a file, a folder or - for standard input"),

@@ -147,9 +147,7 @@ def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]
 def _files(path: str) -> list[str]:
     """The files that `path` names: itself, or those of a folder; ManifestInvalid for a URL, or a folder without any."""
     if _URL.match(path):
-        raise ManifestInvalid(
-            f"{path}: a URL is not read: download it first, or pipe it: curl -fsSL … | setpoint … -f -"
-        )
+        raise ManifestInvalid(f"{path}: a URL is not read: download it, and name the file, or - for standard input")
     folder = Path(path)
     if path == "-" or not folder.is_dir():
         return [path]

@@ -84,8 +84,7 @@ def decode_spec(resource: Resource, type_: type[S]) -> S:
         subject = SubjectTerm(str(resource.ref))
         found = islice(_problems(resource.spec, type_, _Place()), _MOST_PROBLEMS)
         raise joined_problems(
-            ManifestInvalid(Message(subject, _explained(one.message, one.at, type_), one.advice), str(one.field))
-            for one in found
+            ManifestInvalid(Message(subject, _explained(one, type_)), str(one.field)) for one in found
         ) from error
 
 
@@ -110,7 +109,7 @@ class _Place(NamedTuple):
         return _Place(self.path / step, f"{self.at}[{step if isinstance(step, int) else '...'}]")
 
 
-class _Problem(NamedTuple):
+class _SpecProblem(NamedTuple):
     """A message of msgspec about the value `at` a place, and the field at fault."""
 
     message: str
@@ -120,7 +119,7 @@ class _Problem(NamedTuple):
     advice: str = ""
 
 
-def _problems(value: object, hint: Any, place: _Place) -> Iterator[_Problem]:  # noqa: ANN401 - any type
+def _problems(value: object, hint: Any, place: _Place) -> Iterator[_SpecProblem]:  # noqa: ANN401 - any type
     """The problems of a value of the type `hint`, each at the innermost value that has it."""
     try:
         msgspec.convert(value, hint)
@@ -130,10 +129,10 @@ def _problems(value: object, hint: Any, place: _Place) -> Iterator[_Problem]:  #
             found = True
             yield one
         if not found:
-            yield _Problem(str(error), place.at, place.path, _choice_advice(value, _plain_type(hint)))
+            yield _SpecProblem(str(error), place.at, place.path, _choice_advice(value, _plain_type(hint)))
 
 
-def _inner_problems(value: object, plain: Any, place: _Place) -> Iterator[_Problem]:  # noqa: ANN401 - any type
+def _inner_problems(value: object, plain: Any, place: _Place) -> Iterator[_SpecProblem]:  # noqa: ANN401 - any type
     if isinstance(plain, type) and issubclass(plain, Struct) and isinstance(value, dict):
         yield from _struct_problems(value, plain, place)
     elif get_origin(plain) is list and isinstance(value, list):
@@ -144,19 +143,19 @@ def _inner_problems(value: object, plain: Any, place: _Place) -> Iterator[_Probl
             yield from _problems(item, get_args(plain)[1], place.element(key))
 
 
-def _struct_problems(value: dict[str, object], type_: type[Struct], place: _Place) -> Iterator[_Problem]:
+def _struct_problems(value: dict[str, object], type_: type[Struct], place: _Place) -> Iterator[_SpecProblem]:
     hints = get_type_hints(type_, include_extras=True)
     known = {one.encode_name: one for one in struct_fields(type_)}
     for name, item in value.items():
         if name in known:
             yield from _problems(item, hints[known[name].name], place.member(name))
         elif type_.__struct_config__.forbid_unknown_fields:
-            yield _Problem(f"Object contains unknown field `{name}`", place.at, place.path / name)
+            yield _SpecProblem(f"Object contains unknown field `{name}`", place.at, place.path / name)
     unknown = [name for name in value if name not in known]
     for name, field in known.items():
         # A misspelt name is told once.
         if field.required and name not in value and not nearest(name, unknown):
-            yield _Problem(f"Object missing required field `{name}`", place.at, place.path / name)
+            yield _SpecProblem(f"Object missing required field `{name}`", place.at, place.path / name)
 
 
 def _choice_advice(value: object, plain: Any) -> str:  # noqa: ANN401 - any type
@@ -181,11 +180,11 @@ def _plain_type(hint: Any) -> Any:  # noqa: ANN401 - any type
     return hint
 
 
-def _explained(message: str, above: str, type_: type[msgspec.Struct]) -> Message:
-    """A message of msgspec about the value at `above`, in the words of a manifest."""
-    parts = _MESSAGE.fullmatch(message)
+def _explained(found: _SpecProblem, type_: type[msgspec.Struct]) -> Message:
+    """A problem in the words of a manifest."""
+    parts = _MESSAGE.fullmatch(found.message)
     assert parts is not None
-    problem, at = parts["problem"], f"{above}{parts['at'] or ''}"
+    problem, at = parts["problem"], f"{found.at}{parts['at'] or ''}"
     if unknown := _UNKNOWN.fullmatch(problem):
         name = unknown[1]
         return Message("there is no field ", _field(f"{at}.{name}"), _hint(name, at, str(_field(at)), type_))
@@ -195,7 +194,7 @@ def _explained(message: str, above: str, type_: type[msgspec.Struct]) -> Message
         expected = [_WRITE[one] for one in other[1].split(" | ") if one in _WRITE]
         if expected and other[2] in _IS:
             return Message(_field(at), f" is {_IS[other[2]]}: write {' or '.join(expected)}")
-    return Message(_field(at), f": {problem[:1].lower()}{problem[1:].replace('`', '')}")
+    return Message(_field(at), f": {problem[:1].lower()}{problem[1:].replace('`', '')}{found.advice}")
 
 
 def _field(at: str) -> Message:

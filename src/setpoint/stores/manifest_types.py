@@ -11,6 +11,7 @@ from setpoint.core.values.messages import FieldTerm, Message, field_message
 from setpoint.core.values.paths import Path, nearest
 from setpoint.engine.kind import DescribedType
 from setpoint.engine.owner import ObjectKind
+from setpoint.errors import ManifestInvalid
 
 # Metadata that an author may write.
 AUTHORED_METADATA: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
@@ -56,7 +57,7 @@ def _spec_fields(kind: DescribedType) -> tuple[str, ...]:
     return tuple(spec.shape.fields) if spec is not None and isinstance(spec.shape, ObjectShape) else ()
 
 
-def type_problems(tree: Mapping[str, Any], types: ManifestTypes) -> Iterator[Message]:
+def type_problems(tree: Mapping[str, Any], types: ManifestTypes) -> Iterator[ManifestInvalid]:
     """What a manifest of a known type has and its type has not: another version of the group, unknown members."""
     group, kind = group_kind(tree)
     type_ = types.get((group, kind))
@@ -64,12 +65,14 @@ def type_problems(tree: Mapping[str, Any], types: ManifestTypes) -> Iterator[Mes
         return
     written, known = tree["apiVersion"], "/".join(filter(None, (group, type_.version)))
     if written != known:
-        yield Message(FieldTerm("apiVersion"), f": there is no {kind} of {written}; did you mean {known}?")
+        problem = f": there is no {kind} of {written}; did you mean {known}?"
+        yield ManifestInvalid(field_message("apiVersion", problem))
     if tree.get(_SPEC) is not None and not isinstance(tree[_SPEC], Mapping):
-        yield field_message(_SPEC, " is no map: write its fields below it, each with its name")
+        yield ManifestInvalid(field_message(_SPEC, " is no map: write its fields below it, each with its name"))
     for name in tree:
         if name not in (*_MEMBERS, *type_.members, _IGNORED):
-            yield Message("there is no field ", FieldTerm(str(Path((name,)))), _hint(name, kind, type_))
+            field = FieldTerm(str(Path((name,))))
+            yield ManifestInvalid(Message("there is no field ", field, _hint(name, kind, type_)))
 
 
 def _hint(name: str, kind: str, type_: ManifestType) -> str:

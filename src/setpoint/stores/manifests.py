@@ -15,7 +15,7 @@ from setpoint.core.secret_fields import HIDDEN_VALUE, SecretFields
 from setpoint.core.unstructured import display_name, group_kind
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import JsonObject
-from setpoint.core.values.messages import Message, field_message
+from setpoint.core.values.messages import Message, field_message, message_of
 from setpoint.core.values.paths import Path, nearest
 from setpoint.core.values.problems import Problems
 from setpoint.engine.resource import SECRET, ResourceRef
@@ -99,22 +99,22 @@ def take_secret_data(body: dict[str, Any]) -> dict[str, str]:
     ValueError names the key and what is wrong with it.
     """
     for problem in _secret_problems(body):
-        raise ValueError(problem)
+        raise ValueError(message_of(problem))
     encoded, plain = (body.pop(member, None) or {} for member in ("data", "stringData"))
     data = {key: _canonical_base64(text) for key, text in encoded.items()}
     return {**data, **{key: base64.b64encode(text.encode()).decode() for key, text in plain.items()}}
 
 
-def _secret_problems(body: dict[str, Any]) -> Iterator[Message]:
+def _secret_problems(body: dict[str, Any]) -> Iterator[ManifestInvalid]:
     for member in ("data", "stringData"):
         entries = body.get(member) or {}
         if not isinstance(entries, dict):
-            yield field_message(member, f" is {json_type(entries)}: write an object of texts")
+            yield ManifestInvalid(field_message(member, f" is {json_type(entries)}: write an object of texts"))
             continue
         for key, value in entries.items():
             problem = _entry_problem(member, key, value)
             if problem:
-                yield field_message(Path((member, key)), problem)
+                yield ManifestInvalid(field_message(Path((member, key)), problem))
 
 
 def _entry_problem(member: str, key: str, value: object) -> str:
@@ -183,7 +183,8 @@ def read_manifest(
     tree = decode(canonical(manifest))
     which = f"{display_name(tree)}: "
     problems = Problems()
-    problems.add(*(ManifestInvalid(Message(which, one)) for one in (*_problems(tree), *type_problems(tree, types))))
+    found = (*_problems(tree), *type_problems(tree, types))
+    problems.add(*(ManifestInvalid(Message(which, message_of(one))) for one in found))
     problems.require_none()
     authored = _read(tree)
     if secrets is None:
@@ -251,28 +252,28 @@ def _read(tree: dict[str, Any]) -> AuthoredManifest:
 # --- What is wrong with a manifest ------------------------------------------------------------------------------------
 
 
-def _problems(tree: dict[str, Any]) -> Iterator[Message]:
+def _problems(tree: dict[str, Any]) -> Iterator[ManifestInvalid]:
     yield from _name_problems(tree.get("apiVersion"), Path(("apiVersion",)), API_VERSION)
     yield from _name_problems(tree.get("kind"), Path(("kind",)), KIND)
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
         yield from _metadata_problems(metadata, Path(("metadata",)))
     else:
-        yield field_message("metadata", f" is {json_type(metadata)}: write an object with a name")
+        yield ManifestInvalid(field_message("metadata", f" is {json_type(metadata)}: write an object with a name"))
     if group_kind(tree) == SECRET:
         yield from _secret_problems(tree)
 
 
-def _name_problems(text: object, path: Path, rule: NameRule) -> Iterator[Message]:
+def _name_problems(text: object, path: Path, rule: NameRule) -> Iterator[ManifestInvalid]:
     if text is None or text == "":
-        yield field_message(path, f" is missing: write {rule}")
+        yield ManifestInvalid(field_message(path, f" is missing: write {rule}"))
     elif not isinstance(text, str):
-        yield field_message(path, f" is {json_type(text)}: write it as text, in quotes")
+        yield ManifestInvalid(field_message(path, f" is {json_type(text)}: write it as text, in quotes"))
     elif not rule.allows(text):
-        yield field_message(path, f" cannot be {text!r}: write {rule}")
+        yield ManifestInvalid(field_message(path, f" cannot be {text!r}: write {rule}"))
 
 
-def _metadata_problems(metadata: dict[str, Any], path: Path) -> Iterator[Message]:
+def _metadata_problems(metadata: dict[str, Any], path: Path) -> Iterator[ManifestInvalid]:
     if metadata.get("namespace") not in (None, ""):
         yield from _name_problems(metadata["namespace"], path / "namespace", NAMESPACE)
     yield from _name_problems(metadata.get("name"), path / "name", NAME)
@@ -280,22 +281,24 @@ def _metadata_problems(metadata: dict[str, Any], path: Path) -> Iterator[Message
         if name not in AUTHORED_METADATA and name not in _STORE_WRITTEN:
             near = nearest(name, AUTHORED_METADATA)
             hint = f"write {near[0]}, or take it out" if near else "take it out"
-            yield field_message(path / name, f" means nothing: {hint}")
+            yield ManifestInvalid(field_message(path / name, f" means nothing: {hint}"))
     for name in ("labels", "annotations"):
         yield from _text_problems(metadata.get(name) or {}, path / name)
     owners = metadata.get("ownerReferences") or []
     if not isinstance(owners, list) or not all(isinstance(owner, dict) for owner in owners):
-        yield field_message(path / "ownerReferences", " is no list of objects: write one object for each owner")
+        yield ManifestInvalid(
+            field_message("metadata.ownerReferences", " is no list of objects: write one object for each owner")
+        )
 
 
-def _text_problems(pairs: object, path: Path) -> Iterator[Message]:
+def _text_problems(pairs: object, path: Path) -> Iterator[ManifestInvalid]:
     if not isinstance(pairs, dict):
-        yield field_message(path, f" is {json_type(pairs)}: write an object of texts")
+        yield ManifestInvalid(field_message(path, f" is {json_type(pairs)}: write an object of texts"))
         return
     for key, value in pairs.items():
         if not KEY.allows(key):
-            yield field_message(path / key, f" cannot have that key: write {KEY}")
+            yield ManifestInvalid(field_message(path / key, f" cannot have that key: write {KEY}"))
         elif not isinstance(value, str):
-            yield field_message(path / key, f" is {json_type(value)}: write it as text, in quotes")
+            yield ManifestInvalid(field_message(path / key, f" is {json_type(value)}: write it as text, in quotes"))
         elif path.steps[-1] == "labels" and not LABEL_VALUE.allows(value):
-            yield field_message(path / key, f" cannot be {value!r}: write {LABEL_VALUE}")
+            yield ManifestInvalid(field_message(path / key, f" cannot be {value!r}: write {LABEL_VALUE}"))
