@@ -51,3 +51,47 @@ def examples() -> Mapping[str, str]:
         if page != _ERRORS:
             found |= {f"{page.relative_to(ROOT)} {number}": text for number, text in enumerate(blocks, 1)}
     return found
+
+
+class WrongAnnotation(NamedTuple):
+    """A row about annotations: the line, and words, of the error or the warning that it is to give."""
+
+    base: str
+    old: str
+    new: str
+    line: int
+    words: str
+    is_refused: bool = True
+
+
+_BUCKET: Final = "docs/kinds/storage-bucket.md 1"
+_PROJECT: Final = "    cnrm.cloud.google.com/project-id: demo"
+# Kept apart from the table, and not run with it: an annotation that is similar to a known one is refused, and any other
+# one that is not known gives a warning, once annotations are checked by their names.
+ANNOTATION_ROWS: Final[Sequence[WrongAnnotation]] = tuple(
+    WrongAnnotation(_BUCKET, _PROJECT, f"{_PROJECT}\n    {new}", 7, words, is_refused)
+    for new, words, is_refused in (
+        ('cnrm.cloud.google.com/ignore-unspecified-field: "true"', "ignore-unspecified-fields", True),
+        ('cnrm.cloud.google.com/ignore-unspecifed-fields: "true"', "ignore-unspecified-fields", True),
+        ("cnrm.cloud.google.com/deletion-polcy: abandon", "deletion-policy", True),
+        ("cnrm.cloud.google.com/deletionPolicy: abandon", "deletion-policy", True),
+        ('cnrm.cloud.google.com/forcedestroy: "true"', "force-destroy", True),
+        ("cnrm.cloud.google.com/unmanged: spec.location", "unmanaged", True),
+        ("cnrm.cloud.google.com/default-to-gcp-field: spec.website", "default-to-gcp-fields", True),
+        ("cnrm.cloud.google.com/projectid: demo", "project-id", True),
+        ('cnrm.cloud.google.com/reconcile-interval-in-second: "600"', "reconcile-interval-in-seconds", True),
+        ("setpoint.dev/managment: observe", "setpoint.dev/management", True),
+        ("setpoint.dev/dependson: StorageBucket/other", "setpoint.dev/depends-on", True),
+        ("setpont.dev/management: observe", "setpoint.dev/management", True),
+        ("cnrm.cloud.gogle.com/project-id: other", "cnrm.cloud.google.com/project-id", True),
+        ("setpoint.dev/colour: blue", "setpoint.dev/colour", False),
+        ("cnrm.cloud.google.com/colour: blue", "cnrm.cloud.google.com/colour", False),
+        ("setpoint.dev/management: observ", "setpoint.dev/management", True),
+        ("setpoint.dev/management: true", "setpoint.dev/management", True),
+        ("setpoint.dev/depends-on: StorageBuckt/other", "StorageBucket", True),
+        ("setpoint.dev/depends-on: other", "KIND/NAME", True),
+        ("cnrm.cloud.google.com/unmanaged: spec.loction", "spec.location", True),
+        ('cnrm.cloud.google.com/ignore-unspecified-fields: "yes"', "ignore-unspecified-fields", True),
+        ("cnrm.cloud.google.com/reconcile-interval-in-seconds: 10m", "reconcile-interval-in-seconds", True),
+    )
+)

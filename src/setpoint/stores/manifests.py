@@ -252,6 +252,10 @@ def _read(tree: dict[str, Any]) -> AuthoredManifest:
 # --- What is wrong with a manifest ------------------------------------------------------------------------------------
 
 
+# Of a text that is refused.
+_MOST_SHOWN: Final = 300
+
+
 def _problems(tree: dict[str, Any]) -> Iterator[ManifestInvalid]:
     yield from _name_problems(tree.get("apiVersion"), Path(("apiVersion",)), API_VERSION)
     yield from _name_problems(tree.get("kind"), Path(("kind",)), KIND)
@@ -270,7 +274,7 @@ def _name_problems(text: object, path: Path, rule: NameRule) -> Iterator[Manifes
     elif not isinstance(text, str):
         yield ManifestInvalid(field_message(path, f" is {json_type(text)}: write it as text, in quotes"))
     elif not rule.allows(text):
-        yield ManifestInvalid(field_message(path, f" cannot be {text!r}: write {rule}"))
+        yield ManifestInvalid(field_message(path, f" cannot be {text[:_MOST_SHOWN]!r}: write {rule}"))
 
 
 def _metadata_problems(metadata: dict[str, Any], path: Path) -> Iterator[ManifestInvalid]:
@@ -301,4 +305,4 @@ def _text_problems(pairs: object, path: Path) -> Iterator[ManifestInvalid]:
         elif not isinstance(value, str):
             yield ManifestInvalid(field_message(path / key, f" is {json_type(value)}: write it as text, in quotes"))
         elif path.steps[-1] == "labels" and not LABEL_VALUE.allows(value):
-            yield ManifestInvalid(field_message(path / key, f" cannot be {value!r}: write {LABEL_VALUE}"))
+            yield ManifestInvalid(field_message(path / key, f" cannot be {value[:_MOST_SHOWN]!r}: write {LABEL_VALUE}"))
