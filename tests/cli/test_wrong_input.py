@@ -8,6 +8,8 @@ import pytest
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
 from setpoint.clients.admin_api import connect_admin
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.yaml_documents import read_documents
 from setpoint.errors import ManifestInvalid
 from tests.cli.workspace import Workspace, bucket
 
@@ -49,8 +51,6 @@ def test_every_command_with_a_file_refuses_an_unknown_member_and_another_version
 @pytest.mark.parametrize(("text", "message"), [(MISSPELT, NO_SEPC), (NEWER, NO_VERSION)])
 @pytest.mark.parametrize("store", ["memory:", "sqlite:///{}/state.db"])
 def test_the_embedded_store_refuses_them_as_well(tmp_path: Path, store: str, text: str, message: str) -> None:
-    from setpoint.core.values.yaml_documents import read_documents
-
     (document,) = read_documents(text, "a.yaml")
     assert isinstance(document.value, dict)
     manifest = document.value
@@ -67,13 +67,17 @@ def test_the_embedded_store_refuses_them_as_well(tmp_path: Path, store: str, tex
 
 def test_a_running_process_refuses_them_on_its_socket(workspace: Workspace) -> None:
     workspace.daemon()
-    document = {
+    document: JsonObject = {
         "apiVersion": "storage.cnrm.cloud.google.com/v1beta1",
         "kind": "StorageBucket",
         "metadata": {"name": "logs"},
         "sepc": {"location": "EU"},
     }
-    newer = {**document, "apiVersion": "storage.cnrm.cloud.google.com/v1alpha9", "metadata": {"name": "more"}}
+    newer: JsonObject = {
+        **document,
+        "apiVersion": "storage.cnrm.cloud.google.com/v1alpha9",
+        "metadata": {"name": "more"},
+    }
 
     async def refusal() -> str:
         client = await connect_admin(workspace.folder / ".setpoint/state.db")

@@ -81,10 +81,10 @@ def decode_spec(resource: Resource, type_: type[S]) -> S:
     try:
         return msgspec.convert(resource.spec, type_)
     except msgspec.ValidationError as error:
-        subject = SubjectTerm(str(resource.ref))
         found = islice(_problems(resource.spec, type_, _Place()), _MOST_PROBLEMS)
         raise joined_problems(
-            ManifestInvalid(Message(subject, _explained(one, type_)), str(one.field)) for one in found
+            ManifestInvalid(Message(SubjectTerm(str(resource.ref)), _explained(one, type_)), str(one.field))
+            for one in found
         ) from error
 
 
