@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -95,11 +94,11 @@ def files_and_targets(options: dict[str, Any]) -> tuple[tuple[str, ...], tuple[s
 
 def _is_file(word: str, *, takes_kinds: bool) -> bool:
     """Whether a word is a file or folder. With `takes_kinds`, a word alone may be a kind, and is no folder then."""
-    path = Path(word)
-    if path.suffix in SUFFIXES:
-        return path.exists() or not _TARGET.fullmatch(word)
+    exists = os.path.exists(word)
+    if word.endswith(SUFFIXES):
+        return exists or not _TARGET.fullmatch(word)
     is_kind = takes_kinds and word.isalnum()
-    return word == "-" or (not (is_kind or _TARGET.fullmatch(word)) and path.exists())
+    return word == "-" or (not (is_kind or _TARGET.fullmatch(word)) and exists)
 
 
 def warn_once() -> Callable[[str], None]:

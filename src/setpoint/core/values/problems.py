@@ -15,6 +15,7 @@ class Problems:
 
     def __init__(self) -> None:
         self.found: list[UserError] = []
+        self._about = set[object]()
 
     def collect(self, check: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
         """The result of `check`; None when it raises a UserError, which is kept."""
@@ -27,8 +28,9 @@ class Problems:
     def add(self, *problems: UserError) -> None:
         """Keeps these problems, but for those about a field that has one already."""
         for problem in problems:
-            about = _subject(problem)
-            if all(_subject(one) != about for one in self.found):
+            about = field_named_by(problem) or str(problem)
+            if about not in self._about:
+                self._about.add(about)
                 self.found.append(problem)
 
     def require_none(self) -> None:
@@ -50,7 +52,3 @@ def joined_problems(problems: Iterable[UserError]) -> UserError:
         return first
     parts = [part for one in others for part in ("\n", message_of(one))]
     return ManifestInvalid(Message(message_of(first), *parts), problems=(first, *others))
-
-
-def _subject(problem: UserError) -> object:
-    return field_named_by(problem) or str(problem)
