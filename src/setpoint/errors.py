@@ -35,12 +35,14 @@ class UserError(SetpointError):
 class ManifestInvalid(UserError):
     """A manifest that no live object can satisfy: wrong type, missing field, contradiction.
 
-    `field` is the path at fault, where it is known and the message does not have it as a term.
+    `field` is the path at fault, where it is known and the message does not have it as a term. `problems` has the error
+    of each mistake where there is more than one; the message then has a line for each.
     """
 
-    def __init__(self, message: str = "", field: str = "") -> None:
+    def __init__(self, message: str = "", field: str = "", problems: tuple[UserError, ...] = ()) -> None:
         super().__init__(message)
         self.field = field
+        self.problems = problems
 
 
 class NotJson(ManifestInvalid):

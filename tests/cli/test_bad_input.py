@@ -9,7 +9,8 @@ import pytest
 from hypothesis import settings
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
-from setpoint.cli.commands.apply import apply, check_manifests
+from setpoint.cli.commands.apply import apply
+from setpoint.cli.manifest_checks import check_manifests
 from setpoint.cli.manifests import load_manifests
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.outcome import ExitCode

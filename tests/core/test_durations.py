@@ -1,12 +1,13 @@
 """Durations in Go's notation."""
 
+import re
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.values.durations import parse_duration
+from setpoint.core.values.durations import parse_duration, parse_duration_text
 from setpoint.core.values.json_types import Json
 from setpoint.errors import ManifestInvalid
 from tests.laws.json_values import json_values
@@ -69,3 +70,16 @@ def test_reads_go_durations_and_plain_seconds(duration: Json, seconds: float) ->
 def test_a_value_that_is_no_positive_duration_is_refused(duration: Json) -> None:
     with pytest.raises(ManifestInvalid, match="is no duration above 0"):
         parse_duration(duration)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30.0), ("1.5", 1.5), ("0.25", 0.25), ("90s", 90.0), ("1h30m", 5400.0)]
+)
+def test_in_text_a_number_without_a_unit_is_seconds(text: str, seconds: float) -> None:
+    assert parse_duration_text(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "0.0", "-1", "1e3", "1.", ".5", "", " 30", "30 s", "nan", "9" * 400])
+def test_text_that_is_no_duration_is_refused_as_it_was_written(text: str) -> None:
+    with pytest.raises(ManifestInvalid, match=rf"^{re.escape(repr(text))} is no duration above 0"):
+        parse_duration_text(text)

@@ -67,6 +67,9 @@ def test_every_value_knows_its_line() -> None:
     assert document.where(Path.parse("spec.flags[0].name")) == "a.yaml:5"
     assert document.where(Path.parse("spec.flags[0].nosuch")) == "a.yaml:5"
     assert document.where(Path.parse("nosuch.deeper")) == "a.yaml:2"
+    # The line of its key.
+    assert document.where(Path.parse("spec.flags")) == "a.yaml:4"
+    assert document.where(Path.parse("spec")) == "a.yaml:2"
 
 
 def test_an_alias_is_expanded() -> None:
@@ -83,7 +86,13 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     [
         ("a: [1,\nb", "a.yaml:3: this is not YAML: did not find expected"),
         ("a: 'x\n", "a.yaml:2: this is not YAML: "),
-        ("\tx: 1", "a.yaml:1: this is not YAML: "),
+        ("\tx: 1", "a.yaml:1: a tab is used as indentation, which YAML forbids: write spaces"),
+        ("a:\n\tb: 1\n", "a.yaml:2: a tab is used as indentation, which YAML forbids: write spaces"),
+        ("a:\n  b: 1\n  \tc: 2\n", "a.yaml:3: a tab is used as indentation, which YAML forbids: write spaces"),
+        ("a: {{ b }}\n", r"a.yaml:1: this is a template \({{ … }}\), and no YAML yet: render the template first"),
+        ("a:\n- {{ b }}-c\n", "a.yaml:2: this is a template"),
+        ("{{- if .a }}\nb: 1\n{{- end }}\n", "a.yaml:1: this is a template"),
+        ("a: {{ b }}-\nc: 1\n", "a.yaml:1: this is a template"),
         ("a: \x00", "a.yaml:1: this is not YAML: "),
         ("a: &x\n  b: *x\n", "a.yaml:2: an alias leads back into itself"),
         ("a: *nosuch", "a.yaml:1: there is no anchor &nosuch before this alias"),

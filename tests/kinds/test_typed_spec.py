@@ -25,14 +25,14 @@ from tests.kinds.kind_harness import bucket
             "did you mean spec.retentionPolicy.retentionPeriod or spec.retentionPolicy?",
         ),
         (
-            {"lifecycleRule": [{"action": {"typ": "Delete"}}]},
+            {"lifecycleRule": [{"action": {"typ": "Delete"}, "condition": {}}]},
             "there is no field spec.lifecycleRule[0].action.typ; did you mean spec.lifecycleRule[0].action.type?",
         ),
         ({"zzz": 1}, "there is no field spec.zzz"),
         ({"versioning": {}}, "spec.versioning.enabled is missing: write it"),
         ({"versioning": {"enabled": "yes"}}, "spec.versioning.enabled is text: write true or false, without quotes"),
         ({"cors": {}}, "spec.cors is a map: write a list"),
-        ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'"),
+        ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'; write Enabled or Disabled"),
     ],
 )
 def test_the_error_names_the_field_and_the_correct_form(spec: dict[str, Any], message: str) -> None:
@@ -40,3 +40,30 @@ def test_the_error_names_the_field_and_the_correct_form(spec: dict[str, Any], me
         decode_spec(Resource(bucket(spec)), StorageBucketSpec)
 
     assert str(caught.value) == f"StorageBucket team/some-bucket: {message}"
+
+
+def test_every_wrong_field_is_told_in_the_order_of_the_spec() -> None:
+    rules = [{"action": {"type": "Delete"}, "condition": {"age": "x"}}, {"action": {"typ": "Delete"}}]
+    spec = {"loction": "EU", "lifecycleRule": rules, "cors": [{"origin": [7, "*", 8]}], "versioning": {}, "zzz": 1}
+    with pytest.raises(ManifestInvalid) as caught:
+        decode_spec(Resource(bucket(spec)), StorageBucketSpec)
+
+    problems = caught.value.problems
+    assert str(caught.value) == "\n".join(map(str, problems))
+    assert [str(one).removeprefix("StorageBucket team/some-bucket: ") for one in problems] == [
+        "there is no field spec.loction; did you mean spec.location?",
+        "spec.lifecycleRule[0].condition.age is text: write a whole number, without quotes",
+        "there is no field spec.lifecycleRule[1].action.typ; did you mean spec.lifecycleRule[1].action.type?",
+        "spec.lifecycleRule[1].condition is missing: write it",
+        "spec.cors[0].origin[0] is a number: write text, in quotes",
+        "spec.cors[0].origin[2] is a number: write text, in quotes",
+        "spec.versioning.enabled is missing: write it",
+        "there is no field spec.zzz",
+    ]
+
+
+def test_a_spec_with_thousands_of_mistakes_tells_the_first_fifty() -> None:
+    with pytest.raises(ManifestInvalid) as caught:
+        decode_spec(Resource(bucket({"cors": [{"origin": [7] * 3000}]})), StorageBucketSpec)
+
+    assert len(caught.value.problems) == 50

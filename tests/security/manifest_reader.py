@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from setpoint.app import AppSettings, ClientWiring, StoreAccess, dry_run_apply, open_app, overlay_manifests
-from setpoint.cli.commands.apply import check_manifests
+from setpoint.app import AppSettings, ClientWiring, StoreAccess, dry_run_apply, open_app, overlay_drafts
+from setpoint.cli.manifest_checks import check_manifests
 from setpoint.cli.manifests import load_manifests
 from setpoint.clients.http import HttpRequest, HttpResponse
 from setpoint.core.values.json_types import JsonObject
@@ -87,7 +87,7 @@ class Reader:
         """As `plan`, `graph`, `apply` and `get` do one after the other."""
         drafted = await dry_run_apply(tree, engine)
         if drafted.ref.group_kind in engine.resource_types:
-            draft = await overlay_manifests(engine, [tree])
+            draft = await overlay_drafts(engine, [drafted])
             self.printed.append(str(await _planned(drafted, draft)))
             self.printed.append(str(await dependency_graph([drafted], draft)))
         applied = await engine.store.apply(tree)

@@ -10,10 +10,11 @@ from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Representation
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import EVERYTHING, ResourceList, ResourceQuery, Store
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT, ReferenceGrantType
-from setpoint.errors import StoreError
+from setpoint.errors import ManifestInvalid, StoreError
 from setpoint.stores.kubernetes.factory import ClusterAddress, cluster_address_in, open_kubernetes, served_kinds
 from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from tests.engine.clock import FakeClock
@@ -222,3 +223,36 @@ def test_a_command_without_any_crd_says_how_to_install_them() -> None:
         "the cluster does not serve Gadget, Widget, for want of a CustomResourceDefinition: "
         "`setpoint crds Gadget Widget | kubectl apply --server-side -f -` installs it"
     )
+
+
+# --- Manifests --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"apiVersion": "setpoint.dev/v9"},
+            "ReferenceGrant g: apiVersion: there is no ReferenceGrant of setpoint.dev/v9; "
+            "did you mean setpoint.dev/v1alpha1?",
+        ),
+        ({"sepc": {}}, "ReferenceGrant g: there is no field sepc; did you mean spec?"),
+        ({"from": []}, "ReferenceGrant g: there is no field from; did you mean spec.from?"),
+        ({"spec": []}, "ReferenceGrant g: spec is no map: write its fields below it, each with its name"),
+    ],
+)
+def test_a_manifest_that_the_cluster_would_prune_or_not_find_is_refused_before_any_request(
+    change: JsonObject, message: str
+) -> None:
+    http = EmptyCluster()
+    client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)
+    store = open_kubernetes(ClusterAddress(), client, (ReferenceGrantType(),), FakeClock(), long_running=False)
+    grant: JsonObject = {"apiVersion": "setpoint.dev/v1alpha1", "kind": "ReferenceGrant", "metadata": {"name": "g"}}
+
+    async def refusal() -> str:
+        with pytest.raises(ManifestInvalid) as refused:
+            await store.apply({**grant, **change})
+        await store.close()
+        return str(refused.value)
+
+    assert (asyncio.run(refusal()), http.paths) == (message, [])

@@ -9,8 +9,9 @@ from setpoint.app.engine import (
     open_app,
     open_engine,
     open_engine_read_only,
-    overlay_manifests,
+    overlay_drafts,
     read_only,
+    require_valid,
 )
 from setpoint.app.kinds import annotation_policies, definitions, described_types, owners, select_kinds
 from setpoint.app.settings import (
@@ -42,9 +43,10 @@ __all__ = (
     "open_app",
     "open_engine",
     "open_engine_read_only",
-    "overlay_manifests",
+    "overlay_drafts",
     "owners",
     "read_only",
+    "require_valid",
     "select_kinds",
     "store_file",
 )

@@ -1,13 +1,13 @@
 """The engine of a process: stores and clients are opened for it, and closed at the end."""
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app.cluster import OpenedStore, open_cluster_store, recorded_tenancy
-from setpoint.app.kinds import kinds_with, owners_with
+from setpoint.app.kinds import kinds_with, owners_with, types_of_manifests
 from setpoint.app.settings import (
     DIRECT_WIRING,
     GOOGLE,
@@ -23,7 +23,6 @@ from setpoint.clients.http import HttpClient, HttpInterceptor, intercepted_by
 from setpoint.clients.http_transport import limits_from
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
-from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
@@ -34,6 +33,7 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.kinds.kubernetes_object.clusters import Clusters
+from setpoint.stores.manifests import read_manifest
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.database_file import access_of_others
 from setpoint.stores.sqlite.store import OpenMode, open_sqlite
@@ -119,7 +119,7 @@ async def _open_store(
         return OpenedStore(wiring.recorded, recorded_tenancy(wiring.recorded, wiring, settings, access))
     if is_shared_store(settings):
         return open_cluster_store(settings, access, wiring, clusters, resource_types)
-    return OpenedStore(await _open_embedded(settings, access, secret_fields_of(resource_types.values())))
+    return OpenedStore(await _open_embedded(settings, access, resource_types.values()))
 
 
 def _has_tenants(settings: AppSettings, wiring: ClientWiring) -> bool:
@@ -145,16 +145,17 @@ def _google(settings: AppSettings, wiring: ClientWiring) -> GoogleSettings:
     return settings_from(settings.environment)
 
 
-async def _open_embedded(settings: AppSettings, access: StoreAccess, secrets: SecretFields) -> Store:
-    clock, path = settings.clock, store_path(settings.store)
+async def _open_embedded(settings: AppSettings, access: StoreAccess, resource_types: Collection[ResourceType]) -> Store:
+    clock, path, types = settings.clock, store_path(settings.store), types_of_manifests(resource_types)
     if path is None:
-        return MemoryStore(clock, _new_uid)
+        return MemoryStore(clock, _new_uid, types=types)
     if access is StoreAccess.READ and not path.exists():
         # Nothing has been declared yet: an empty store to read from, without creating a file.
-        return MemoryStore(clock, _new_uid)
+        return MemoryStore(clock, _new_uid, types=types)
     exposed = access_of_others(path.absolute().resolve())
     mode = OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE
-    store = await open_sqlite(path, clock, _new_uid, mode, secrets=secrets)
+    secrets = secret_fields_of(resource_types)
+    store = await open_sqlite(path, clock, _new_uid, mode, secrets=secrets, types=types)
     if exposed:
         settings.warn(exposed)
     return store
@@ -170,14 +171,19 @@ async def dry_run_apply(manifest: JsonObject, engine: EngineContext) -> Resource
     """
     if isinstance(engine.store, DryRunStore):
         return await engine.store.dry_run(manifest)
-    return await MemoryStore(engine.clock, _new_uid, secrets=engine.secret_fields).apply(manifest)
+    types = types_of_manifests(engine.resource_types.values())
+    return await MemoryStore(engine.clock, _new_uid, secrets=engine.secret_fields, types=types).apply(manifest)
 
 
-async def overlay_manifests(engine: EngineContext, manifests: Iterable[JsonObject]) -> EngineContext:
-    """The engine as if these manifests were applied: its store is an overlay, which refuses writes."""
+def require_valid(manifest: JsonObject, engine: EngineContext) -> None:
+    """ManifestInvalid for a manifest that no store takes: its names, its labels, its version, a member it has not."""
+    read_manifest(manifest, types=types_of_manifests(engine.resource_types.values()))
+
+
+async def overlay_drafts(engine: EngineContext, drafts: Iterable[Resource]) -> EngineContext:
+    """The engine as if manifests were applied, given their dry runs: its store is an overlay, which refuses writes."""
     overlay: dict[ResourceRef, Resource] = {}
-    for manifest in manifests:
-        applied = await dry_run_apply(manifest, engine)
+    for applied in drafts:
         overlay[applied.ref] = _merge_onto_stored(applied, await engine.store.get(applied.ref))
     return replace(engine, store=OverlayStore(engine.store, overlay))
 

@@ -1,13 +1,13 @@
 """Every kind and owner that setpoint has, and their CustomResourceDefinitions."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind
-from setpoint.engine.owner import Owner
+from setpoint.engine.owner import SECRETS, Owner
 from setpoint.engine.ports import Clock, SystemClock
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT, ReferenceGrantType
 from setpoint.kinds.gcp.shared.config_connector import TenantProjects
@@ -19,6 +19,7 @@ from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
+from setpoint.stores.manifest_types import ManifestTypes, manifest_types
 
 
 def kinds_with(
@@ -71,6 +72,13 @@ def described_types() -> Mapping[GroupKind, ResourceType]:
 def owners() -> Sequence[Owner]:
     """Every owner, to be described."""
     return tuple(owners_with({}).values())
+
+
+def types_of_manifests(resource_types: Iterable[ResourceType]) -> ManifestTypes:
+    """The manifests that a store of these kinds and owners takes: theirs, of the objects that owners make and read."""
+    known = tuple(resource_types)
+    related = [one for owner in known if isinstance(owner, Owner) for one in (*owner.makes, *owner.reads)]
+    return manifest_types((*known, ReferenceGrantType(), *related, SECRETS))
 
 
 def select_kinds(words: Sequence[str], known: Collection[GroupKind]) -> Collection[GroupKind]:

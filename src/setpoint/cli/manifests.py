@@ -1,20 +1,28 @@
 """Manifests from files, folders and standard input, with file and line of each mistake."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import AnnotationTerm, FieldTerm, field_named_by
 from setpoint.core.values.paths import Path as FieldPath
+from setpoint.core.values.paths import get_at, nearest
+from setpoint.core.values.problems import joined_problems, problems_of
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.transfer.export_format import is_export_header
-from setpoint.errors import ManifestInvalid, NotJson, SetpointError
+from setpoint.errors import ManifestInvalid, NotJson, SetpointError, UserError
 
-_SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_ROOT = FieldPath()
+# What every manifest has, as text; and keys that are no misspelt ones.
+_REQUIRED = (FieldPath(("apiVersion",)), FieldPath(("kind",)), FieldPath(("metadata", "name")))
+_MEMBERS = ("apiVersion", "kind", "metadata", "spec", "status", "namespace")
 _MAX_BYTES = 8 * 1024 * 1024
 
 
@@ -24,25 +32,41 @@ class LoadedManifest:
 
     tree: JsonObject
     document: YamlDocument
+    # Its place in the document: an item of a List.
+    at: FieldPath = _ROOT
 
     def place_of(self, error: SetpointError) -> str:
         """`file:line` of the field that `error` names, or of the manifest's beginning."""
+        return f"{self.document.source}:{self._line_of(error)}"
+
+    def placed(self, error: SetpointError) -> Sequence[ManifestInvalid]:
+        """The mistakes that `error` tells, each with `file:line`, in the order of the lines."""
+        problems = problems_of(error) if isinstance(error, UserError) else (error,)
+        return [_placed(self.place_of(one), one) for one in sorted(problems, key=self._line_of)]
+
+    def _line_of(self, error: SetpointError) -> int:
         match field_named_by(error):
             case AnnotationTerm(key):
-                return self.place_of_annotation(key)
+                return self.document.line_of(self._annotation(key))
             case FieldTerm(path):
-                return self.document.where(_field_path(path))
+                return self.document.line_of(self._within(_field_path(path)))
             case None:
-                return self.start
+                return self.document.line_of(self.at)
+
+    def _within(self, path: FieldPath) -> FieldPath:
+        return FieldPath((*self.at.steps, *path.steps))
+
+    def _annotation(self, key: str) -> FieldPath:
+        return self._within(FieldPath(("metadata", "annotations", key)))
 
     def place_of_annotation(self, key: str) -> str:
         """`file:line` of an annotation."""
-        return self.document.where(FieldPath(("metadata", "annotations", key)))
+        return f"{self.document.source}:{self.document.line_of(self._annotation(key))}"
 
     @property
     def start(self) -> str:
         """`file:line` of its beginning."""
-        return f"{self.document.source}:{min(self.document.lines.values())}"
+        return f"{self.document.source}:{self.document.line_of(self.at)}"
 
     @property
     def resource(self) -> Resource:
@@ -65,29 +89,95 @@ def _field_path(text: str) -> FieldPath:
         return FieldPath(tuple(text.partition("[")[0].split(".")))
 
 
+def _placed(place: str, error: SetpointError) -> ManifestInvalid:
+    return ManifestInvalid(f"{place}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadManifests:
+    """The manifests in files, and what is wrong with the rest of the files."""
+
+    manifests: tuple[LoadedManifest, ...]
+    problems: tuple[ManifestInvalid, ...] = ()
+
+
 def load_manifests(paths: Sequence[str]) -> tuple[LoadedManifest, ...]:
-    """Every manifest in `paths`, with Lists split up; ManifestInvalid names file, line and what to do."""
-    found = [manifest for path in paths for source, text in read_texts(path) for manifest in _manifests(text, source)]
+    """Every manifest in `paths`, with Lists split up; ManifestInvalid names file and line of each mistake."""
+    read = read_manifests(paths)
+    if read.problems:
+        raise joined_problems(read.problems)
+    return read.manifests
+
+
+def read_manifests(paths: Sequence[str]) -> ReadManifests:
+    """Every manifest in `paths`, with Lists split up, and what is wrong with anything else there.
+
+    ManifestInvalid when there is no manifest at all.
+    """
+    found: list[LoadedManifest] = []
+    problems: list[ManifestInvalid] = []
+    for one in _manifests_in(paths):
+        if isinstance(one, LoadedManifest):
+            found.append(one)
+        else:
+            problems.append(one)
+    problems += _duplicates(found)
     if not found:
-        raise ManifestInvalid(f"no manifest in {', '.join(paths)}: a manifest has apiVersion, kind and metadata.name")
-    _refuse_duplicates(found)
-    return tuple(found)
+        nothing = f"no manifest in {', '.join(paths)}: a manifest has apiVersion, kind and metadata.name"
+        raise joined_problems(problems or [ManifestInvalid(nothing)])
+    return ReadManifests(tuple(found), tuple(problems))
+
+
+def _manifests_in(paths: Sequence[str]) -> Iterator[LoadedManifest | ManifestInvalid]:
+    for path in paths:
+        try:
+            files = _files(path)
+        except ManifestInvalid as error:
+            yield error
+            continue
+        for file in files:
+            try:
+                documents = read_documents(_text(file, _MAX_BYTES), _source(file))
+            except ManifestInvalid as error:
+                yield error
+            else:
+                for document in documents:
+                    yield from _manifests(document)
 
 
 def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]]:
     """The name and text of each file in `path`; ManifestInvalid for one that cannot be read or is too large."""
-    if path == "-":
-        yield "standard input", _decoded(sys.stdin.buffer.read(largest + 1), "standard input", largest)
-        return
-    file = Path(path)
-    files = sorted(one for one in file.rglob("*") if one.suffix in _SUFFIXES) if file.is_dir() else [file]
-    for one in files:
-        try:
-            with one.open("rb") as opened:
-                data = opened.read(largest + 1)
-            yield str(one), _decoded(data, str(one), largest)
-        except OSError as error:
-            raise ManifestInvalid(f"{one}: {error.strerror}: name a file, a folder or - for standard input") from error
+    for file in _files(path):
+        yield _source(file), _text(file, largest)
+
+
+def _files(path: str) -> list[str]:
+    """The files that `path` names: itself, or those of a folder; ManifestInvalid for a URL, or a folder without any."""
+    if _URL.match(path):
+        raise ManifestInvalid(f"{path}: a URL is not read: download it, and name the file, or - for standard input")
+    folder = Path(path)
+    if path == "-" or not folder.is_dir():
+        return [path]
+    files = sorted(one for one in folder.rglob("*") if one.suffix in SUFFIXES)
+    if not files:
+        raise ManifestInvalid(
+            f"{path}: no manifest in this folder: it has no file that ends in {' or '.join(SUFFIXES)}"
+        )
+    return list(map(str, files))
+
+
+def _source(file: str) -> str:
+    return "standard input" if file == "-" else file
+
+
+def _text(file: str, largest: int) -> str:
+    if file == "-":
+        return _decoded(sys.stdin.buffer.read(largest + 1), _source(file), largest)
+    try:
+        with Path(file).open("rb") as opened:
+            return _decoded(opened.read(largest + 1), file, largest)
+    except OSError as error:
+        raise ManifestInvalid(f"{file}: {error.strerror}: name a file, a folder or - for standard input") from error
 
 
 def _decoded(data: bytes, source: str, largest: int) -> str:
@@ -100,38 +190,63 @@ def _decoded(data: bytes, source: str, largest: int) -> str:
         raise ManifestInvalid(f"{source}:{line}: this is not UTF-8 text: save it as UTF-8") from error
 
 
-def _manifests(text: str, source: str) -> Iterator[LoadedManifest]:
-    for document in read_documents(text, source):
-        value = document.value
-        if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
-            for item in value["items"]:
-                yield _manifest(item, document)
-        else:
-            yield _manifest(value, document)
+def _manifests(document: YamlDocument) -> Iterator[LoadedManifest | ManifestInvalid]:
+    value = document.value
+    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
+        items = value["items"]
+        assert isinstance(items, list)
+        for index, item in enumerate(items):
+            yield from _manifest(item, document, FieldPath(("items", index)))
+    else:
+        yield from _manifest(value, document, _ROOT)
 
 
-def _manifest(value: object, document: YamlDocument) -> LoadedManifest:
-    start = f"{document.source}:{min(document.lines.values())}"
+def _manifest(value: Json, document: YamlDocument, at: FieldPath) -> Iterator[LoadedManifest | ManifestInvalid]:
+    """The manifest, or everything that keeps it from being one."""
+    start = document.where(at)
     if not isinstance(value, dict):
-        raise ManifestInvalid(
-            f"{start}: a manifest is a map with apiVersion, kind and metadata, not {_type_name(value)}"
-        )
+        wrong = f"{start}: a manifest is a map with apiVersion, kind and metadata, not {_type_name(value)}"
+        yield ManifestInvalid(wrong)
+        return
     if is_export_header(value):
-        raise ManifestInvalid(f"{start}: this is an export, and no manifest: `setpoint import` takes it")
-    metadata = value.get("metadata")
-    named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
-    for member, there in (
-        ("apiVersion", isinstance(value.get("apiVersion"), str)),
-        ("kind", isinstance(value.get("kind"), str)),
-        ("metadata.name", named),
-    ):
-        if not there:
-            raise ManifestInvalid(f"{start}: {member} is missing or not text: write it")
-    try:
-        canonical(value)
-    except NotJson as error:
-        raise ManifestInvalid(f"{start}: {error}") from error
-    return LoadedManifest(value, document)
+        yield ManifestInvalid(f"{start}: this is an export, and no manifest: `setpoint import` takes it")
+        return
+    manifest = LoadedManifest(value, document, at)
+    problems = list(_missing_members(value, document, at))
+    yield from problems
+    if not problems:
+        try:
+            canonical(value)
+        except NotJson as error:
+            yield from manifest.placed(error)
+        else:
+            yield manifest
+
+
+def _missing_members(value: JsonObject, document: YamlDocument, at: FieldPath) -> Iterator[ManifestInvalid]:
+    for path in _REQUIRED:
+        found = get_at(value, path)
+        if isinstance(found, str):
+            continue
+        for name, holder in ((str(path.steps[0]), _ROOT), (str(path.steps[-1]), path.parent)):
+            misspelt = _misspelt(name, get_at(value, holder))
+            if misspelt is not None:
+                wrong = FieldPath((*holder.steps, misspelt))
+                place = document.where(FieldPath((*at.steps, *wrong.steps)))
+                yield ManifestInvalid(
+                    f"{place}: there is no field {wrong}; did you mean {FieldPath((*holder.steps, name))}?"
+                )
+                break
+        else:
+            place = document.where(FieldPath((*at.steps, *path.steps)))
+            yield ManifestInvalid(f"{place}: {path} is missing or not text: write it")
+
+
+def _misspelt(name: str, holder: Json | Missing) -> str | None:
+    """The key that stands where `name` is missing, and is similar."""
+    if not isinstance(holder, dict) or name in holder:
+        return None
+    return next(iter(nearest(name, [key for key in holder if key not in _MEMBERS])), None)
 
 
 def _type_name(value: object) -> str:
@@ -139,10 +254,10 @@ def _type_name(value: object) -> str:
     return names.get(type(value), "nothing")
 
 
-def _refuse_duplicates(manifests: Sequence[LoadedManifest]) -> None:
+def _duplicates(manifests: Sequence[LoadedManifest]) -> Iterator[ManifestInvalid]:
     seen: dict[ResourceRef, LoadedManifest] = {}
     for manifest in manifests:
         first = seen.setdefault(manifest.ref, manifest)
         if first is not manifest:
             places = f"{first.start} and {manifest.start}"
-            raise ManifestInvalid(f"{manifest.ref} is declared twice, in {places}: keep one of them")
+            yield ManifestInvalid(f"{manifest.ref} is declared twice, in {places}: keep one of them")

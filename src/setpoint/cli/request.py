@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ import orjson
 from rich.text import Text
 
 from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings
-from setpoint.cli.manifests import load_manifests
+from setpoint.cli.manifest_checks import named_by
+from setpoint.cli.manifests import SUFFIXES, read_manifests
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
 from setpoint.core.unstructured import GroupKind
-from setpoint.core.values.durations import parse_duration
+from setpoint.core.values.durations import parse_duration_text
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.problems import problems_of
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.kind import find_kind
@@ -58,15 +61,44 @@ class CommandRequest:
         return CommandRequest(
             settings,
             console_for(sys.stdout.isatty()),
-            tuple(options.get("files", ())),
-            tuple(options.get("targets", ())),
+            *files_and_targets(options),
             None if options.get("all_namespaces") else options.get("namespace", "default"),
             options.get("output", "table"),
             options.get("wait", True),
             options.get("watch", False),
-            parse_duration(options.get("timeout", "5m")),
+            duration_option("--timeout", options.get("timeout", "5m")),
             options.get("show_secrets", False),
         )
+
+
+def duration_option(name: str, text: str) -> float:
+    """The seconds that an option names; ManifestInvalid has the name of the option."""
+    try:
+        return parse_duration_text(text)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{name}: {error}") from error
+
+
+# KIND/NAME. What does not look like it, and is a path, is one.
+_TARGET = re.compile(r"[A-Za-z][A-Za-z0-9.]*/[^/]+")
+
+
+def files_and_targets(options: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files of a command, after `-f` or by themselves, and its KIND/NAME targets."""
+    files, targets = (*options.get("files", ()), *options.get("paths", ())), tuple(options.get("targets", ()))
+    if "files" not in options:
+        return files, targets
+    by_themselves = [one for one in targets if _is_file(one, takes_kinds=options.get("takes_kinds", False))]
+    return (*files, *by_themselves), tuple(one for one in targets if one not in by_themselves)
+
+
+def _is_file(word: str, *, takes_kinds: bool) -> bool:
+    """Whether a word is a file or folder. With `takes_kinds`, a word alone may be a kind, and is no folder then."""
+    exists = os.path.exists(word)
+    if word.endswith(SUFFIXES):
+        return exists or not _TARGET.fullmatch(word)
+    is_kind = takes_kinds and word.isalnum()
+    return word == "-" or (not (is_kind or _TARGET.fullmatch(word)) and exists)
 
 
 def warn_once() -> Callable[[str], None]:
@@ -100,12 +132,13 @@ Command = Callable[[CommandRequest], Awaitable[int]]
 
 
 def run_command(command: Command, options: dict[str, Any]) -> int:
-    """The exit code of `command`; a SetpointError is one line on standard error, never a traceback."""
+    """The exit code of `command`; an error is a line on standard error for each mistake, never a traceback."""
     make_logging_printable()
     try:
         return asyncio.run(_run_async(command, CommandRequest.of(options)))
     except SetpointError as error:
-        error_console().print(Text(f"error: {error}", style="red"), soft_wrap=True)
+        for one in problems_of(error) if isinstance(error, UserError) else (error,):
+            error_console().print(Text(f"error: {one}", style="red"), soft_wrap=True)
         return ExitCode.FAILED
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: what was begun is on record, and the next run goes on\n")
@@ -161,7 +194,7 @@ async def declared_refs(request: CommandRequest, engine: EngineContext) -> list[
 
 def named_refs(request: CommandRequest, engine: EngineContext) -> list[ResourceRef]:
     """The resources named by `-f` and KIND/NAME, declared or not."""
-    named = [manifest.ref for manifest in load_manifests(request.files)] if request.files else []
+    named = named_by(read_manifests(request.files), engine) if request.files else []
     return [*named, *(ref_of_target(target, request.namespace, engine) for target in request.targets)]
 
 

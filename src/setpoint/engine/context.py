@@ -22,10 +22,10 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, message_of
 from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in, with_conditions, with_warnings
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_kind
+from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_type
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
-from setpoint.engine.owner import Owner
+from setpoint.engine.owner import SECRETS, Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
@@ -141,7 +141,7 @@ class EngineContext:
                 "here every reference to another namespace is allowed; leave it out"
             )
         if found is None:
-            raise unknown_kind(resource.ref.kind, self.resource_types, str(resource.ref))
+            raise unknown_type(resource, self.resource_types, self._objects())
         return found
 
     def annotation_target(self, ref: ResourceRef) -> AnnotationTarget:
@@ -153,6 +153,11 @@ class EngineContext:
     def annotation_warnings(self, resource: Resource) -> tuple[AnnotationProblem, ...]:
         """The annotations of `resource` that have no effect, and are not refused."""
         return annotation_warnings(resource.annotations, self.annotation_target(resource.ref))
+
+    def _objects(self) -> Mapping[GroupKind, str]:
+        """The versions of the objects that can be declared beside the resources."""
+        related = (one for owner in self.owners.values() for one in (*owner.makes, *owner.reads))
+        return {(one.group, one.kind): one.version for one in (SECRETS, *related)}
 
     def kind_of(self, resource: Resource) -> AnyKind:
         """The kind of `resource`; ManifestInvalid when there is none."""

@@ -14,6 +14,7 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm
 from setpoint.core.values.paths import Path, get_at
+from setpoint.core.values.problems import Problems
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Intent, ResolvedReferences, ResourceType, SecretKeyReference
 from setpoint.engine.owner import Owner
@@ -25,11 +26,13 @@ _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
 
 def check_manifest(resource: Resource, kind: ResourceType) -> None:
-    """ManifestInvalid or UnknownField for a mistake of the author; no service is asked."""
-    require_shown_values(resource)
-    check_annotations(resource.annotations, annotation_target(kind))
-    FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
-    kind.check(resource)
+    """ManifestInvalid or UnknownField for the mistakes of the author, all at once; no service is asked."""
+    problems = Problems()
+    problems.collect(require_shown_values, resource)
+    problems.collect(check_annotations, resource.annotations, annotation_target(kind))
+    problems.collect(FieldPolicy.parse, resource.annotations, shape_of(kind.tree_type))
+    problems.collect(kind.check, resource)
+    problems.require_none()
 
 
 def annotation_target(kind: ResourceType) -> AnnotationTarget:

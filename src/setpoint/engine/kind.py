@@ -217,6 +217,24 @@ def unknown_kind(
     return ManifestInvalid(Message(*prefix, f"no kind {word!r} is known here; {advice or hint}"))
 
 
+def unknown_type(
+    resource: Resource, types: Mapping[GroupKind, "ResourceType"], objects: Mapping[GroupKind, str]
+) -> ManifestInvalid:
+    """The error for a manifest of a type that is not known: with the kind and the version that may be meant.
+
+    `objects` has the version of each kind of object that is not reconciled.
+    """
+    kind, known = resource.ref.kind, {**{name: one.version for name, one in types.items()}, **objects}
+    similar = nearest(kind, [name for _, name in known])[:1]
+    meant = next((one for one in known if one[1] == kind), next((one for one in known if one[1] in similar), None))
+    if meant is None:
+        return unknown_kind(kind, types, str(resource.ref))
+    group, name = meant
+    field, of = ("apiVersion", f" of {resource.document['apiVersion']}") if name == kind else ("kind", "")
+    right = f"{name} of {'/'.join(filter(None, (group, known[meant])))}"
+    return ManifestInvalid(f"{resource.ref}: no kind {kind!r}{of} is known here; did you mean {right}?", field)
+
+
 class ResourceType(Protocol):
     """What kinds and owners have in common: how a type of resource is named, typed, checked and referenced."""
 

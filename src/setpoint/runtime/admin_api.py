@@ -37,6 +37,7 @@ from setpoint.clients.http import UNDECODABLE
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.problems import joined_problems, problems_of
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.context import EngineContext
 from setpoint.engine.dependency_graph import reconcile_order
@@ -47,7 +48,7 @@ from setpoint.engine.references import dependencies_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.transfer.importer import DryRunApply
-from setpoint.errors import Bug, ManifestInvalid, RemoteRefused, SetpointError, StoreInUse, WriteConflict
+from setpoint.errors import Bug, ManifestInvalid, RemoteRefused, SetpointError, StoreInUse, UserError, WriteConflict
 from setpoint.runtime.manager import Phase
 
 # Attempts to annotate a resource while steps write it.
@@ -123,15 +124,21 @@ class AdminApi:
     async def _checked(self, manifests: Sequence[JsonObject]) -> Sequence[Resource]:
         """The resources that the manifests would make; raises what is wrong with any of them, or with all together."""
         drafts: list[Resource] = []
+        wrong: list[UserError] = []
         dependencies: dict[ResourceRef, Sequence[Dependency]] = {}
         for manifest in manifests:
-            draft = await self._dry_run(manifest)
-            if draft.ref in dependencies:
-                raise ManifestInvalid(f"{draft.ref} is declared twice: keep one of them")
-            drafts.append(draft)
-            dependencies[draft.ref] = self._dependencies(draft)
+            try:
+                draft = await self._dry_run(manifest)
+                if draft.ref in dependencies:
+                    raise ManifestInvalid(f"{draft.ref} is declared twice: keep one of them")
+                drafts.append(draft)
+                dependencies[draft.ref] = self._dependencies(draft)
+            except UserError as error:
+                wrong += problems_of(error)
             # There may be thousands: yields to other tasks.
             await asyncio.sleep(0)
+        if wrong:
+            raise joined_problems(wrong)
         reconcile_order(dependencies)
         return drafts
 

@@ -6,19 +6,21 @@ No error message holds a value of a Secret. Copies of secret values in annotatio
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from setpoint.core.redaction import LAST_APPLIED, REDACTED
 from setpoint.core.secret_fields import HIDDEN_VALUE, SecretFields
-from setpoint.core.unstructured import display_name
+from setpoint.core.unstructured import display_name, group_kind
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, field_message, message_of
 from setpoint.core.values.paths import Path, nearest
+from setpoint.core.values.problems import Problems
 from setpoint.engine.resource import SECRET, ResourceRef
 from setpoint.errors import ManifestInvalid, NotReady
+from setpoint.stores.manifest_types import ANY_TYPE, AUTHORED_METADATA, ManifestTypes, type_problems
 from setpoint.stores.records import decode
 
 
@@ -96,41 +98,55 @@ def take_secret_data(body: dict[str, Any]) -> dict[str, str]:
 
     ValueError names the key and what is wrong with it.
     """
-    data = {key: _canonical_base64(key, value) for key, value in _entries(body, "data")}
-    for key, value in _entries(body, "stringData"):
-        data[key] = base64.b64encode(value.encode()).decode()
-    return data
+    for problem in _secret_problems(body):
+        raise ValueError(message_of(problem))
+    encoded, plain = (body.pop(member, None) or {} for member in ("data", "stringData"))
+    data = {key: _canonical_base64(text) for key, text in encoded.items()}
+    return {**data, **{key: base64.b64encode(text.encode()).decode() for key, text in plain.items()}}
 
 
-def _entries(body: dict[str, Any], member: str) -> list[tuple[str, str]]:
-    entries = body.pop(member, None) or {}
-    if not isinstance(entries, dict):
-        raise ValueError(field_message(member, f" is {json_type(entries)}: write an object of texts"))
-    for key, value in entries.items():
-        if not DATA_KEY.allows(key):
-            raise ValueError(field_message(Path((member, key)), f" cannot have that key: write {DATA_KEY}"))
-        if not isinstance(value, str):
-            raise ValueError(field_message(Path((member, key)), f" is {json_type(value)}: write it as text, in quotes"))
-        if value == REDACTED:
-            raise ValueError(field_message(Path((member, key)), HIDDEN_VALUE))
-    return list(entries.items())
+def _secret_problems(body: dict[str, Any]) -> Iterator[ManifestInvalid]:
+    for member in ("data", "stringData"):
+        entries = body.get(member) or {}
+        if not isinstance(entries, dict):
+            yield ManifestInvalid(field_message(member, f" is {json_type(entries)}: write an object of texts"))
+            continue
+        for key, value in entries.items():
+            problem = _entry_problem(member, key, value)
+            if problem:
+                yield ManifestInvalid(field_message(Path((member, key)), problem))
 
 
-def _canonical_base64(key: str, text: str) -> str:
-    """The canonical base64 form, without the line breaks that Kubernetes accepts."""
+def _entry_problem(member: str, key: str, value: object) -> str:
+    """What is wrong with an entry of a Secret, without its value; empty for nothing."""
+    if not DATA_KEY.allows(key):
+        return f" cannot have that key: write {DATA_KEY}"
+    if not isinstance(value, str):
+        return f" is {json_type(value)}: write it as text, in quotes"
+    if value == REDACTED:
+        return HIDDEN_VALUE
+    return (
+        "" if member == "stringData" or _is_base64(value) else " is not base64: encode it, or write it under stringData"
+    )
+
+
+def _is_base64(text: str) -> bool:
     try:
-        plain = base64.b64decode(text.translate(_LINE_ENDS).encode(), validate=True)
+        _canonical_base64(text)
     except binascii.Error:
-        raise ValueError(
-            field_message(Path(("data", key)), " is not base64: encode it, or write it under stringData")
-        ) from None
-    return base64.b64encode(plain).decode()
+        return False
+    return True
+
+
+def _canonical_base64(text: str) -> str:
+    """The canonical base64 form, without the line breaks that Kubernetes accepts."""
+    return base64.b64encode(base64.b64decode(text.translate(_LINE_ENDS).encode(), validate=True)).decode()
 
 
 DEFAULT_NAMESPACE: Final = "default"
 
-# Metadata that an author may write.
-_AUTHORED: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
+# What is kept of it beside the names.
+_KEPT: Final = ("labels", "annotations", "ownerReferences")
 # Metadata that only a store writes. It is ignored, so that the output of `get` can be applied.
 _STORE_WRITTEN: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
@@ -152,21 +168,25 @@ class AuthoredManifest:
     redacted: bytes = b""
 
 
-def read_manifest(manifest: JsonObject, secrets: SecretFields | None = None) -> AuthoredManifest:
-    """The author's part of `manifest`; ManifestInvalid names the member, what is wrong and what to write.
+def read_manifest(
+    manifest: JsonObject, secrets: SecretFields | None = None, types: ManifestTypes = ANY_TYPE
+) -> AuthoredManifest:
+    """The author's part of `manifest`; ManifestInvalid names each wrong member, what is wrong and what to write.
 
-    `secrets` finds the secret values, for a store that encrypts them.
+    `secrets` finds the secret values, for a store that encrypts them. A manifest of one of the `types` has the version
+    and the members of that type.
     """
     if not isinstance(manifest, Mapping):
         raise ManifestInvalid(
             f"a manifest is {json_type(manifest)}: write an object with apiVersion, kind and metadata"
         )
     tree = decode(canonical(manifest))
-    which = display_name(tree)
-    try:
-        authored = _read(tree)
-    except _Problem as problem:
-        raise ManifestInvalid(Message(f"{which}: ", message_of(problem))) from None
+    which = f"{display_name(tree)}: "
+    problems = Problems()
+    found = (*_problems(tree), *type_problems(tree, types))
+    problems.add(*(ManifestInvalid(Message(which, message_of(one))) for one in found))
+    problems.require_none()
+    authored = _read(tree)
     if secrets is None:
         return authored
     # What is left of `tree` is the body.
@@ -213,81 +233,76 @@ def require_same_ref(seen: ResourceRef, wanted: ResourceRef) -> None:
         raise ManifestInvalid(f"{seen} cannot become {wanted}: make that one, and delete this one")
 
 
-class _Problem(Exception):
-    """What is wrong with a manifest; the caller adds which one."""
-
-
 def _read(tree: dict[str, Any]) -> AuthoredManifest:
-    api_version = _checked_name(tree, Path(("apiVersion",)), API_VERSION)
-    kind = _checked_name(tree, Path(("kind",)), KIND)
-    metadata = tree.pop("metadata", None)
+    """The author's part of a valid manifest; `tree` is left with the body."""
+    group, kind = group_kind(tree)
+    metadata = tree.pop("metadata")
     tree.pop("status", None)
-    if not isinstance(metadata, dict):
-        raise _Problem(field_message("metadata", f" is {json_type(metadata)}: write an object with a name"))
-    ref = ResourceRef(api_version.rpartition("/")[0], kind, *_namespace_and_name(metadata))
-    kept = _checked_metadata(metadata)
+    ref = ResourceRef(group, kind, metadata.get("namespace") or DEFAULT_NAMESPACE, metadata["name"])
+    kept = {name: metadata[name] for name in _KEPT if metadata.get(name)}
     secret = b""
     if is_secret(ref):
         # kubectl's copy of the whole manifest, values included.
         kept.get("annotations", {}).pop(LAST_APPLIED, None)
-        secret = _secret(tree)
+        data = take_secret_data(tree)
+        secret = canonical(data) if data else b""
     return AuthoredManifest(ref, kept, canonical(tree), secret)
 
 
-def _secret(tree: dict[str, Any]) -> bytes:
-    try:
-        data = take_secret_data(tree)
-    except ValueError as error:
-        raise _Problem(message_of(error)) from None
-    return canonical(data) if data else b""
+# --- What is wrong with a manifest ------------------------------------------------------------------------------------
 
 
-def _namespace_and_name(metadata: dict[str, Any]) -> tuple[str, str]:
-    path = Path(("metadata",))
-    if metadata.get("namespace") in (None, ""):
-        metadata["namespace"] = DEFAULT_NAMESPACE
-    return _checked_name(metadata, path / "namespace", NAMESPACE), _checked_name(metadata, path / "name", NAME)
+# Of a text that is refused.
+_MOST_SHOWN: Final = 300
 
 
-def _checked_name(holder: dict[str, Any], path: Path, rule: NameRule) -> str:
-    text = holder.get(str(path.steps[-1]))
+def _problems(tree: dict[str, Any]) -> Iterator[ManifestInvalid]:
+    yield from _name_problems(tree.get("apiVersion"), Path(("apiVersion",)), API_VERSION)
+    yield from _name_problems(tree.get("kind"), Path(("kind",)), KIND)
+    metadata = tree.get("metadata")
+    if isinstance(metadata, dict):
+        yield from _metadata_problems(metadata, Path(("metadata",)))
+    else:
+        yield ManifestInvalid(field_message("metadata", f" is {json_type(metadata)}: write an object with a name"))
+    if group_kind(tree) == SECRET:
+        yield from _secret_problems(tree)
+
+
+def _name_problems(text: object, path: Path, rule: NameRule) -> Iterator[ManifestInvalid]:
     if text is None or text == "":
-        raise _Problem(field_message(path, f" is missing: write {rule}"))
-    if not isinstance(text, str):
-        raise _Problem(field_message(path, f" is {json_type(text)}: write it as text, in quotes"))
-    if not rule.allows(text):
-        raise _Problem(field_message(path, f" cannot be {text!r}: write {rule}"))
-    return text
+        yield ManifestInvalid(field_message(path, f" is missing: write {rule}"))
+    elif not isinstance(text, str):
+        yield ManifestInvalid(field_message(path, f" is {json_type(text)}: write it as text, in quotes"))
+    elif not rule.allows(text):
+        yield ManifestInvalid(field_message(path, f" cannot be {text[:_MOST_SHOWN]!r}: write {rule}"))
 
 
-def _checked_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The non-empty members, validated."""
+def _metadata_problems(metadata: dict[str, Any], path: Path) -> Iterator[ManifestInvalid]:
+    if metadata.get("namespace") not in (None, ""):
+        yield from _name_problems(metadata["namespace"], path / "namespace", NAMESPACE)
+    yield from _name_problems(metadata.get("name"), path / "name", NAME)
     for name in metadata:
-        if name not in _AUTHORED and name not in _STORE_WRITTEN:
-            near = nearest(name, _AUTHORED)
+        if name not in AUTHORED_METADATA and name not in _STORE_WRITTEN:
+            near = nearest(name, AUTHORED_METADATA)
             hint = f"write {near[0]}, or take it out" if near else "take it out"
-            raise _Problem(field_message(Path(("metadata", name)), f" means nothing: {hint}"))
-    kept = {name: metadata[name] for name in ("labels", "annotations", "ownerReferences") if metadata.get(name)}
+            yield ManifestInvalid(field_message(path / name, f" means nothing: {hint}"))
     for name in ("labels", "annotations"):
-        _check_texts(kept.get(name, {}), Path(("metadata", name)))
-    for key, value in kept.get("labels", {}).items():
-        if not LABEL_VALUE.allows(value):
-            raise _Problem(
-                field_message(Path(("metadata", "labels", key)), f" cannot be {value!r}: write {LABEL_VALUE}")
-            )
-    owners = kept.get("ownerReferences", [])
+        yield from _text_problems(metadata.get(name) or {}, path / name)
+    owners = metadata.get("ownerReferences") or []
     if not isinstance(owners, list) or not all(isinstance(owner, dict) for owner in owners):
-        raise _Problem(
+        yield ManifestInvalid(
             field_message("metadata.ownerReferences", " is no list of objects: write one object for each owner")
         )
-    return kept
 
 
-def _check_texts(pairs: object, path: Path) -> None:
+def _text_problems(pairs: object, path: Path) -> Iterator[ManifestInvalid]:
     if not isinstance(pairs, dict):
-        raise _Problem(field_message(path, f" is {json_type(pairs)}: write an object of texts"))
+        yield ManifestInvalid(field_message(path, f" is {json_type(pairs)}: write an object of texts"))
+        return
     for key, value in pairs.items():
         if not KEY.allows(key):
-            raise _Problem(field_message(path / key, f" cannot have that key: write {KEY}"))
-        if not isinstance(value, str):
-            raise _Problem(field_message(path / key, f" is {json_type(value)}: write it as text, in quotes"))
+            yield ManifestInvalid(field_message(path / key, f" cannot have that key: write {KEY}"))
+        elif not isinstance(value, str):
+            yield ManifestInvalid(field_message(path / key, f" is {json_type(value)}: write it as text, in quotes"))
+        elif path.steps[-1] == "labels" and not LABEL_VALUE.allows(value):
+            yield ManifestInvalid(field_message(path / key, f" cannot be {value[:_MOST_SHOWN]!r}: write {LABEL_VALUE}"))

@@ -19,6 +19,7 @@ from setpoint.stores.journal import (
     matches,
     require_retained,
 )
+from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
 from setpoint.stores.mutations import Mutation, RecordStore, acquired, released, unix_seconds
 from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
@@ -34,8 +35,9 @@ class MemoryStore(RecordStore):
         limits: StoreLimits = DEFAULT_LIMITS,
         *,
         secrets: SecretFields | None = None,
+        types: ManifestTypes = ANY_TYPE,
     ) -> None:
-        super().__init__(clock, new_uid, secrets)
+        super().__init__(clock, new_uid, secrets, types)
         self._limits = limits
         self._commits = CommitSignal()
         self._is_open = True

@@ -20,6 +20,7 @@ from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, Eve
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ChildRefused, ServiceAccountNotFound, SetpointError, StoreError, WriteConflict
+from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import AuthoredManifest, being_deleted_error, read_manifest, require_same_ref, stored_ref
 from setpoint.stores.records import ResourceRecord, decode, to_resource
 
@@ -283,18 +284,25 @@ def released(held: Lease | None, lease: Lease) -> Lease | None:
 class RecordStore(DerivedStoreOperations):
     """The writes of a Store that keeps records: each is a mutation that the store commits."""
 
-    def __init__(self, clock: Clock, new_uid: Callable[[], str], secrets: SecretFields | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        new_uid: Callable[[], str],
+        secrets: SecretFields | None = None,
+        types: ManifestTypes = ANY_TYPE,
+    ) -> None:
         self._clock = clock
         self._new_uid = new_uid
         # None for a store that does not encrypt.
         self._secrets = secrets
+        self._types = types
 
     @property
     def collects(self) -> bool:
         return False
 
     async def apply(self, manifest: JsonObject) -> Resource:
-        authored = read_manifest(manifest, self._secrets)
+        authored = read_manifest(manifest, self._secrets, self._types)
         (record,) = await self._commit([(authored.ref, applied(authored, self._clock.now(), self._new_uid))])
         return _kept(record)
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from setpoint.app import dry_run_apply, open_engine_read_only, overlay_manifests
+from setpoint.app import open_engine_read_only, overlay_drafts
 from setpoint.cli.annotation_warnings import warn_about_manifests, warn_about_resources
 from setpoint.cli.executors import CommandTrigger, executor_for
-from setpoint.cli.manifests import LoadedManifest, load_manifests
+from setpoint.cli.manifest_checks import dry_run_manifests, in_order
+from setpoint.cli.manifests import LoadedManifest, read_manifests
 from setpoint.cli.request import (
     CommandRequest,
     declared_refs,
@@ -26,11 +27,7 @@ from setpoint.core.schema.annotations import check_annotations
 from setpoint.core.values.json_types import Json
 from setpoint.engine.capabilities import SupportsDeletionProtection
 from setpoint.engine.context import EngineContext
-from setpoint.engine.dependency_graph import reconcile_order
-from setpoint.engine.intent import check_manifest
-from setpoint.engine.kind import Dependency
-from setpoint.engine.owners.children import is_unreconciled, owners_of_children
-from setpoint.engine.references import dependencies_of
+from setpoint.engine.owners.children import owners_of_children
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.delete import is_abandoned
 from setpoint.engine.step.reconcile import preview
@@ -39,13 +36,13 @@ from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError, U
 
 async def apply(request: CommandRequest) -> ExitCode:
     """Declares the manifests, then reconciles until every resource is settled, blocked or failed."""
-    manifests = load_manifests(_require_files(request.files))
+    read = read_manifests(_require_files(request.files))
     async with executor_for(request) as executor:
-        refs = check_manifests(manifests, executor.engine)
-        warn_about_manifests(manifests, executor.engine, request.settings.warn)
-        await _dry_run_apply(manifests, executor.engine)
+        checked = await dry_run_manifests(read, executor.engine)
+        refs = in_order(checked.manifests, executor.engine)
+        warn_about_manifests(checked.manifests, executor.engine, request.settings.warn)
         deleting = await _being_deleted(refs, executor.engine)
-        await executor.apply(manifests)
+        await executor.apply(checked.manifests)
         code = await executor.settle(refs, CommandTrigger.APPLY)
         return worst_exit_code((code, await _report_deleted(deleting, executor.engine, request)))
 
@@ -54,31 +51,6 @@ def _require_files(files: Sequence[str]) -> Sequence[str]:
     if not files:
         raise ManifestInvalid("nothing to apply: name a file or folder with -f, or - for standard input")
     return files
-
-
-def check_manifests(manifests: Sequence[LoadedManifest], engine: EngineContext) -> list[ResourceRef]:
-    """The resources that have a kind, each after its dependencies; ManifestInvalid names file and line."""
-    dependencies: dict[ResourceRef, Sequence[Dependency]] = {}
-    for manifest in manifests:
-        if is_unreconciled(manifest.ref, engine):
-            continue
-        resource = manifest.resource
-        try:
-            kind = engine.resource_type_of(resource)
-            check_manifest(resource, kind)
-            dependencies[manifest.ref] = dependencies_of(resource, engine.resource_types)
-        except SetpointError as error:
-            raise ManifestInvalid(f"{manifest.place_of(error)}: {error}") from error
-    return list(reconcile_order(dependencies))
-
-
-async def _dry_run_apply(manifests: Sequence[LoadedManifest], engine: EngineContext) -> None:
-    """A dry run of each apply, so that either all of the manifests are accepted or none is written."""
-    for manifest in manifests:
-        try:
-            await dry_run_apply(manifest.tree, engine)
-        except SetpointError as error:
-            raise ManifestInvalid(f"{manifest.place_of(error)}: {error}") from error
 
 
 async def _being_deleted(refs: Sequence[ResourceRef], engine: EngineContext) -> list[ResourceRef]:
@@ -147,11 +119,11 @@ async def plan(request: CommandRequest) -> ExitCode:
     """Shows each plan, in the order in which they would be executed."""
     async with open_engine_read_only(request.settings, BlockedWrites()) as engine:
         if request.files:
-            manifests = load_manifests(request.files)
-            refs = check_manifests(manifests, engine)
-            warn_about_manifests(manifests, engine, request.settings.warn)
-            engine = await overlay_manifests(engine, [manifest.tree for manifest in manifests])
-            refs = await _with_owners(manifests, refs, engine)
+            checked = await dry_run_manifests(read_manifests(request.files), engine)
+            refs = in_order(checked.manifests, engine)
+            warn_about_manifests(checked.manifests, engine, request.settings.warn)
+            engine = await overlay_drafts(engine, checked.drafts)
+            refs = await _with_owners(checked.manifests, refs, engine)
         else:
             refs = await declared_refs(request, engine)
             warn_about_resources(await engine.store.get_many(refs), engine, request.settings.warn)

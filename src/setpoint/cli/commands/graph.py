@@ -7,8 +7,9 @@ import orjson
 from rich.text import Text
 from rich.tree import Tree
 
-from setpoint.app import StoreAccess, open_engine, overlay_manifests
-from setpoint.cli.manifests import load_manifests
+from setpoint.app import StoreAccess, open_engine, overlay_drafts
+from setpoint.cli.manifest_checks import dry_run_manifests
+from setpoint.cli.manifests import read_manifests
 from setpoint.cli.request import CommandRequest, matches_targets, parse_target, require_targets_found, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.table import one_line
@@ -30,16 +31,16 @@ _PIPE_COLUMNS: Final = 100_000
 
 def draw_graph(options: dict[str, Any]) -> int:
     """The exit code of `setpoint graph`."""
-    return run_command(_graph, options)
+    return run_command(_graph, {**options, "takes_kinds": True})
 
 
 async def _graph(request: CommandRequest) -> ExitCode:
     """Draws the graph; FAILED for a cycle, which is named."""
     async with open_engine(request.settings, StoreAccess.READ) as engine:
         if request.files:
-            manifests = load_manifests(request.files)
-            engine = await overlay_manifests(engine, [manifest.tree for manifest in manifests])
-            found = [await engine.store.get(manifest.ref) for manifest in manifests]
+            checked = await dry_run_manifests(read_manifests(request.files), engine)
+            engine = await overlay_drafts(engine, checked.drafts)
+            found = [await engine.store.get(manifest.ref) for manifest in checked.manifests]
             resources: Sequence[Resource] = [one for one in found if one is not None]
         else:
             resources = await _selected(request, engine)

@@ -21,12 +21,11 @@ from setpoint.app import (
     select_kinds,
     store_file,
 )
-from setpoint.cli.request import CommandRequest, run_command
+from setpoint.cli.request import CommandRequest, duration_option, run_command
 from setpoint.cli.views.live_screen import LogBuffer, live_screen
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.clients.admin_api import prepare_socket, remove_socket
-from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource
 from setpoint.engine.step.reports import StepReporter
@@ -74,7 +73,7 @@ class RunOptions:
             None if metrics is None else parse_listen_address(metrics),
             logs.LogFormat(options["log_format"]),
             logs.LEVELS[options["log_level"]],
-            parse_duration(options["grace"]),
+            duration_option("--grace", options["grace"]),
             live,
             options["shards"],
             new_identity(options["identity"] or socket.gethostname()),

@@ -8,6 +8,7 @@ from setpoint.cli.definitions.options import (
     ALL_NAMESPACES,
     FILES,
     NAMESPACE,
+    PATHS,
     TABLE_OR_JSON,
     TARGETS,
     TENANCY,
@@ -87,7 +88,7 @@ def export(context: click.Context, /, **options: object) -> None:
 
 
 @command_named("import")
-@FILES
+@options_of(FILES, PATHS)
 @click.option("--overwrite", is_flag=True, help="Replace what is here already and differs.")
 @click.pass_context
 def import_(context: click.Context, /, **options: object) -> None:

@@ -3,27 +3,34 @@
 The help texts are in `entry`, where `setpoint --help` is answered without click.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import reduce
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from setpoint.cli.entry import COMMAND_HELP, TENANCY_HELP
+from setpoint.cli.entry import COMMAND_HELP, STORE_HELP, TENANCY_HELP
 
 if TYPE_CHECKING:
     from setpoint.cli.request import CommandRequest
 
 F = TypeVar("F", bound=Callable[..., None])
+COOKIE_LOCATION: Final = click.Choice(["status", "annotation"])
 
 FILES = click.option(
     "-f", "--file", "files", multiple=True, metavar="PATH", help="A file, a folder, or - for standard input."
 )
+# Without -f, too: `apply a.yaml b.yaml`, and what a shell makes of `-f *.yaml`.
+PATHS = click.argument("paths", nargs=-1, metavar="[PATH]...")
 TARGETS = click.argument("targets", nargs=-1, metavar="[KIND/NAME]...")
 WAIT = click.option("--wait/--no-wait", default=True, help="Wait until everything is settled, blocked or failed.")
 TIMEOUT = click.option(
-    "--timeout", default="5m", metavar="TIME", show_default=True, help="How long to wait: 90s, 5m, 1h30m."
+    "--timeout",
+    default="5m",
+    metavar="TIME",
+    show_default=True,
+    help="How long to wait: 90s, 5m, 1h30m; 30 is seconds.",
 )
 NAMESPACE = click.option("-n", "--namespace", default="default", show_default=True, help="The namespace of KIND/NAME.")
 OUTPUT = click.option(
@@ -45,9 +52,39 @@ def options_of(*options: Callable[[F], F]) -> Callable[[F], F]:
     return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
+# Commands that use no store take its option all the same, as `setpoint` does in front of them.
+_WITHOUT_STORE: Final = ("completion", "crds", "demo", "install", "local-cloud", "tenant", "verify-upgrade", "version")
+
+
 def command_named(name: str) -> Callable[[Callable[..., None]], click.Command]:
-    """Declares the command `name`, with its help text."""
-    return click.command(name, help=COMMAND_HELP[name])
+    """Declares the command `name`, with its help text. The options of `setpoint` may follow it as well."""
+
+    def declared(function: Callable[..., None]) -> click.Command:
+        command = click.command(name, help=COMMAND_HELP[name])(function)
+        command.params += _group_options(name)
+        return command
+
+    return declared
+
+
+def _group_options(name: str) -> Sequence[click.Option]:
+    def set_store(context: click.Context, _: click.Parameter, store: str | None) -> None:
+        if store is not None and context.obj is not None:
+            context.obj = (store, context.obj[1])
+
+    def set_cookies(context: click.Context, _: click.Parameter, cookies: str | None) -> None:
+        if cookies is not None and context.obj is not None:
+            context.obj = (context.obj[0], cookies)
+
+    is_hidden = name in _WITHOUT_STORE
+    return (
+        click.Option(
+            ["--store"], metavar="URL", help=STORE_HELP, expose_value=False, callback=set_store, hidden=is_hidden
+        ),
+        click.Option(
+            ["--cookie-location"], type=COOKIE_LOCATION, expose_value=False, callback=set_cookies, hidden=True
+        ),
+    )
 
 
 def exit_with(context: click.Context, command: Callable[[dict[str, Any]], int], options: dict[str, object]) -> None:

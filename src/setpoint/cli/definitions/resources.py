@@ -9,6 +9,7 @@ from setpoint.cli.definitions.options import (
     FILES,
     NAMESPACE,
     OUTPUT,
+    PATHS,
     SHOW_SECRETS,
     TARGETS,
     TENANCY,
@@ -22,7 +23,7 @@ from setpoint.cli.definitions.options import (
     run_request,
 )
 
-apply = declare("apply", "apply", FILES, WAIT, TIMEOUT)
+apply = declare("apply", "apply", FILES, PATHS, WAIT, TIMEOUT)
 reconcile, delete = (
     declare(name, "apply", FILES, TARGETS, NAMESPACE, WAIT, TIMEOUT) for name in ("reconcile", "delete")
 )

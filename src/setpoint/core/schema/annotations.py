@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message
 from setpoint.core.values.paths import nearest
+from setpoint.core.values.problems import Problems
 from setpoint.errors import ManifestInvalid
 
 CONFIG_CONNECTOR: Final = "cnrm.cloud.google.com/"
@@ -251,10 +252,10 @@ class AnnotationProblem(NamedTuple):
 
 
 def check_annotations(annotations: Mapping[str, str], target: AnnotationTarget) -> None:
-    """ManifestInvalid for the first annotation that is refused: the author would get the opposite of what is meant."""
-    for problem in annotation_problems(annotations, target):
-        if problem.is_refused:
-            raise ManifestInvalid(problem.message)
+    """ManifestInvalid for every annotation that is refused: the author would get the opposite of what is meant."""
+    problems = Problems()
+    problems.add(*(ManifestInvalid(one.message) for one in annotation_problems(annotations, target) if one.is_refused))
+    problems.require_none()
 
 
 def annotation_warnings(annotations: Mapping[str, str], target: AnnotationTarget) -> tuple[AnnotationProblem, ...]:

@@ -277,4 +277,4 @@ class _ExactEncoder:
 
     def _refused(self, why: str) -> NotJson:
         at = Path(tuple(self._path))
-        return NotJson(f"{at}: {why}" if at else why)
+        return NotJson(f"{at}: {why}" if at else why, str(at))

@@ -22,6 +22,17 @@ _WHOLE: Final = re.compile(rf"(?:{_PART.pattern})+")
 _MAX_SECONDS: Final = 2**63 / 10**9
 
 
+# A number on a command line, without a unit.
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+def parse_duration_text(text: str) -> float:
+    """The seconds of a duration above 0 in text, where a number without a unit is seconds: `30`, `1.5`."""
+    if _NUMBER.fullmatch(text) and 0 < float(text) < _MAX_SECONDS:
+        return float(text)
+    return parse_duration(text)
+
+
 def parse_duration(duration: Json) -> float:
     """The seconds of a duration above 0; ManifestInvalid for anything else."""
     seconds: int | float = 0

@@ -38,7 +38,7 @@ _Start: TypeAlias = yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingSta
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """One document: its value, and for each path the line on which the value begins, counted from 1."""
+    """One document: its value, and for each path the line of its key, or where an element begins, counted from 1."""
 
     value: Json
     source: str
@@ -46,9 +46,13 @@ class YamlDocument:
 
     def where(self, path: Path) -> str:
         """`file:line` of the value at `path`, or of its nearest ancestor that exists."""
+        return f"{self.source}:{self.line_of(path)}"
+
+    def line_of(self, path: Path) -> int:
+        """The line of the value at `path`, or of its nearest ancestor that exists."""
         while path not in self.lines and path:
             path = path.parent
-        return f"{self.source}:{self.lines[path]}"
+        return self.lines[path]
 
 
 def read_documents(text: str, source: str, most: float = inf) -> tuple[YamlDocument, ...]:
@@ -61,7 +65,9 @@ def read_documents(text: str, source: str, most: float = inf) -> tuple[YamlDocum
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise _invalid(source, line, f"this is not YAML: {error.problem or error.context}") from error
+        raise _misread(text, source, line, f"this is not YAML: {error.problem or error.context}") from error
+    except YamlInvalid as error:
+        raise _misread(text, source, error.line, error.why) from error
     except (yaml.YAMLError, ValueError) as error:
         raise _invalid(source, 1, f"this is not YAML: {str(error).splitlines()[0]}") from error
     return tuple(document for document in found if document.value is not None)
@@ -159,6 +165,8 @@ class _Reader:
             if key in result:
                 raise self._refused(event, f"the key {key!r} stands twice: keep one of them")
             result[key] = self.value(next(self._events), at / key)
+            # That of the key: a map as a value begins a line later.
+            self.lines[at / key] = _line(event)
         return result
 
     def _key(self, event: yaml.Event) -> str:
@@ -191,6 +199,24 @@ class _Reader:
 
     def _refused(self, event: yaml.Event, why: str) -> YamlInvalid:
         return _invalid(self._source, _line(event), why)
+
+
+# At the beginning of a line, or of a value: text in quotes may contain it.
+_TEMPLATE: Final = re.compile(r"\s*(?:- )*(?:[^\s'\"#]+:\s+)?\{\{")
+_TABBED: Final = re.compile(r" *\t")
+
+
+def _misread(text: str, source: str, line: int, why: str) -> YamlInvalid:
+    """The error at a line, in words of its own for what is often taken for YAML: templates, and tabs as indentation."""
+    lines = text.splitlines()
+    for number in (line, line - 1):
+        if 0 < number <= len(lines):
+            if _TEMPLATE.match(lines[number - 1]):
+                advice = "render the template first, and name the file that comes of it"
+                return _invalid(source, number, f"this is a template ({{{{ … }}}}), and no YAML yet: {advice}")
+            if _TABBED.match(lines[number - 1]):
+                return _invalid(source, number, "a tab is used as indentation, which YAML forbids: write spaces")
+    return _invalid(source, line, why)
 
 
 def _invalid(source: str, line: int, why: str) -> YamlInvalid:

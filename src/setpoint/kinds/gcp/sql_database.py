@@ -18,6 +18,7 @@ from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
+from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -154,9 +155,13 @@ class SqlDatabaseKind:
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
-        if not self.dependencies(resource):
-            check_parent_instance(decode_spec(resource, SqlDatabaseSpec).instanceRef, resource, self.projects)
-        resource_id(resource)
+        problems = Problems()
+        dependencies = problems.collect(self.dependencies, resource)
+        if dependencies is not None and not dependencies:
+            instance = decode_spec(resource, SqlDatabaseSpec).instanceRef
+            problems.collect(check_parent_instance, instance, resource, self.projects)
+        problems.collect(resource_id, resource)
+        problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The instance, if it is referred to as a resource; it has to be ready."""

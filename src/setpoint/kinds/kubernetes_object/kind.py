@@ -12,6 +12,7 @@ from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import JsonObject, Missing
+from setpoint.core.values.problems import Problems
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import (
@@ -97,11 +98,13 @@ class KubernetesObjectKind:
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
         spec = spec_of(resource)
-        check_manifest(resource, spec)
-        check_cluster(resource, spec)
-        ignored_fields_of(resource, spec)
-        deletion_settings_of(resource, spec)
-        check_wait(resource)
+        problems = Problems()
+        problems.collect(check_manifest, resource, spec)
+        problems.collect(check_cluster, resource, spec)
+        problems.collect(ignored_fields_of, resource, spec)
+        problems.collect(deletion_settings_of, resource, spec)
+        problems.collect(check_wait, resource)
+        problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The references in the manifest, and the Secret with the kubeconfig."""

@@ -16,7 +16,7 @@ from setpoint.core.wait.rollout import require_rollout
 from setpoint.core.wait.wait_for import RolloutWait, WaitFor, parse_wait
 from setpoint.engine.kind import Intent
 from setpoint.engine.resource import Resource
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import ManifestInvalid, UnknownField
 from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
 from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, PropagationPolicy
@@ -48,7 +48,7 @@ def wait_of(resource: Resource) -> WaitFor | None:
         wait_for = parse_wait(data)
         if isinstance(wait_for.wait, RolloutWait):
             require_rollout(manifest_of(resource, spec_of(resource)).tree)
-    except ManifestInvalid as error:
+    except (ManifestInvalid, UnknownField) as error:
         raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), below("spec", message_of(error)))) from error
     return wait_for
 

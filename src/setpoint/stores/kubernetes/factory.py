@@ -18,6 +18,7 @@ from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.crds import plural_of
 from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind
 from setpoint.stores.kubernetes.store import KubernetesStore
+from setpoint.stores.manifest_types import manifest_types
 
 SCHEME: Final = "kubernetes"
 # The namespace of the pods that `setpoint install` creates, and so of their leases; a pod gets it from its manifest.
@@ -81,8 +82,13 @@ def open_kubernetes(
     With `accounts`, it acts for tenants. Nothing is requested from the cluster yet.
     """
     also = () if long_running or place.leases == SYSTEM_NAMESPACE else (SYSTEM_NAMESPACE,)
+    kinds = tuple(kinds)
     cluster_scope = ClusterScope(
-        served_kinds(kinds, place.namespace, long_running=long_running), place.leases, place.namespace, also
+        served_kinds(kinds, place.namespace, long_running=long_running),
+        place.leases,
+        place.namespace,
+        also,
+        manifest_types((*kinds, SECRETS)),
     )
     cache = ObjectCache((REFERENCE_GRANT,)) if long_running else None
     return KubernetesStore(client, clock, cluster_scope, cache, accounts)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
@@ -11,6 +11,7 @@ from setpoint.engine.ports import ResourceQuery, not_served
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import ManifestInvalid
+from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 
 _log: Final = logging.getLogger(__name__)
 
@@ -62,6 +63,8 @@ class ClusterScope:
     leases: str
     namespace: str | None = None
     others: tuple[str, ...] = ()
+    # What manifests of these kinds are.
+    types: ManifestTypes = field(default_factory=lambda: ANY_TYPE)
 
     @property
     def cached(self) -> frozenset[GroupKind]:

@@ -164,7 +164,7 @@ class KubernetesStore(DerivedStoreOperations):
 
     async def _applied(self, manifest: JsonObject, options: ApiWriteOptions) -> tuple[ServedKind, bytes]:
         self._require_open()
-        authored = read_applicable(manifest)
+        authored = read_applicable(manifest, self._scope.types)
         self._scope.require(authored.ref)
         kind = self._kind_of(authored.ref)
         with store_errors(kind):

@@ -15,6 +15,7 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, StoreError
+from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import (
     AuthoredManifest,
     being_deleted_error,
@@ -31,9 +32,9 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _LABELLED: Final = ("labels", "annotations", "ownerReferences")
 
 
-def read_applicable(manifest: JsonObject) -> AuthoredManifest:
-    """The author's part; ManifestInvalid for what a cluster would store differently."""
-    authored = read_manifest(manifest)
+def read_applicable(manifest: JsonObject, types: ManifestTypes = ANY_TYPE) -> AuthoredManifest:
+    """The author's part; ManifestInvalid for what a cluster would store differently, or prune."""
+    authored = read_manifest(manifest, types=types)
     require_int64_numbers(authored.ref, decode(authored.body))
     return authored
 

@@ -27,6 +27,7 @@ from setpoint.stores.journal import (
     follow_journal,
     matches,
 )
+from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
 from setpoint.stores.mutations import Mutation, RecordStore, unix_seconds
 from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
@@ -67,15 +68,16 @@ async def open_sqlite(
     limits: StoreLimits = DEFAULT_LIMITS,
     *,
     secrets: SecretFields = NO_TYPES,
+    types: ManifestTypes = ANY_TYPE,
 ) -> "SqliteStore":
     """The store in the file `path`, created if need be when opened for writing; `close` it when done.
 
-    `secrets` finds the values that are encrypted. StoreInUse while another process has it open for writing; StoreError
-    says what is wrong with the file.
+    `secrets` finds the values that are encrypted; manifests of `types` are checked against them. StoreInUse while
+    another process has it open for writing; StoreError says what is wrong with the file.
     """
     path = path.absolute().resolve()
     opened = _open_to_write(path, limits, secrets) if mode is OpenMode.WRITE else _open_to_read(path, limits)
-    return SqliteStore(path, clock, new_uid, opened, secrets)
+    return SqliteStore(path, clock, new_uid, opened, secrets=secrets, types=types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,16 @@ class SqliteStore(RecordStore):
     """A Store in one file. Reads run in the event loop, from a snapshot; writes in the writer's thread."""
 
     def __init__(
-        self, path: Path, clock: Clock, new_uid: Callable[[], str], opened: _Opened, secrets: SecretFields
+        self,
+        path: Path,
+        clock: Clock,
+        new_uid: Callable[[], str],
+        opened: _Opened,
+        *,
+        secrets: SecretFields,
+        types: ManifestTypes,
     ) -> None:
-        super().__init__(clock, new_uid, secrets)
+        super().__init__(clock, new_uid, secrets, types)
         self._path = path
         self._reading = opened.reading
         self._writing = opened.writing

@@ -10,6 +10,7 @@ from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, get_at
+from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import Dependency, Reference, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
 from setpoint.errors import UserError
@@ -79,12 +80,19 @@ class _ReferenceField:
 
 def check_instance(resource: Resource) -> None:
     """ManifestInvalid for a spec that is invalid whatever the live state."""
-    spec = decode_spec(resource, SqlInstanceSpec)
-    resource_id(resource, INSTANCE_NAME)
-    for referring, ref in _references(spec):
-        reference_at(referring.at, ref, resource, referring.target)
-    for at, secret in _secrets(spec):
-        _secret_dependency(at, secret, resource)
+    problems = Problems()
+    spec = problems.collect(decode_spec, resource, SqlInstanceSpec)
+    problems.collect(resource_id, resource, INSTANCE_NAME)
+    if spec is not None:
+        for referring, ref in _references(spec):
+            problems.collect(reference_at, referring.at, ref, resource, referring.target)
+        for at, secret in _secrets(spec):
+            problems.collect(_secret_dependency, at, secret, resource)
+        problems.collect(_check_settings, spec, resource)
+    problems.require_none()
+
+
+def _check_settings(spec: SqlInstanceSpec, resource: Resource) -> None:
     networks = spec.settings.ipConfiguration
     if networks and len(networks.pscConfig or ()) > 1:
         raise field_invalid(resource, "spec.settings.ipConfiguration.pscConfig", " takes one element: keep one")

@@ -12,6 +12,7 @@ from setpoint.core.overlay import EffectiveState, effective_state, struct_of
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import Dependency, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, secret_dependency
@@ -35,10 +36,12 @@ _SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?s")
 def checked_spec(resource: Resource) -> SqlUserSpec:
     """The decoded spec; ManifestInvalid for one that is invalid whatever the live state."""
     spec = decode_spec(resource, SqlUserSpec)
+    problems = Problems()
     if spec.password:
-        _check_password(spec.password, spec, resource)
+        problems.collect(_check_password, spec.password, spec, resource)
     if spec.passwordPolicy:
-        _check_policy(spec.passwordPolicy, resource)
+        problems.collect(_check_policy, spec.passwordPolicy, resource)
+    problems.require_none()
     return spec
 
 

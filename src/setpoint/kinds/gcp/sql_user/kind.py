@@ -13,6 +13,7 @@ from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, 
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import JsonObject, Missing
+from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -85,9 +86,13 @@ class SqlUserKind:
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that is invalid whatever the live state."""
-        if all(dependency.field != INSTANCE_REF for dependency in user_dependencies(resource)):
-            check_parent_instance(decode_spec(resource, SqlUserSpec).instanceRef, resource, self.projects)
-        resource_id(resource)
+        problems = Problems()
+        dependencies = problems.collect(user_dependencies, resource)
+        if dependencies is not None and all(dependency.field != INSTANCE_REF for dependency in dependencies):
+            instance = decode_spec(resource, SqlUserSpec).instanceRef
+            problems.collect(check_parent_instance, instance, resource, self.projects)
+        problems.collect(resource_id, resource)
+        problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The instance, if it is referred to as a resource: it has to be ready. And the Secret with the password."""

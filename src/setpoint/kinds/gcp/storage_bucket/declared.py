@@ -8,6 +8,7 @@ import msgspec
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
+from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import Dependency, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
@@ -34,12 +35,15 @@ _KEY_AT: Final = "spec.encryption.kmsKeyRef"
 
 def check_bucket(resource: Resource) -> None:
     """ManifestInvalid for a spec that is invalid whatever the live state."""
-    spec = decode_spec(resource, StorageBucketSpec)
-    resource_id(resource, BUCKET_NAME)
-    declared_rules(spec.lifecycleRule or ())
-    _placement(spec, resource)
-    for at, ref, target in _references(spec):
-        reference_at(at, ref, resource, target)
+    problems = Problems()
+    spec = problems.collect(decode_spec, resource, StorageBucketSpec)
+    problems.collect(resource_id, resource, BUCKET_NAME)
+    if spec is not None:
+        problems.collect(declared_rules, spec.lifecycleRule or ())
+        problems.collect(_placement, spec, resource)
+        for at, ref, target in _references(spec):
+            problems.collect(reference_at, at, ref, resource, target)
+    problems.require_none()
 
 
 def bucket_dependencies(resource: Resource) -> Sequence[Dependency]:

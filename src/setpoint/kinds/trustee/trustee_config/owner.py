@@ -18,7 +18,8 @@ from setpoint.core.unstructured import (
     text_at,
 )
 from setpoint.core.values.json_types import JsonObject
-from setpoint.core.values.paths import Path, get_at
+from setpoint.core.values.paths import Path, get_at, nearest
+from setpoint.core.values.problems import Problems
 from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.kind import CrdDetails, Dependency
 from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
@@ -37,6 +38,7 @@ from setpoint.kinds.trustee.trustee_config.kbs_toml import kbs_toml, tls_setting
 from setpoint.kinds.trustee.trustee_config.kbs_toml_merge import settings_problem
 from setpoint.kinds.trustee.trustee_config.spec import (
     KbsConfigRef,
+    ProfileType,
     TrusteeConfigSpec,
     TrusteeConfigStatus,
     TrusteeConfigTree,
@@ -123,11 +125,14 @@ class TrusteeConfigOwner:
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for an invalid spec, or a name that is too long for a label."""
-        _spec(resource)
+        problems = Problems()
+        problems.collect(_spec, resource)
+        problems.collect(_check_profile, resource)
         length = len(resource.ref.name)
         if length > _LONGEST_NAME:
             problem = f" has {length} characters: write {_LONGEST_NAME} at most, for its children have it as a label"
-            raise field_invalid(resource, "metadata.name", problem)
+            problems.add(field_invalid(resource, "metadata.name", problem))
+        problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """None: each child has its own sources."""
@@ -167,6 +172,14 @@ class TrusteeConfigOwner:
     def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """None: a TrusteeConfig has no finalizer."""
         return ()
+
+
+def _check_profile(resource: Resource) -> None:
+    """ManifestInvalid for a misspelt profile. Any other text is the permissive one, as for trustee-operator."""
+    written = resource.spec.get("profileType")
+    near = nearest(written, list(ProfileType)) if isinstance(written, str) and written not in list(ProfileType) else ()
+    if near:
+        raise field_invalid(resource, "spec.profileType", f" is {written!r}; did you mean {near[0]}?")
 
 
 def _spec(resource: Resource) -> TrusteeConfigSpec:

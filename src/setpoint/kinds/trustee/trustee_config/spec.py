@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from setpoint.core.schema.shape import Check, Default
 from setpoint.core.values.messages import FieldTerm, Message
+from setpoint.core.values.problems import Problems
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
@@ -103,11 +104,13 @@ def check_tls(config: TlsConfig) -> None:
 
 def check_spec(spec: TrusteeConfigSpec) -> None:
     """ManifestInvalid for a spec that is invalid whatever the live state."""
+    problems = Problems()
     if spec.tlsConfig:
-        check_tls(spec.tlsConfig)
+        problems.collect(check_tls, spec.tlsConfig)
     if spec.ibmSE and not spec.ibmSE.pvName:
         advice = " must be set: name the PersistentVolume with the certificates"
-        raise ManifestInvalid(Message(FieldTerm("spec.ibmSE.pvName"), advice))
+        problems.add(ManifestInvalid(Message(FieldTerm("spec.ibmSE.pvName"), advice)))
+    problems.require_none()
 
 
 class KbsConfigRef(Struct, frozen=True):

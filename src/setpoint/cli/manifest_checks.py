@@ -1,0 +1,93 @@
+"""Checks of the manifests that a command was given: everything that is wrong with them, each with file and line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from setpoint.app import dry_run_apply, require_valid
+from setpoint.cli.manifests import LoadedManifest, ReadManifests
+from setpoint.core.values.problems import Problems, joined_problems
+from setpoint.engine.context import EngineContext
+from setpoint.engine.dependency_graph import reconcile_order
+from setpoint.engine.intent import check_manifest
+from setpoint.engine.kind import Dependency
+from setpoint.engine.owners.children import is_unreconciled
+from setpoint.engine.references import dependencies_of
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedManifests:
+    """Valid manifests, and the dry run of each."""
+
+    manifests: Sequence[LoadedManifest]
+    drafts: Sequence[Resource]
+
+
+async def dry_run_manifests(read: ReadManifests, engine: EngineContext) -> CheckedManifests:
+    """The manifests, once each was checked and applied in a dry run; ManifestInvalid has a line for each mistake."""
+    wrong = list(read.problems)
+    drafts: list[Resource] = []
+    for manifest in read.manifests:
+        found = manifest_problems(manifest, engine)
+        wrong += found
+        if not found:
+            try:
+                drafts.append(await dry_run_apply(manifest.tree, engine))
+            except (UserError, NotReady) as error:
+                wrong += manifest.placed(error)
+            except SetpointError as error:
+                raise ManifestInvalid(f"{manifest.place_of(error)}: {error}") from error
+    if wrong:
+        raise joined_problems(wrong)
+    return CheckedManifests(read.manifests, drafts)
+
+
+def check_manifests(manifests: Sequence[LoadedManifest], engine: EngineContext) -> list[ResourceRef]:
+    """The resources that have a kind, each after its dependencies; ManifestInvalid has a line for each mistake."""
+    wrong = [one for manifest in manifests for one in manifest_problems(manifest, engine)]
+    if wrong:
+        raise joined_problems(wrong)
+    return in_order(manifests, engine)
+
+
+def in_order(manifests: Sequence[LoadedManifest], engine: EngineContext) -> list[ResourceRef]:
+    """The resources that valid manifests declare and that have a kind, each after its dependencies."""
+    dependencies: dict[ResourceRef, Sequence[Dependency]] = {
+        manifest.ref: dependencies_of(manifest.resource, engine.resource_types)
+        for manifest in manifests
+        if not is_unreconciled(manifest.ref, engine)
+    }
+    return list(reconcile_order(dependencies))
+
+
+def named_by(read: ReadManifests, engine: EngineContext) -> list[ResourceRef]:
+    """The resources that manifests name. Their specs are not checked: only the names count."""
+    wrong = list(read.problems)
+    for manifest in read.manifests:
+        problems = Problems()
+        if not is_unreconciled(manifest.ref, engine):
+            problems.collect(engine.resource_type_of, manifest.resource)
+        problems.collect(require_valid, manifest.tree, engine)
+        wrong += _placed(manifest, problems)
+    if wrong:
+        raise joined_problems(wrong)
+    return [manifest.ref for manifest in read.manifests]
+
+
+def manifest_problems(manifest: LoadedManifest, engine: EngineContext) -> Sequence[ManifestInvalid]:
+    """What is wrong with a manifest, before any service or cluster is asked; each with `file:line`."""
+    problems, members, resource = Problems(), Problems(), manifest.resource
+    members.collect(require_valid, manifest.tree, engine)
+    if not is_unreconciled(manifest.ref, engine):
+        kind = problems.collect(engine.resource_type_of, resource)
+        # A spec whose name is misspelt lacks every field.
+        if kind is not None and ("spec" in manifest.tree or not members.found):
+            problems.collect(check_manifest, resource, kind)
+            problems.collect(dependencies_of, resource, engine.resource_types)
+    problems.add(*members.found)
+    return _placed(manifest, problems)
+
+
+def _placed(manifest: LoadedManifest, problems: Problems) -> Sequence[ManifestInvalid]:
+    return manifest.placed(joined_problems(problems.found)) if problems.found else ()
