@@ -8,6 +8,7 @@ from setpoint.core.overlay import Declared
 from setpoint.core.redaction import REDACTED, redact
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
 from setpoint.core.schema.shape import Field, ObjectShape, field_at, paths_of, shape_of
+from setpoint.core.schema.validation import violations
 from setpoint.core.secret_fields import HIDDEN_VALUE, redacted_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, Missing
@@ -27,11 +28,19 @@ _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 def check_manifest(resource: Resource, kind: ResourceType) -> None:
     """ManifestInvalid or UnknownField for a mistake of the author; no service is asked."""
     require_shown_values(resource)
-    FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
+    policy = FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
     management_of(resource.annotations)
     resync_seconds(resource.annotations)
     is_two_way_merge(resource.annotations)
     kind.check(resource)
+    _require_allowed_values(resource, kind, policy)
+
+
+def _require_allowed_values(resource: Resource, kind: ResourceType, policy: FieldPolicy) -> None:
+    """ManifestInvalid for a value that the type does not allow, unless the field is unmanaged."""
+    for path, problem in violations(resource.document, shape_of(kind.tree_type)):
+        if not any(unmanaged.covers(Path.parse(path)) for unmanaged in policy.unmanaged):
+            raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), FieldTerm(path), problem))
 
 
 def require_shown_values(resource: Resource) -> None:

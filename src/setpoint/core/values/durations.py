@@ -17,9 +17,12 @@ _NANOSECONDS: Final = {
     "h": 3600 * 10**9,
 }
 _PART: Final = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_NANOSECONDS)})")
-_WHOLE: Final = re.compile(rf"(?:{_PART.pattern})+")
+# In RE2 as well.
+DURATION_PATTERN: Final = rf"(?:{_PART.pattern})+"
+DURATION_ADVICE: Final = "1h30m, 90s, 500ms or a number of seconds"
+_WHOLE: Final = re.compile(DURATION_PATTERN)
 # The longest duration that Go can represent.
-_MAX_SECONDS: Final = 2**63 / 10**9
+MAX_SECONDS: Final = 2**63 / 10**9
 
 
 def parse_duration(duration: Json) -> float:
@@ -29,6 +32,6 @@ def parse_duration(duration: Json) -> float:
         seconds = sum(float(count) * _NANOSECONDS[unit] for count, unit in _PART.findall(duration)) / 10**9
     elif isinstance(duration, int | float) and not isinstance(duration, bool):
         seconds = duration
-    if not 0 < seconds < _MAX_SECONDS:
-        raise ManifestInvalid(f"{duration!r} is no duration above 0: write 1h30m, 90s, 500ms or a number of seconds")
+    if not 0 < seconds < MAX_SECONDS:
+        raise ManifestInvalid(f"{duration!r} is no duration above 0: write {DURATION_ADVICE}")
     return float(seconds)

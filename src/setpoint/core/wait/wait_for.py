@@ -7,9 +7,11 @@ CustomResourceDefinition, the Terraform schema and the reference pages are deriv
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_args
 
 from setpoint.core.conditions import ConditionStatus
+from setpoint.core.schema.checks import Check, OneMember
+from setpoint.core.schema.constraints import HasEntries, IsTrue, Matches
 from setpoint.core.unstructured import count_at, text_at, volatile_step
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.durations import parse_duration
@@ -19,6 +21,12 @@ from setpoint.core.values.paths import Path, nearest
 from setpoint.errors import ManifestInvalid, UnknownField
 
 _WAIT: Final = "waitFor"
+# Every path has this form; more is said by its parser.
+PATH_FORM: Final = Matches(
+    r"[.]?(?:[A-Za-z0-9_$/@+-]+|\[.+\])(?:[.][A-Za-z0-9_$/@+-]+|\[.+\])*",
+    "a path such as status.loadBalancer.ingress",
+    or_empty=False,
+)
 
 # --- The criteria: `member` of `waitFor`, the types that it `accepts`, and its `description` for authors -------------
 
@@ -28,7 +36,7 @@ class FieldWait:
     """Until `path` has a value. The only wait that makes an output."""
 
     member: ClassVar[str] = "field"
-    accepts: ClassVar[object] = str
+    accepts: ClassVar[object] = Annotated[str, PATH_FORM]
     description: ClassVar[str] = (
         "Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes the output."
     )
@@ -56,7 +64,9 @@ class FieldValueWait:
     """Until every path has its value."""
 
     member: ClassVar[str] = "fieldValue"
-    accepts: ClassVar[object] = dict[str, Any]
+    accepts: ClassVar[object] = Annotated[
+        dict[str, Any], HasEntries('a map of paths, such as {"status.phase": "Running"}')
+    ]
     description: ClassVar[str] = "Until each of these paths has its value."
 
     values: tuple[tuple[Path, Json], ...]
@@ -122,7 +132,7 @@ class RolloutWait:
     """Until the rollout of the workload is complete."""
 
     member: ClassVar[str] = "rollout"
-    accepts: ClassVar[object] = bool
+    accepts: ClassVar[object] = Annotated[bool, IsTrue()]
     description: ClassVar[str] = (
         "Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older."
     )
@@ -143,6 +153,8 @@ class RolloutWait:
 WaitCriterion: TypeAlias = FieldWait | FieldValueWait | ConditionWait | RolloutWait
 WAIT_CRITERIA: Final[tuple[type[WaitCriterion], ...]] = get_args(WaitCriterion)
 _BY_MEMBER: Final = {one.member: one for one in WAIT_CRITERIA}
+# For the `__checks__` of the type of `waitFor`.
+ONE_CRITERION: Final = Check(OneMember(*_BY_MEMBER), f"give exactly one of {', '.join(_BY_MEMBER)}")
 
 
 @dataclass(frozen=True, slots=True)

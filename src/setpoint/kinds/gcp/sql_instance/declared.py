@@ -9,8 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from setpoint.core.overlay import Declared, overlay
-from setpoint.core.schema.policy import FieldPolicy
-from setpoint.core.schema.shape import Mark, ObjectShape, shape_of, with_defaults, with_marks
+from setpoint.core.schema.shape import Mark, ObjectShape, with_defaults, with_marks
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.engine.kind import Dependency, Reference, ResolvedReferences, SecretKeyReference
@@ -38,12 +37,10 @@ from setpoint.kinds.gcp.sql_instance.normalization import (
     with_ssl_mode,
 )
 from setpoint.kinds.gcp.sql_instance.spec import (
-    ENTERPRISE,
     PLUS,
     UNENCRYPTED,
     SecretText,
     SqlInstanceSpec,
-    SqlInstanceTree,
 )
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
@@ -91,18 +88,6 @@ def check_instance(resource: Resource) -> None:
         reference_at(referring.at, ref, resource, referring.target)
     for at, secret in _secrets(spec):
         _secret_dependency(at, secret, resource)
-    networks = spec.settings.ipConfiguration
-    if networks and len(networks.pscConfig or ()) > 1:
-        raise field_invalid(resource, "spec.settings.ipConfiguration.pscConfig", " takes one element: keep one")
-    if spec.settings.edition and spec.settings.edition not in (ENTERPRISE, PLUS) and not _is_unmanaged(resource):
-        problem = f" is {spec.settings.edition!r}: write {ENTERPRISE} or {PLUS}"
-        raise field_invalid(resource, "spec.settings.edition", problem)
-
-
-def _is_unmanaged(resource: Resource) -> bool:
-    """Whether the edition is unmanaged: then its value is not validated."""
-    listed = FieldPolicy.parse(resource.annotations, shape_of(SqlInstanceTree)).unmanaged
-    return any(path.covers(_EDITION) for path in listed)
 
 
 def instance_dependencies(resource: Resource) -> Sequence[Dependency]:

@@ -12,7 +12,15 @@ from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, secret_dependency
 from setpoint.kinds.gcp.shared.config_connector import ReferenceTarget, reference_at
 from setpoint.kinds.gcp.sql_user.live import LiveUserPasswordPolicy
-from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, GROUP, PASSWORD, SqlUserSpec, UserPassword, UserPasswordPolicy
+from setpoint.kinds.gcp.sql_user.spec import (
+    BUILT_IN,
+    EXPIRATION,
+    GROUP,
+    PASSWORD,
+    SqlUserSpec,
+    UserPassword,
+    UserPasswordPolicy,
+)
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 _SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?s")
@@ -73,8 +81,8 @@ def _check_password(password: UserPassword, spec: SqlUserSpec, resource: Resourc
 
 def _check_policy(policy: UserPasswordPolicy, resource: Resource) -> None:
     duration = policy.passwordExpirationDuration
-    if isinstance(duration, str) and _SECONDS.fullmatch(duration) is None:
-        problem = f" is {duration!r}: write it in seconds, as 2592000s"
+    if isinstance(duration, str) and not EXPIRATION.allows(duration):
+        problem = f" is {duration!r}: write {EXPIRATION.advice}"
         raise field_invalid(resource, "spec.passwordPolicy.passwordExpirationDuration", problem)
 
 

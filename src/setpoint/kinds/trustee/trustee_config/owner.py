@@ -24,7 +24,16 @@ from setpoint.engine.kind import CrdDetails, Dependency
 from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotReady
-from setpoint.kinds.trustee.constants import API_VERSION, CONFIG_MAP, GROUP, KBS_TOML, SECRET, VERSION, object_ref
+from setpoint.kinds.trustee.constants import (
+    API_VERSION,
+    CONFIG_MAP,
+    GROUP,
+    KBS_TOML,
+    LONGEST_LABEL,
+    SECRET,
+    VERSION,
+    object_ref,
+)
 from setpoint.kinds.trustee.trustee_config.children import (
     KEY_PAIR,
     TrusteeSources,
@@ -100,7 +109,6 @@ def _wrong_settings(settings: JsonObject | None, generated: str) -> Iterator[str
 _CLAIM: Final = ObjectKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 _VOLUME: Final = ObjectKind("", "v1", "PersistentVolume", "persistentvolumes", is_namespaced=False)
 _KBS_CONFIG: Final = ObjectKind(GROUP, VERSION, "KbsConfig", "kbsconfigs")
-_LONGEST_NAME: Final = 63
 _DEFINITION: Final = CrdDetails("A Trustee, from a few settings.", TrusteeConfigStatus)
 
 
@@ -125,8 +133,8 @@ class TrusteeConfigOwner:
         """ManifestInvalid for an invalid spec, or a name that is too long for a label."""
         _spec(resource)
         length = len(resource.ref.name)
-        if length > _LONGEST_NAME:
-            problem = f" has {length} characters: write {_LONGEST_NAME} at most, for its children have it as a label"
+        if length > LONGEST_LABEL:
+            problem = f" has {length} characters: write {LONGEST_LABEL} at most, for its children have it as a label"
             raise field_invalid(resource, "metadata.name", problem)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
