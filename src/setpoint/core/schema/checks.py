@@ -100,7 +100,7 @@ class InOrder(Predicate):
     @property
     def cel(self) -> str:
         """See Predicate."""
-        return f"(!has(self.{self.low}) || !has(self.{self.high}) || self.{self.low} <= self.{self.high})"
+        return f"!has(self.{self.low}) || !has(self.{self.high}) || self.{self.low} <= self.{self.high}"
 
     def holds(self, value: JsonObject) -> bool:
         """See Predicate."""
@@ -125,7 +125,7 @@ class Sized(Predicate):
     def cel(self) -> str:
         """See Predicate."""
         size = f"self.{self.name}.size()"
-        return f"(!has(self.{self.name}) || ({size} >= {self.low} && {size} <= {self.high}))"
+        return f"!has(self.{self.name}) || ({size} >= {self.low} && {size} <= {self.high})"
 
     def holds(self, value: JsonObject) -> bool:
         """See Predicate."""

@@ -325,8 +325,8 @@ def _rules(validations: list[_Validation]) -> OpenApiSchema:
 
 
 def rules_of(type_: StructClass) -> OpenApiSchema:
-    """The rules about a whole struct type, without those of its fields."""
-    return _rules(list(_check_validations(shape_of(type_).checks)))
+    """The rules about a whole resource, without those of its fields. No rule can name a field of the metadata."""
+    return _rules([_Validation(one.rule.cel, f"{one.field}: {one.message}") for one in shape_of(type_).checks])
 
 
 def _keywords(field: Field) -> OpenApiSchema:

@@ -158,7 +158,7 @@ class NameInService(Predicate):
 
 def name_check(rule: GoogleNameRule) -> Check:
     """For the `__checks__` of the tree of a kind whose objects have such names."""
-    return Check(NameInService(rule), f"metadata.name: write {rule.advice}, or set spec.resourceID")
+    return Check(NameInService(rule), f"write {rule.advice}, or set spec.resourceID", "metadata.name")
 
 
 # --- Projects ---------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class DeploymentSpec(SpecStruct, frozen=True):
 class KbsConfigSpec(SpecStruct, frozen=True):
     """The spec of a KbsConfig."""
 
-    kbsConfigMapName: Maybe[str] = UNSET
+    kbsConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap with `kbs-config.toml`."""
     kbsAsConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap of the attestation service, where it has a container of its own."""

@@ -98,7 +98,9 @@ class TrusteeConfigTree(Struct, frozen=True):
 
     __checks__: ClassVar = (
         Check(
-            NameForLabel(), f"metadata.name: write {LONGEST_LABEL} characters at most: its children have it as a label"
+            NameForLabel(),
+            f"write {LONGEST_LABEL} characters at most, for its children have it as a label",
+            "metadata.name",
         ),
     )
 
