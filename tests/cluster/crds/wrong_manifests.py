@@ -92,31 +92,55 @@ BUCKETS: Final = _of(
     ("spec.resourceID", LONG, "Too long: may not be more than 222"),
     ("spec.resourceID", "a..b", "write the name of a bucket"),
     ("spec.publicAccessPrevention", "on", "write enforced, inherited or unspecified"),
-    ("spec.autoclass", {"enabled": True, "terminalStorageClass": "COLDLINE"}, "write NEARLINE or ARCHIVE")
-    + ("spec.autoclass.terminalStorageClass",),
+    (
+        "spec.autoclass",
+        {"enabled": True, "terminalStorageClass": "COLDLINE"},
+        "write NEARLINE or ARCHIVE",
+        "spec.autoclass.terminalStorageClass",
+    ),
     ("spec.lifecycleRule[0].action.type", "Remove", "write Delete, SetStorageClass or AbortIncompleteMultipartUpload"),
     ("spec.lifecycleRule[0].action.storageClass", "NEARLINE", "write the class of SetStorageClass"),
-    ("spec.lifecycleRule[0].action", {"type": "SetStorageClass"}, "write the class of SetStorageClass")
-    + ("spec.lifecycleRule[0].action.storageClass",),
+    (
+        "spec.lifecycleRule[0].action",
+        {"type": "SetStorageClass"},
+        "write the class of SetStorageClass",
+        "spec.lifecycleRule[0].action.storageClass",
+    ),
     ("spec.lifecycleRule[0].condition.age", -1, "should be greater than or equal to 0"),
     ("spec.lifecycleRule[0].condition.numNewerVersions", -1, "should be greater than or equal to 0"),
     ("spec.lifecycleRule[0].condition.createdBefore", "yesterday", "write a day, such as 2026-12-31"),
     ("spec.lifecycleRule[0].condition.withState", "DEAD", '"LIVE"'),
-    ("spec.lifecycleRule[0].condition.matchesStorageClass", ["COLD"], _CLASSES)
-    + ("spec.lifecycleRule[0].condition.matchesStorageClass[0]",),
+    (
+        "spec.lifecycleRule[0].condition.matchesStorageClass",
+        ["COLD"],
+        _CLASSES,
+        "spec.lifecycleRule[0].condition.matchesStorageClass[0]",
+    ),
     ("spec.lifecycleRule[0].condition", {}, "write age: 0 if that is meant"),
-    ("spec.softDeletePolicy", {"retentionDurationSeconds": 60}, "write 0, or 604800 to 7776000")
-    + ("spec.softDeletePolicy.retentionDurationSeconds",),
-    ("spec.retentionPolicy", {"retentionPeriod": 0}, "should be greater than or equal to 1")
-    + ("spec.retentionPolicy.retentionPeriod",),
+    (
+        "spec.softDeletePolicy",
+        {"retentionDurationSeconds": 60},
+        "write 0, or 604800 to 7776000",
+        "spec.softDeletePolicy.retentionDurationSeconds",
+    ),
+    (
+        "spec.retentionPolicy",
+        {"retentionPeriod": 0},
+        "should be greater than or equal to 1",
+        "spec.retentionPolicy.retentionPeriod",
+    ),
     ("spec.cors[0].maxAgeSeconds", -1, "should be greater than or equal to 0"),
     ("spec.cors[0].method[0]", "GET POST", "write an HTTP method"),
     ("spec.logging", {"logBucket": "gs://logs"}, "write the name of a bucket", "spec.logging.logBucket"),
     ("spec.encryption", {"kmsKeyRef": {}}, _NAME_OR_EXTERNAL, "spec.encryption.kmsKeyRef"),
     ("spec.ipFilter.mode", "On", "Unsupported value"),
     ("spec.ipFilter.publicNetworkSource.allowedIpCidrRanges[0]", "10.0.0.0/33", _CIDR),
-    ("spec.customPlacementConfig", {"dataLocations": ["EUROPE-WEST1"]}, "has to name two regions")
-    + ("spec.customPlacementConfig.dataLocations",),
+    (
+        "spec.customPlacementConfig",
+        {"dataLocations": ["EUROPE-WEST1"]},
+        "has to name two regions",
+        "spec.customPlacementConfig.dataLocations",
+    ),
 )
 INSTANCES: Final = _of(
     "SQLInstance",
@@ -126,12 +150,20 @@ INSTANCES: Final = _of(
     ("spec.resourceID", "Main", "write the name of an instance"),
     ("spec.resourceID", "a" * 99, "Too long: may not be more than 98"),
     ("spec.rootPassword", {"value": "a", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}, "and not both"),
-    ("spec.rootPassword", {"valueFrom": {"secretKeyRef": {"name": "A b", "key": "b"}}}, "write the name of an object")
-    + ("spec.rootPassword.valueFrom.secretKeyRef.name",),
+    (
+        "spec.rootPassword",
+        {"valueFrom": {"secretKeyRef": {"name": "A b", "key": "b"}}},
+        "write the name of an object",
+        "spec.rootPassword.valueFrom.secretKeyRef.name",
+    ),
     ("spec.masterInstanceRef", {"name": "a", "external": "b"}, _NAME_OR_EXTERNAL),
     ("spec.masterInstanceRef", {"name": "Main Instance"}, "write the name of an object", "spec.masterInstanceRef.name"),
-    ("spec.cloneSource", {"sqlInstanceRef": {"name": "a"}, "pointInTime": "noon"}, "write a time such as")
-    + ("spec.cloneSource.pointInTime",),
+    (
+        "spec.cloneSource",
+        {"sqlInstanceRef": {"name": "a"}, "pointInTime": "noon"},
+        "write a time such as",
+        "spec.cloneSource.pointInTime",
+    ),
     (f"{_SETTINGS}.tier", "", "write a machine, such as db-custom-2-8192"),
     (f"{_SETTINGS}.edition", "ULTIMATE", "write ENTERPRISE or ENTERPRISE_PLUS"),
     (f"{_SETTINGS}.activationPolicy", "SOMETIMES", "write ALWAYS, NEVER or ON_DEMAND"),
@@ -145,20 +177,36 @@ INSTANCES: Final = _of(
     (f"{_SETTINGS}.databaseFlags[0].name", "", "write the name of a flag"),
     (f"{_SETTINGS}.denyMaintenancePeriod.startDate", "tomorrow", "write a day, such as 2026-12-31"),
     (f"{_SETTINGS}.denyMaintenancePeriod.time", "midnight", "write a time of day, such as 03:00:00"),
-    (f"{_SETTINGS}.advancedMachineFeatures", {"threadsPerCore": 3}, "should be less than or equal to 2")
-    + (f"{_SETTINGS}.advancedMachineFeatures.threadsPerCore",),
+    (
+        f"{_SETTINGS}.advancedMachineFeatures",
+        {"threadsPerCore": 3},
+        "should be less than or equal to 2",
+        f"{_SETTINGS}.advancedMachineFeatures.threadsPerCore",
+    ),
     (f"{_BACKUPS}.startTime", "25:00", "write a time of day, such as 03:00"),
     (f"{_BACKUPS}.transactionLogRetentionDays", 36, "should be less than or equal to 35"),
     (f"{_BACKUPS}.backupRetentionSettings.retainedBackups", 366, "should be less than or equal to 365"),
     (f"{_BACKUPS}.backupRetentionSettings.retentionUnit", "DAYS", "write COUNT"),
-    (f"{_SETTINGS}.insightsConfig", {"queryPlansPerMinute": 21}, "should be less than or equal to 20")
-    + (f"{_SETTINGS}.insightsConfig.queryPlansPerMinute",),
-    (f"{_SETTINGS}.insightsConfig", {"queryStringLength": 100}, "write 0, or 256 to 1048576")
-    + (f"{_SETTINGS}.insightsConfig.queryStringLength",),
+    (
+        f"{_SETTINGS}.insightsConfig",
+        {"queryPlansPerMinute": 21},
+        "should be less than or equal to 20",
+        f"{_SETTINGS}.insightsConfig.queryPlansPerMinute",
+    ),
+    (
+        f"{_SETTINGS}.insightsConfig",
+        {"queryStringLength": 100},
+        "write 0, or 256 to 1048576",
+        f"{_SETTINGS}.insightsConfig.queryStringLength",
+    ),
     (f"{_SETTINGS}.maintenanceWindow", {"day": 8}, "less than or equal to 7", f"{_SETTINGS}.maintenanceWindow.day"),
     (f"{_SETTINGS}.maintenanceWindow", {"hour": 24}, "less than or equal to 23", f"{_SETTINGS}.maintenanceWindow.hour"),
-    (f"{_SETTINGS}.maintenanceWindow", {"updateTrack": "week9"}, "write canary, stable or week5")
-    + (f"{_SETTINGS}.maintenanceWindow.updateTrack",),
+    (
+        f"{_SETTINGS}.maintenanceWindow",
+        {"updateTrack": "week9"},
+        "write canary, stable or week5",
+        f"{_SETTINGS}.maintenanceWindow.updateTrack",
+    ),
     (f"{_SETTINGS}.passwordValidationPolicy.complexity", "HIGH", "write COMPLEXITY_DEFAULT"),
     (f"{_SETTINGS}.passwordValidationPolicy.passwordChangeInterval", "1h", "write it in seconds, as 2592000s"),
     (f"{_NETWORK}.sslMode", "ALWAYS", "write ALLOW_UNENCRYPTED_AND_ENCRYPTED, ENCRYPTED_ONLY or"),
@@ -182,8 +230,12 @@ DATABASES_AND_USERS: Final = [
         ("spec.type", "ROBOT", '"BUILT_IN"'),
         ("spec.host", "a\tb", "write a name without control characters"),
         ("spec.password", {}, "write value or valueFrom, and not both"),
-        ("spec.password", {"valueFrom": {"secretKeyRef": {"name": "a", "key": "a b"}}}, "write a key of a Secret")
-        + ("spec.password.valueFrom.secretKeyRef.key",),
+        (
+            "spec.password",
+            {"valueFrom": {"secretKeyRef": {"name": "a", "key": "a b"}}},
+            "write a key of a Secret",
+            "spec.password.valueFrom.secretKeyRef.key",
+        ),
         ("spec.passwordPolicy.passwordExpirationDuration", "30d", "write it in seconds, as 2592000s"),
         ("spec.passwordPolicy.allowedFailedAttempts", -1, "should be greater than or equal to 0"),
     ),
@@ -220,8 +272,12 @@ TRUSTEES: Final = [
         "KbsConfig",
         ("spec.kbsServiceType", "Cluster", "write ClusterIP, NodePort or LoadBalancer"),
         ("spec.kbsDeploymentType", "Other", "Unsupported value"),
-        ("spec.KbsDeploymentSpec", {"replicas": -1}, "should be greater than or equal to 0")
-        + ("spec.KbsDeploymentSpec.replicas",),
+        (
+            "spec.KbsDeploymentSpec",
+            {"replicas": -1},
+            "should be greater than or equal to 0",
+            "spec.KbsDeploymentSpec.replicas",
+        ),
         ("spec.kbsConfigMapName", "My Map", "write the name of an object"),
         ("spec.kbsSecretResources[0]", "a/b", "write the name of an object"),
         ("spec.KbsEnvVars", {"A=B": "c"}, "write the name of an environment variable"),
@@ -241,7 +297,9 @@ GRANTS: Final = _of(
 NAMES: Final = [
     WrongManifest("SQLInstance", "spec.region", "europe-west1", "or set spec.resourceID", "metadata.name", "1.a"),
     WrongManifest("StorageBucket", "spec.location", "EU", "or set spec.resourceID", "metadata.name", "a" * 223),
-    WrongManifest("TrusteeConfig", "spec.profileType", "Restricted", "63 characters at most", "metadata.name", "a" * 64),
+    WrongManifest(
+        "TrusteeConfig", "spec.profileType", "Restricted", "63 characters at most", "metadata.name", "a" * 64
+    ),
 ]
 WRONG: Final = [*BUCKETS, *INSTANCES, *DATABASES_AND_USERS, *OBJECTS, *TRUSTEES, *GRANTS, *NAMES]
 
