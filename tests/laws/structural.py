@@ -1,4 +1,4 @@
-"""The API server's validation by a structural schema, as far as types say it: enumerations included, constraints not."""
+"""The API server's validation by a structural schema, as far as types say it: constraints are not part of it."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the API server accepts `value`, apart from constraints and from rules that are no enumeration of a type."""
+    """Whether the API server accepts `value`, apart from constraints and other rules."""
     if value is None:
         return bool(schema.get("nullable", _OPEN in schema))
     return _has_type(value, schema) and _is_enumerated(value, schema) and _is_within(value, schema)

@@ -10,7 +10,7 @@ import yaml
 
 from tests.cli.programs import DEADLINE
 from tests.cluster.crds.resources import CustomResources, manifest
-from tests.cluster.crds.wrong_manifests import RIGHT, WRONG, WrongManifest
+from tests.cluster.crds.wrong_manifests import NOT_AT_ADMISSION, RIGHT, WRONG, WrongManifest
 from tests.forking.processes import SETPOINT, Start, run
 
 
@@ -39,10 +39,15 @@ def test_a_wrong_manifest_is_refused_at_admission_by_the_field(
     assert found[0] == wrong.field or (found[0] == "<nil>" and wrong.field in found[1])
 
 
+@pytest.mark.parametrize("wrong", NOT_AT_ADMISSION, ids=str)
+def test_what_no_definition_can_see_is_admitted(resources: CustomResources, wrong: WrongManifest) -> None:
+    assert resources.apply_dry_run(wrong.document).status == 201
+
+
 _PLACE = re.compile(r"wrong\.yaml:(\d+): ")
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
+@pytest.mark.parametrize("wrong", [*WRONG, *NOT_AT_ADMISSION], ids=str)
 def test_plan_refuses_it_with_file_and_line(tmp_path: Path, wrong: WrongManifest) -> None:
     text = yaml.safe_dump(wrong.document, sort_keys=False)
     (tmp_path / "wrong.yaml").write_text(text, encoding="utf-8")

@@ -303,14 +303,36 @@ NAMES: Final = [
 ]
 WRONG: Final = [*BUCKETS, *INSTANCES, *DATABASES_AND_USERS, *OBJECTS, *TRUSTEES, *GRANTS, *NAMES]
 
-# What no definition can refuse, with the reason. `plan` refuses the first five, the rest needs a look at the world.
-LATER: Final = {
-    "KubernetesObject spec.manifest: a map without kind": "a map or text has no type, so that no rule sees into it",
-    "KubernetesObject spec.waitFor.condition: {status: Maybe}": "text or a map has no type, either",
-    "StorageBucket spec.customPlacementConfig.dataLocations: [EU-A, eu-a]": "whether two names are one region",
-    "SQLDatabase spec.resourceID: a%2F..": "a name is decoded again and again to find the path in it",
-    "SQLInstance metadata.annotations, metadata.labels": "rules of a definition see only the name in the metadata",
-    "SQLDatabase spec.charset changed": "only MySQL can change it: the engine is known from the live instance",
-    "SQLInstance spec.settings.tier: db-none": "which machines there are in a region changes",
-    "any reference to a resource that is not there": "it may be applied next",
+# What no definition can refuse, though it needs no look at the world: `plan` and `apply` do. `words` is the reason.
+NOT_AT_ADMISSION: Final = [
+    *_of(
+        "KubernetesObject",
+        (
+            "spec.manifest",
+            {"apiVersion": "v1"},
+            "a map or text has no type: no rule sees into it",
+            "spec.manifest.kind",
+        ),
+        ("spec.waitFor", {"condition": {"type": "A", "status": "B"}}, "nor into this", "spec.waitFor.condition.status"),
+        ("spec.waitFor", {"rollout": True}, "which kinds have a rollout is said by the manifest"),
+    ),
+    *_of("SQLDatabase", ("spec.resourceID", "a%2F..", "it is decoded again and again to find the path in it")),
+    *_of(
+        "StorageBucket",
+        (
+            "spec.customPlacementConfig",
+            {"dataLocations": ["EU-A", "eu-a"]},
+            "whether two names are of one region",
+            "spec.customPlacementConfig.dataLocations",
+        ),
+    ),
+]
+# What is known of the world only: it becomes a condition. `plan` asks the service, too.
+NEEDS_THE_WORLD: Final = {
+    "SQLDatabase spec.charset, changed": "only MySQL can change it: the live instance tells the engine",
+    "SQLInstance spec.settings.diskSize, smaller": "a disk that grew by itself is larger than the last manifest said",
+    "SQLInstance spec.settings.tier, spec.region, spec.databaseVersion": "which of them there are changes with time",
+    "SQLInstance metadata.labels": "rules of a definition see only the name in the metadata; services decide",
+    "a reference to a resource, Secret or key that is not there": "it may be applied next",
+    "a name that is taken": "only the service knows",
 }

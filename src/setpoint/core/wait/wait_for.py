@@ -7,11 +7,11 @@ CustomResourceDefinition, the Terraform schema and the reference pages are deriv
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_args
+from typing import Any, ClassVar, Final, TypeAlias, get_args
 
 from setpoint.core.conditions import ConditionStatus
 from setpoint.core.schema.checks import Check, OneMember
-from setpoint.core.schema.constraints import HasEntries, IsTrue, Matches
+from setpoint.core.schema.constraints import Constraint, HasEntries, IsTrue, Matches
 from setpoint.core.unstructured import count_at, text_at, volatile_step
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.durations import parse_duration
@@ -28,7 +28,7 @@ PATH_FORM: Final = Matches(
     or_empty=False,
 )
 
-# --- The criteria: `member` of `waitFor`, the types that it `accepts`, and its `description` for authors -------------
+# --- The criteria: `member` of `waitFor`, the types that it `accepts`, its `constraints` and `description` ------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class FieldWait:
     """Until `path` has a value. The only wait that makes an output."""
 
     member: ClassVar[str] = "field"
-    accepts: ClassVar[object] = Annotated[str, PATH_FORM]
+    accepts: ClassVar[object] = str
+    constraints: ClassVar[tuple[Constraint, ...]] = (PATH_FORM,)
     description: ClassVar[str] = (
         "Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes the output."
     )
@@ -64,9 +65,8 @@ class FieldValueWait:
     """Until every path has its value."""
 
     member: ClassVar[str] = "fieldValue"
-    accepts: ClassVar[object] = Annotated[
-        dict[str, Any], HasEntries('a map of paths, such as {"status.phase": "Running"}')
-    ]
+    accepts: ClassVar[object] = dict[str, Any]
+    constraints: ClassVar[tuple[Constraint, ...]] = (HasEntries('a map of paths, such as {"status.phase": "Running"}'),)
     description: ClassVar[str] = "Until each of these paths has its value."
 
     values: tuple[tuple[Path, Json], ...]
@@ -97,6 +97,7 @@ class ConditionWait:
 
     member: ClassVar[str] = "condition"
     accepts: ClassVar[object] = str | dict[str, Any]
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
     description: ClassVar[str] = (
         'Until this condition is `True`, such as `Ready`; or has another status, as `{type: Ready, status: "False"}`.'
     )
@@ -132,7 +133,8 @@ class RolloutWait:
     """Until the rollout of the workload is complete."""
 
     member: ClassVar[str] = "rollout"
-    accepts: ClassVar[object] = Annotated[bool, IsTrue()]
+    accepts: ClassVar[object] = bool
+    constraints: ClassVar[tuple[Constraint, ...]] = (IsTrue(),)
     description: ClassVar[str] = (
         "Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older."
     )

@@ -59,7 +59,13 @@ else:
     _WaitCriteria = defstruct(
         "_WaitCriteria",
         [
-            (one.member, Annotated[Maybe[one.accepts], Meta(extra_json_schema={"description": one.description})], UNSET)
+            (
+                one.member,
+                Annotated[
+                    Maybe[one.accepts], Meta(extra_json_schema={"description": one.description}), *one.constraints
+                ],
+                UNSET,
+            )
             for one in WAIT_CRITERIA
         ],
         bases=(SpecStruct,),
