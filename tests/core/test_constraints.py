@@ -154,7 +154,7 @@ class Tree(Struct):
 
 
 def test_every_violation_is_found_with_its_path() -> None:
-    spec = {
+    spec: dict[str, Any] = {
         "parts": [{"name": None}, {"name": "B", "secret": "HIDDEN"}],
         "env": {"a.b": 1, "ok": -1},
         "size": 10,

@@ -36,10 +36,10 @@ class UpgradedKind:
     """One of our definitions under a group of its own, first without its constraints."""
 
     def __init__(self, server: Access, namespace: str, kind: str) -> None:
-        (found,) = (tree for (_, name), tree in definitions().items() if name == kind)
-        self._definition: Any = deepcopy(found)
+        found: list[Any] = [tree for (_, name), tree in definitions().items() if name == kind]
+        self._definition: dict[str, Any] = deepcopy(found[0])
         self._server, self.group = server, f"{secrets.token_hex(4)}.test.setpoint.dev"
-        spec = self._definition["spec"]
+        spec: Any = self._definition["spec"]
         spec["group"], spec["names"]["shortNames"], spec["names"]["categories"] = self.group, [], []
         self._definition["metadata"] = {"name": f"{spec['names']['plural']}.{self.group}"}
         self.api_version = f"{self.group}/{spec['versions'][0]['name']}"
