@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from setpoint.core.merge.threeway import merge, remember
     from setpoint.core.overlay import Declared, overlay
     from setpoint.core.plan import Plan, plan_fields
+    from setpoint.core.schema.checks import Check
     from setpoint.core.schema.policy import FieldPolicy, Rule
-    from setpoint.core.schema.shape import Check, Default, Keyed, Mark, shape_of
+    from setpoint.core.schema.shape import Default, Keyed, Mark, shape_of
     from setpoint.core.values.canonical import canonical, digest, same
     from setpoint.core.values.json_types import MISSING
     from setpoint.core.values.paths import Path
@@ -39,7 +40,7 @@ _HOMES = {
     "plan_fields": "core.plan",
     "FieldPolicy": "core.schema.policy",
     "Rule": "core.schema.policy",
-    "Check": "core.schema.shape",
+    "Check": "core.schema.checks",
     "Default": "core.schema.shape",
     "Keyed": "core.schema.shape",
     "Mark": "core.schema.shape",

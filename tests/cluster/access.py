@@ -71,13 +71,15 @@ class Access:
         """Trusts this server alone; the administrator's has a client certificate."""
         return _tls(self.folder, self.certificate_authority, is_admin=user == ADMIN)
 
-    def call(self, method: str, path: str, body: object = None, *, user: str = ADMIN) -> Answer:
-        """Sends a request; a PATCH is a merge patch. OSError when the server cannot be reached."""
+    def call(
+        self, method: str, path: str, body: object = None, *, user: str = ADMIN, patch_type: str = _MERGE_PATCH
+    ) -> Answer:
+        """Sends a request; a PATCH is a merge patch, unless said otherwise. OSError when no server can be reached."""
         headers = {"Accept": "application/json"}
         if user in USERS:
             headers["Authorization"] = f"Bearer {self.token_of(user)}"
         if body is not None:
-            headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else "application/json"
+            headers["Content-Type"] = patch_type if method == "PATCH" else "application/json"
         request = _Request(method, path, None if body is None else json.dumps(body), headers)
         idle = _take_idle(self.url, user)
         if idle is not None:

@@ -6,8 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from setpoint.core.schema.checks import Check
 from setpoint.core.schema.openapi import IMMUTABLE_MESSAGE, schema_of
-from setpoint.core.schema.shape import Check, Default, Keyed, Mark
+from setpoint.core.schema.shape import Default, Keyed, Mark
 from setpoint.core.values.json_types import Int32, Int64, Json
 
 

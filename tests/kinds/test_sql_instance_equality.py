@@ -181,7 +181,7 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"tiers": "x"}, {}, "there is no field spec.settings.tiers; did you mean spec.settings.tier?"),
     ({"edition": "STANDARD"}, {}, "spec.settings.edition is 'STANDARD': write ENTERPRISE or ENTERPRISE_PLUS"),
     ({"diskSize": "10"}, {}, "spec.settings.diskSize is text"),
-    ({"ipConfiguration": {"pscConfig": [{}, {}]}}, {}, "pscConfig takes one element: keep one"),
+    ({"ipConfiguration": {"pscConfig": [{}, {}]}}, {}, "pscConfig: takes one element: keep one"),
     ({"sqlServerAuditConfig": {}}, {}, "spec.settings.sqlServerAuditConfig.bucketRef is missing: write it"),
     ({}, {"rootPassword": {}}, "spec.rootPassword needs value or valueFrom, and not both"),
     ({}, {"masterInstanceRef": {}}, "spec.masterInstanceRef needs name or external, and not both"),

@@ -7,6 +7,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from setpoint.core.schema.constraints import Between, Constraint, Matches, OneOf
 from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
 from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from setpoint.kinds.gcp.sql_instance.spec import SecretText
@@ -20,6 +21,7 @@ _WRONG: Final[st.SearchStrategy[Any]] = st.sampled_from(
 )
 _RARELY: Final = st.sampled_from([False] * 14 + [True])
 _NAMES: Final = st.sampled_from(["a", "b"])
+_KEYS: Final = st.sampled_from(["a", "b", "A_1", "", "a=b"])
 _KEY: Final = st.fixed_dictionaries({"secretKeyRef": st.fixed_dictionaries({"name": _NAMES, "key": _NAMES})})
 _SECRETS: Final = st.fixed_dictionaries({"value": _NAMES}) | st.fixed_dictionaries({"valueFrom": _KEY})
 # What is seldom right by chance.
@@ -52,6 +54,8 @@ def _value(draw: st.DrawFn, place: SchemaNode, *, is_sure: bool) -> Any:
         return draw(_WRONG)
     if place.is_nullable and draw(st.integers(0, 7)) == 0:
         return None
+    if place.field.constraints and not draw(_RARELY):
+        return draw(_allowed(place.field.constraints[0]))
     match place.type:
         case inspect.StructType(cls=cls) if cls in _SENSIBLE and not draw(_RARELY):
             return draw(_SENSIBLE[cls])
@@ -62,9 +66,22 @@ def _value(draw: st.DrawFn, place: SchemaNode, *, is_sure: bool) -> Any:
             assert inside is not None
             return [_value(draw, inside, is_sure=is_sure) for _ in range(draw(st.integers(0, 2)))]
         case inspect.DictType(value_type=value):
-            return {draw(_NAMES): _scalar(draw, value) for _ in range(draw(st.integers(0, 2)))}
+            return {draw(_KEYS): _scalar(draw, value) for _ in range(draw(st.integers(0, 2)))}
         case _:
             return _scalar(draw, place.type)
+
+
+def _allowed(constraint: Constraint) -> st.SearchStrategy[Any]:
+    """Values that a constraint allows: what is seldom right by chance."""
+    match constraint:
+        case OneOf(values=values):
+            return st.sampled_from(values)
+        case Matches(pattern=pattern, max_length=longest):
+            return st.from_regex(pattern, fullmatch=True).filter(lambda text: len(text) <= longest)
+        case Between(low=low, high=high, or_zero=or_zero):
+            return st.sampled_from([low, low + 1, low if high is None else high, 0 if or_zero else low])
+        case other:
+            raise AssertionError(f"no spec has {other}")
 
 
 def _scalar(draw: st.DrawFn, type_: inspect.Type) -> Any:

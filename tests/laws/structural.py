@@ -1,17 +1,18 @@
-"""The API server's validation by a structural schema, as far as our schemas use it, rules for enumerations included."""
+"""The API server's validation by a structural schema, as far as types say it: constraints are not part of it."""
 
 import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-_CHOICE: Final = re.compile(r"self in (\[.*\])")
+# Those of a type are written as JSON, those of a constraint in single quotes.
+_CHOICE: Final = re.compile(r'self in (\[".*\])')
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the API server accepts `value`, apart from rules that are no enumeration."""
+    """Whether the API server accepts `value`, apart from constraints and other rules."""
     if value is None:
         return bool(schema.get("nullable", _OPEN in schema))
     return _has_type(value, schema) and _is_enumerated(value, schema) and _is_within(value, schema)

@@ -1,5 +1,6 @@
 """The intent: the spec and everything else that changes its meaning, and the digest that stands for all of it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -7,8 +8,9 @@ from typing import Final
 from setpoint.core.overlay import Declared
 from setpoint.core.redaction import REDACTED, redact
 from setpoint.core.schema.annotations import AnnotationTarget, check_annotations
-from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
+from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, PRUNE, UNMANAGED, FieldPolicy
 from setpoint.core.schema.shape import Field, ObjectShape, field_at, paths_of, shape_of
+from setpoint.core.schema.validation import violations
 from setpoint.core.secret_fields import HIDDEN_VALUE, redacted_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, Missing
@@ -30,14 +32,22 @@ def check_manifest(resource: Resource, kind: ResourceType) -> None:
     problems = Problems()
     problems.collect(require_shown_values, resource)
     problems.collect(check_annotations, resource.annotations, annotation_target(kind))
-    problems.collect(FieldPolicy.parse, resource.annotations, shape_of(kind.tree_type))
+    policy = problems.collect(FieldPolicy.parse, resource.annotations, shape_of(kind.tree_type))
     problems.collect(kind.check, resource)
+    problems.add(*_refused_values(resource, kind, policy or PRUNE))
     problems.require_none()
 
 
 def annotation_target(kind: ResourceType) -> AnnotationTarget:
     """The type of a resource, which decides which annotations have an effect on it."""
     return AnnotationTarget(kind.name, kind.annotations, is_owner=isinstance(kind, Owner))
+
+
+def _refused_values(resource: Resource, kind: ResourceType, policy: FieldPolicy) -> Iterator[ManifestInvalid]:
+    """An error for each value that the type does not allow, unless the field is unmanaged."""
+    for path, problem in violations(resource.document, shape_of(kind.tree_type)):
+        if not any(unmanaged.covers(Path.parse(path)) for unmanaged in policy.unmanaged):
+            yield ManifestInvalid(Message(SubjectTerm(str(resource.ref)), FieldTerm(path), problem))
 
 
 def require_shown_values(resource: Resource) -> None:

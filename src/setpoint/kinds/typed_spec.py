@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum
 from itertools import islice
 from types import NoneType, UnionType
@@ -23,6 +24,7 @@ import msgspec
 from msgspec import Struct, UnsetType
 from msgspec.structs import fields as struct_fields
 
+from setpoint.core.schema.constraints import Matches
 from setpoint.core.schema.shape import AtomicList, Field, KeyedList, MapShape, ObjectShape, paths_of, shape_of
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm
 from setpoint.core.values.paths import Path, nearest
@@ -34,6 +36,18 @@ T = TypeVar("T")
 # A value, an explicit null, or left out.
 Maybe: TypeAlias = T | None | UnsetType
 
+# Names of Kubernetes' objects: no object has another.
+OBJECT_NAME: Final = Matches(
+    "[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?", "the name of an object: lower-case letters, digits, '-' and '.'", 253
+)
+REQUIRED_OBJECT_NAME: Final = replace(OBJECT_NAME, or_empty=False)
+NAMESPACE_NAME: Final = Matches(
+    "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", "the name of a namespace: lower-case letters, digits and '-'", 63
+)
+_SECRET_KEY: Final = Matches(
+    "[A-Za-z0-9._-]+", "a key of a Secret: letters, digits, '-', '_' and '.'", 253, or_empty=False
+)
+
 
 class SpecStruct(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A struct in a spec; unknown fields are refused."""
@@ -42,9 +56,9 @@ class SpecStruct(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 class SecretKeyRef(SpecStruct, frozen=True):
     """A key of a Secret in the resource's own namespace."""
 
-    name: str
+    name: Annotated[str, REQUIRED_OBJECT_NAME]
     """The Secret, in the resource's own namespace."""
-    key: str
+    key: Annotated[str, _SECRET_KEY]
     """The key in it."""
 
 

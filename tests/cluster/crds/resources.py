@@ -1,6 +1,7 @@
 """Requests for custom resources of our kinds."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -18,6 +19,8 @@ APIS = {
     "StorageBucket": "storage.cnrm.cloud.google.com/v1beta1",
     "TrusteeConfig": "confidentialcontainers.org/v1alpha1",
     "KbsConfig": "confidentialcontainers.org/v1alpha1",
+    "KubernetesObject": "setpoint.dev/v1alpha1",
+    "ReferenceGrant": "setpoint.dev/v1alpha1",
 }
 # A kind may not be served right after it has been defined.
 _NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
@@ -51,6 +54,13 @@ class CustomResources:
         """Creates a resource by a dry run; unknown fields are refused."""
         return self._post(document, "?fieldValidation=Strict&dryRun=All")
 
+    def apply_dry_run(self, document: Any) -> Answer:
+        """A dry run of a server-side apply; unknown fields are refused."""
+        path = f"{self.path_of(document)}?fieldManager=author&fieldValidation=Strict&dryRun=All"
+        return self._until_served(
+            lambda: self.cluster.call("PATCH", path, document, patch_type="application/apply-patch+yaml")
+        )
+
     def change(self, made: Any, spec: Any) -> Answer:
         """Replaces the spec of a resource."""
         return self.cluster.call("PUT", self.path_of(made), {**made, "spec": spec})
@@ -69,10 +79,13 @@ class CustomResources:
 
     def _post(self, document: Any, query: str) -> Answer:
         path = self._all(document["kind"]) + query
+        return self._until_served(lambda: self.cluster.call("POST", path, document))
+
+    def _until_served(self, call: Callable[[], Answer]) -> Answer:
         answers: list[Answer] = []
 
         def is_served() -> bool:
-            answers[:] = [self.cluster.call("POST", path, document)]
+            answers[:] = [call()]
             return answers[0].status not in _NOT_YET
 
         until(is_served)

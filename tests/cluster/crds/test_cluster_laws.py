@@ -1,4 +1,4 @@
-"""The API server and the check of a kind accept the same specs, and the API server stores them unchanged."""
+"""The API server and the check of a manifest accept the same specs, and the API server stores them unchanged."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setpoint.core.values.canonical import same
+from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.resource import Resource
 from setpoint.errors import SetpointError
@@ -33,12 +34,9 @@ KINDS: list[tuple[ResourceType, type[msgspec.Struct]]] = [
     (TrusteeConfigOwner(), TrusteeConfigSpec),
     (KbsConfigOwner({}), KbsConfigSpec),
 ]
-# Refusals that no schema can express: unmanaged fields, other names of the same region, and those that the schemas of
-# trustee-operator, which are used unchanged, leave to the controller.
+# Refusals that no schema can express: other names of the same region, and elements that are there twice.
 NOT_IN_SCHEMAS = (
-    "spec.settings.edition is",
     "dataLocations has to name two regions",
-    "spec.ibmSE.pvName must be set",
     "is there more than once",
     # Names that would change the path of a URL.
     "spec.resourceID is",
@@ -49,9 +47,10 @@ _few = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 
 
 def _refusal(document: Any, kind: ResourceType) -> str:
-    """The refusal of the check of the kind; empty when it accepts."""
+    """The refusal of the check of the manifest; empty when it accepts."""
+    resource = Resource({**document, "metadata": {**document["metadata"], "namespace": "default"}})
     try:
-        kind.check(Resource({**document, "metadata": {**document["metadata"], "namespace": "default"}}))
+        check_manifest(resource, kind)
     except SetpointError as error:
         return str(error)
     return ""

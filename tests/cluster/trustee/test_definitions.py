@@ -97,7 +97,7 @@ def _dry_run(trustee: TrusteeNamespace, document: Any) -> Any:
 def test_every_field_of_upstream_is_accepted(trustee: TrusteeNamespace) -> None:
     custom = {"profile": "custom", "minVersion": "1.2", "maxVersion": "1.3", "ciphers": ["a"], "groups": ["x25519"]}
     whole = trustee_config(
-        profileType="Anything",
+        profileType="Restricted",
         kbsServiceType="NodePort",
         httpsSpec={"tlsSecretName": "a"},
         attestationTokenVerificationSpec={"tlsSecretName": "b"},

@@ -7,12 +7,23 @@ expanded, since structural schemas cannot be recursive: below it any field is ac
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import inspect
 
-from setpoint.core.schema.shape import AtomicList, Check, Field, KeyedList, MapShape, Mark, field_below, shape_of
+from setpoint.core.schema.checks import Check
+from setpoint.core.schema.constraints import Constraint
+from setpoint.core.schema.shape import (
+    Field,
+    KeyedList,
+    MapShape,
+    Mark,
+    ObjectShape,
+    field_below,
+    item_field,
+    shape_of,
+)
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json, Missing
 
@@ -92,7 +103,7 @@ def item_node(node: SchemaNode) -> SchemaNode | None:
         case inspect.ListType(item_type=item) | inspect.DictType(value_type=item):
             plain, is_nullable, _ = _without_null(item)
             return SchemaNode(
-                f"{node.path}{_item_step(node.field)}", _item_field(node.field), plain, is_nullable=is_nullable
+                f"{node.path}{_item_step(node.field)}", item_field(node.field), plain, is_nullable=is_nullable
             )
         case _:
             return None
@@ -102,15 +113,6 @@ def _item_step(field: Field) -> str:
     if isinstance(field.shape, KeyedList):
         return f"[{','.join(f'{key}=…' for key in field.shape.keys)}]"
     return "[…]"
-
-
-def _item_field(field: Field) -> Field:
-    if isinstance(field.shape, KeyedList):
-        return field.shape.item
-    if isinstance(field.shape, MapShape):
-        return field.shape.value
-    assert isinstance(field.shape, AtomicList)
-    return Field(field.shape.item)
 
 
 def _without_null(type_: inspect.Type) -> tuple[inspect.Type, bool, str]:
@@ -140,6 +142,14 @@ def schema_of_node(node: SchemaNode, describe: DescribeFields) -> OpenApiSchema:
     return _SchemaWriter(describe).schema(node)
 
 
+class _Validation(NamedTuple):
+    """An entry of `x-kubernetes-validations`; `field` is the member that the message is about."""
+
+    rule: str
+    message: str
+    field: str = ""
+
+
 class _SchemaWriter:
     """Writes the schema of a node; `inside` are the struct types around it."""
 
@@ -156,8 +166,9 @@ class _SchemaWriter:
         return {
             **({"description": described} if described else {}),
             **self._form(node),
+            **_keywords(node.field),
             **({"nullable": True} if _is_nullable(node) else {}),
-            **_rules(list(self._checks(node))),
+            **_rules(list(self._validations(node))),
         }
 
     def _description(self, node: SchemaNode) -> str:
@@ -218,15 +229,19 @@ class _SchemaWriter:
         bounds = _bounds({"minProperties": type_.min_length, "maxProperties": type_.max_length})
         return {"type": "object", "additionalProperties": self.schema(inside), **bounds}
 
-    def _checks(self, node: SchemaNode) -> Iterator[Check]:
+    def _validations(self, node: SchemaNode) -> Iterator[_Validation]:
         choices = _values(node.type)
         if choices and _is_nullable(node):
             # An enum would refuse null, so the values go into a rule.
-            yield Check(f"self in {_text(choices)}", f"write {_listed(choices)}")
-        cls = node.type.cls if isinstance(node.type, inspect.StructType) else None
-        yield from getattr(cls, "__checks__", ())
+            yield _Validation(f"self in {_text(choices)}", f"write {_listed(choices)}")
+        shape = node.field.shape
+        if isinstance(shape, ObjectShape):
+            yield from _check_validations(shape.checks)
+        yield from _constraint_validations(node.field.constraints, "self", "{}")
+        if isinstance(shape, MapShape):
+            yield from _constraint_validations(shape.constraints, "key", "self.all(key, {})")
         if _has(node, Mark.IMMUTABLE) and self._has_old_value:
-            yield Check(_unchanged(node.type), IMMUTABLE_MESSAGE)
+            yield _Validation(_unchanged(node.type), IMMUTABLE_MESSAGE)
 
 
 # --- Facts about one node --------------------------------------------------------------------------------------------
@@ -297,16 +312,38 @@ def _unchanged(type_: inspect.Type) -> str:
 # --- Parts of a schema -----------------------------------------------------------------------------------------------
 
 
-def _rules(checks: list[Check]) -> OpenApiSchema:
+def _rules(validations: list[_Validation]) -> OpenApiSchema:
     rules: list[Json] = [
         {
-            "rule": _LINE_BREAK.sub(" ", one.cel.strip()),
+            "rule": _LINE_BREAK.sub(" ", one.rule.strip()),
             "message": one.message,
             **({"fieldPath": f".{one.field}"} if one.field else {}),
         }
-        for one in checks
+        for one in validations
     ]
     return {VALIDATIONS: rules} if rules else {}
+
+
+def rules_of(type_: StructClass) -> OpenApiSchema:
+    """The rules about a whole resource, without those of its fields. No rule can name a field of the metadata."""
+    return _rules([_Validation(one.rule.cel, f"{one.field}: {one.message}") for one in shape_of(type_).checks])
+
+
+def _keywords(field: Field) -> OpenApiSchema:
+    checks = field.shape.checks if isinstance(field.shape, ObjectShape) else ()
+    found = [*(one.keywords for one in field.constraints), *(one.rule.keywords for one in checks)]
+    return {name: value for keywords in found for name, value in keywords.items()}
+
+
+def _check_validations(checks: Iterable[Check]) -> Iterator[_Validation]:
+    return (_Validation(one.rule.cel, one.message, one.field) for one in checks if one.rule.cel)
+
+
+def _constraint_validations(constraints: Iterable[Constraint], subject: str, quantified: str) -> Iterator[_Validation]:
+    for one in constraints:
+        rule = one.cel(subject)
+        if rule:
+            yield _Validation(quantified.format(rule), f"write {one.advice}")
 
 
 def _scalar(node: SchemaNode) -> OpenApiSchema:

@@ -25,6 +25,8 @@ import msgspec
 from msgspec import UnsetType
 from msgspec.structs import fields as struct_fields
 
+from setpoint.core.schema.checks import Check
+from setpoint.core.schema.constraints import Constraint
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, PathStep, Selector, nearest
 from setpoint.errors import UnknownField
@@ -59,35 +61,24 @@ class Keyed:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A validation rule for every value of a type, in CEL with the value as `self`.
-
-    A type lists its rules as `__checks__`. Each repeats what the kind's `check` enforces in Python, so that the API
-    server refuses a wrong object at admission. `field` is the member of the value that the message is about.
-    """
-
-    cel: str
-    message: str
-    field: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Leaf:
     """A scalar, or any other value that is replaced as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtomicList:
-    """A list that is replaced as a whole."""
+    """A list that is replaced as a whole; `constraints` are those on each of its items."""
 
     item: "Shape"
+    constraints: tuple[Constraint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MapShape:
-    """An object whose keys the author chooses, such as labels."""
+    """An object whose keys the author chooses, such as labels; `constraints` are those on each key."""
 
     value: "Field"
+    constraints: tuple[Constraint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +94,7 @@ class ObjectShape:
     """An object with the fields that its type names; `defaulted` are the names of those with a default.
 
     `is_plain`: no field at any depth has a default. `is_open`: no field at any depth is write-only.
-    `is_atomic`: field policies apply to the object as a whole, never to one of its fields.
+    `is_atomic`: field policies apply to the object as a whole, never to one of its fields. `checks`: its rules.
     """
 
     fields: Mapping[str, "Field"]
@@ -111,6 +102,7 @@ class ObjectShape:
     is_plain: bool = False
     is_open: bool = False
     is_atomic: bool = False
+    checks: tuple[Check, ...] = ()
 
 
 Shape: TypeAlias = Leaf | AtomicList | MapShape | KeyedList | ObjectShape
@@ -118,11 +110,12 @@ Shape: TypeAlias = Leaf | AtomicList | MapShape | KeyedList | ObjectShape
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """A field of a shape: the shape of its value, its marks and its default."""
+    """A field of a shape: the shape of its value, its marks, its default and the constraints on its value."""
 
     shape: Shape
     marks: frozenset[Mark] = frozenset()
     default: Json | Missing = MISSING
+    constraints: tuple[Constraint, ...] = ()
     # Derived from the above, since the overlay reads them for every field.
     write_only: bool = field(init=False)
     output_only: bool = field(init=False)
@@ -232,6 +225,19 @@ def field_below(parent: Field, step: PathStep) -> Field | None:
             return None
 
 
+def item_field(parent: Field) -> Field:
+    """The field of each item of a list or map."""
+    match parent.shape:
+        case KeyedList(item=item):
+            return item
+        case MapShape(value=value):
+            return value
+        case AtomicList(item=shape, constraints=constraints):
+            return Field(shape, constraints=constraints)
+        case _:
+            raise TypeError(f"{parent.shape} has no items")
+
+
 def atomic_ancestor(shape: ObjectShape, path: Path) -> Path:
     """The path of the atomic list or object that contains `path`; `path` itself when there is none."""
     here: Field | None = Field(shape)
@@ -259,7 +265,9 @@ def _object(type_: type[msgspec.Struct], known: dict[type, ObjectShape]) -> Obje
         return known[type_]
     fields: dict[str, Field] = {}
     # Known before its fields are read: a type may be recursive.
-    known[type_] = shape = ObjectShape(fields, is_atomic=getattr(type_, "__unit__", False))
+    known[type_] = shape = ObjectShape(
+        fields, is_atomic=getattr(type_, "__unit__", False), checks=getattr(type_, "__checks__", ())
+    )
     hints = get_type_hints(type_, include_extras=True)
     for one in struct_fields(type_):
         fields[one.encode_name] = _field(hints[one.name], known)
@@ -275,8 +283,9 @@ def _field(hint: object, known: dict[type, ObjectShape]) -> Field:
     marks = frozenset(annotation for annotation in annotations if isinstance(annotation, Mark)) | _marks_of_items(plain)
     default = next((annotation.value for annotation in annotations if isinstance(annotation, Default)), MISSING)
     keyed = next((annotation for annotation in annotations if isinstance(annotation, Keyed)), None)
+    constraints = tuple(annotation for annotation in annotations if isinstance(annotation, Constraint))
     shape = _shape(plain, known)
-    return Field(shape if keyed is None else _keyed(shape, keyed), marks, default)
+    return Field(shape if keyed is None else _keyed(shape, keyed), marks, default, constraints)
 
 
 def _marks_of_items(plain: object) -> frozenset[Mark]:
@@ -304,9 +313,10 @@ def _shape(plain: object, known: dict[type, ObjectShape]) -> Shape:
         return _object(plain, known)
     match get_origin(plain), get_args(plain):
         case (origin, (item,)) if origin is list:
-            return AtomicList(_field(item, known).shape)
-        case (origin, (_, value)) if origin is dict:
-            return MapShape(_field(value, known))
+            inside = _field(item, known)
+            return AtomicList(inside.shape, inside.constraints)
+        case (origin, (key, value)) if origin is dict:
+            return MapShape(_field(value, known), _field(key, known).constraints)
         case _:
             return LEAF
 

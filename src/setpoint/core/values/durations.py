@@ -17,9 +17,12 @@ _NANOSECONDS: Final = {
     "h": 3600 * 10**9,
 }
 _PART: Final = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_NANOSECONDS)})")
-_WHOLE: Final = re.compile(rf"(?:{_PART.pattern})+")
+# In RE2 as well.
+DURATION_PATTERN: Final = rf"(?:{_PART.pattern})+"
+DURATION_ADVICE: Final = "1h30m, 90s, 500ms or a number of seconds"
+_WHOLE: Final = re.compile(DURATION_PATTERN)
 # The longest duration that Go can represent.
-_MAX_SECONDS: Final = 2**63 / 10**9
+MAX_SECONDS: Final = 2**63 / 10**9
 
 
 # A number on a command line, without a unit.
@@ -28,7 +31,7 @@ _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 def parse_duration_text(text: str) -> float:
     """The seconds of a duration above 0 in text, where a number without a unit is seconds: `30`, `1.5`."""
-    if _NUMBER.fullmatch(text) and 0 < float(text) < _MAX_SECONDS:
+    if _NUMBER.fullmatch(text) and 0 < float(text) < MAX_SECONDS:
         return float(text)
     return parse_duration(text)
 
@@ -40,6 +43,6 @@ def parse_duration(duration: Json) -> float:
         seconds = sum(float(count) * _NANOSECONDS[unit] for count, unit in _PART.findall(duration)) / 10**9
     elif isinstance(duration, int | float) and not isinstance(duration, bool):
         seconds = duration
-    if not 0 < seconds < _MAX_SECONDS:
-        raise ManifestInvalid(f"{duration!r} is no duration above 0: write 1h30m, 90s, 500ms or a number of seconds")
+    if not 0 < seconds < MAX_SECONDS:
+        raise ManifestInvalid(f"{duration!r} is no duration above 0: write {DURATION_ADVICE}")
     return float(seconds)

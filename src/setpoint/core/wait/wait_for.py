@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias, get_args
 
 from setpoint.core.conditions import ConditionStatus
+from setpoint.core.schema.checks import Check, OneMember
+from setpoint.core.schema.constraints import Constraint, HasEntries, IsTrue, Matches
 from setpoint.core.unstructured import count_at, text_at, volatile_step
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.durations import parse_duration
@@ -19,8 +21,14 @@ from setpoint.core.values.paths import Path, nearest
 from setpoint.errors import ManifestInvalid, UnknownField
 
 _WAIT: Final = "waitFor"
+# Every path has this form; more is said by its parser.
+PATH_FORM: Final = Matches(
+    r"[.]?(?:[A-Za-z0-9_$/@+-]+|\[.+\])(?:[.][A-Za-z0-9_$/@+-]+|\[.+\])*",
+    "a path such as status.loadBalancer.ingress",
+    or_empty=False,
+)
 
-# --- The criteria: `member` of `waitFor`, the types that it `accepts`, and its `description` for authors -------------
+# --- The criteria: `member` of `waitFor`, the types that it `accepts`, its `constraints` and `description` ------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,7 @@ class FieldWait:
 
     member: ClassVar[str] = "field"
     accepts: ClassVar[object] = str
+    constraints: ClassVar[tuple[Constraint, ...]] = (PATH_FORM,)
     description: ClassVar[str] = (
         "Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes the output."
     )
@@ -57,6 +66,7 @@ class FieldValueWait:
 
     member: ClassVar[str] = "fieldValue"
     accepts: ClassVar[object] = dict[str, Any]
+    constraints: ClassVar[tuple[Constraint, ...]] = (HasEntries('a map of paths, such as {"status.phase": "Running"}'),)
     description: ClassVar[str] = "Until each of these paths has its value."
 
     values: tuple[tuple[Path, Json], ...]
@@ -87,6 +97,7 @@ class ConditionWait:
 
     member: ClassVar[str] = "condition"
     accepts: ClassVar[object] = str | dict[str, Any]
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
     description: ClassVar[str] = (
         'Until this condition is `True`, such as `Ready`; or has another status, as `{type: Ready, status: "False"}`.'
     )
@@ -123,6 +134,7 @@ class RolloutWait:
 
     member: ClassVar[str] = "rollout"
     accepts: ClassVar[object] = bool
+    constraints: ClassVar[tuple[Constraint, ...]] = (IsTrue(),)
     description: ClassVar[str] = (
         "Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older."
     )
@@ -143,6 +155,8 @@ class RolloutWait:
 WaitCriterion: TypeAlias = FieldWait | FieldValueWait | ConditionWait | RolloutWait
 WAIT_CRITERIA: Final[tuple[type[WaitCriterion], ...]] = get_args(WaitCriterion)
 _BY_MEMBER: Final = {one.member: one for one in WAIT_CRITERIA}
+# For the `__checks__` of the type of `waitFor`.
+ONE_CRITERION: Final = Check(OneMember(*_BY_MEMBER), f"give exactly one of {', '.join(_BY_MEMBER)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from setpoint.core.schema.constraints import Matches
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.messages import Message
 from setpoint.engine.kind import CrdDetails
@@ -21,27 +22,31 @@ GROUP: Final = "setpoint.dev"
 REFERENCE_GRANT: Final[GroupKind] = (GROUP, "ReferenceGrant")
 _MAX_ENTRIES: Final = 64
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=253)]
+_GROUP: Final = Matches("[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?", "an API group, such as sql.cnrm.cloud.google.com", 253)
+_KIND: Final = Matches("[A-Z][A-Za-z0-9]*", "a kind, such as SQLInstance", 253)
+_NAMESPACE: Final = Matches("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", "the name of a namespace", 63)
+_OBJECT: Final = Matches("[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?", "the name of a resource", 253)
 
 
 class GrantedDependants(Struct, frozen=True, forbid_unknown_fields=True):
     """The resources of one kind in one namespace."""
 
-    group: Annotated[str, Meta(max_length=253)]
+    group: Annotated[str, Meta(max_length=253), _GROUP]
     """The API group of the resources that may refer, such as `sql.cnrm.cloud.google.com`."""
-    kind: _Name
+    kind: Annotated[_Name, _KIND]
     """Their kind."""
-    namespace: _Name
+    namespace: Annotated[_Name, _NAMESPACE]
     """The namespace that they are in."""
 
 
 class GrantedTargets(Struct, frozen=True, forbid_unknown_fields=True):
     """The resources of one kind in the namespace of the grant."""
 
-    group: Annotated[str, Meta(max_length=253)]
+    group: Annotated[str, Meta(max_length=253), _GROUP]
     """The API group of what may be referred to; empty for the core group, which Secrets are in."""
-    kind: _Name
+    kind: Annotated[_Name, _KIND]
     """Its kind."""
-    name: _Name | UnsetType = UNSET
+    name: Annotated[_Name | UnsetType, _OBJECT] = UNSET
     """Its name; when left out, every resource of the kind."""
 
 

@@ -13,6 +13,7 @@ from setpoint.clients.google.client import GoogleClient, sql_operation
 from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared, EffectiveState, effective_state
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
+from setpoint.core.schema.constraints import Matches
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
@@ -45,6 +46,7 @@ from setpoint.kinds.gcp.shared.cloud_sql import (
     pending_operation,
 )
 from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_NAME,
     ANY_PROJECT,
     PROJECT_ANNOTATION,
     RESOURCE_ID_CHECK,
@@ -61,7 +63,9 @@ from setpoint.kinds.typed_spec import decode_spec
 GROUP: Final = "sql.cnrm.cloud.google.com"
 # The service chooses these when the spec leaves them out: compared only when the spec sets them.
 SERVICE_CHOSEN: Final = ("charset", "collation")
-_COLLATION: Final = Path(("spec", "collation"))
+_COLLATION_PATH: Final = Path(("spec", "collation"))
+_CHARSET: Final = Matches("[A-Za-z0-9_-]+", "a character set, such as UTF8 or utf8mb4", 128)
+_COLLATION: Final = Matches("[A-Za-z0-9_.@-]+", "a collation, such as en_US.UTF8 or utf8mb4_general_ci", 128)
 _IMMUTABLE: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMUTABLE}
 
 
@@ -70,13 +74,13 @@ class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
 
     instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
     """The instance that the database is in."""
-    charset: Annotated[str | None | UnsetType, Mark.CHOSEN] = UNSET
+    charset: Annotated[str | None | UnsetType, _CHARSET, Mark.CHOSEN] = UNSET
     """The character set. Only MySQL can change it."""
-    collation: Annotated[str | None | UnsetType, Mark.CHOSEN] = UNSET
+    collation: Annotated[str | None | UnsetType, _COLLATION, Mark.CHOSEN] = UNSET
     """The collation. Only MySQL can change it."""
     deletionPolicy: Literal["ABANDON", "DELETE"] | None | UnsetType = UNSET
     """Whether the database goes when the resource does; ABANDON leaves it there."""
-    resourceID: Annotated[str | None | UnsetType, Mark.IMMUTABLE] = UNSET
+    resourceID: Annotated[str | None | UnsetType, ANY_NAME.constraint, Mark.IMMUTABLE] = UNSET
     """The name of the database in the service; the resource's own when left out."""
 
     __checks__: ClassVar = (RESOURCE_ID_CHECK,)
@@ -122,7 +126,7 @@ def effective_database(
 
 def _fit_database_to_live(declared: Declared, live: JsonObject) -> Declared:
     """Charset and collation as immutable, unless the live database is one of MySQL."""
-    collation = get_at(live, _COLLATION)
+    collation = get_at(live, _COLLATION_PATH)
     if not isinstance(collation, str) or mysql_charset(collation):
         return declared
     return replace(declared, shape=with_marks(declared.shape, _IMMUTABLE))

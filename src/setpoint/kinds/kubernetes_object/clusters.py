@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import JsonObject
@@ -21,7 +21,7 @@ from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.object_claims import CLUSTER_OBJECTS, ClaimKey, uid_name
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
-from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, ClusterSpec, KubernetesObjectSpec
+from setpoint.kinds.kubernetes_object.spec import IN_CLUSTER_ALONE, KUBECONFIG, ClusterSpec, KubernetesObjectSpec
 from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 if TYPE_CHECKING:
@@ -380,7 +380,7 @@ def check_cluster(resource: Resource, spec: KubernetesObjectSpec) -> None:
     cluster = spec.cluster
     if cluster is None or cluster is UNSET:
         return
-    if cluster.inCluster and (cluster.context or kubeconfig_key(cluster)):
+    if not IN_CLUSTER_ALONE.rule.holds(to_builtins(cluster)):
         advice = "write inCluster alone, or leave it out"
         problem = f" is the cluster around setpoint, which has no context and no kubeconfig: {advice}"
         raise field_invalid(resource, "spec.cluster.inCluster", problem)

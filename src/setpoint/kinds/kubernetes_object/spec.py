@@ -1,18 +1,33 @@
 """Spec, status and live form of a KubernetesObject, field by field."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
-from setpoint.core.schema.shape import Check, Default
-from setpoint.core.wait.wait_for import WAIT_CRITERIA
-from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
+from setpoint.core.schema.checks import AnyOf, Check, Given, Is, Not, NotEmpty
+from setpoint.core.schema.constraints import IsDuration, NoneOf
+from setpoint.core.schema.shape import Default
+from setpoint.core.wait.wait_for import ONE_CRITERION, PATH_FORM, WAIT_CRITERIA
+from setpoint.kinds.typed_spec import OBJECT_NAME, Maybe, SpecStruct, ValueFrom
 
 GROUP: Final = "setpoint.dev"
 VERSION: Final = "v1alpha1"
 NAME: Final = "KubernetesObject"
 MANIFEST: Final = "spec.manifest"
 KUBECONFIG: Final = "spec.cluster.kubeconfig"
+_IGNORED: Final = replace(PATH_FORM, advice="a path such as spec.replicas")
+_NOT_IDENTITY: Final = NoneOf(
+    ("apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace"),
+    "a field that does not identify the object: one that does cannot be ignored",
+)
+IN_CLUSTER_ALONE: Final = Check(
+    AnyOf(Not(Is("inCluster", True)), Not(AnyOf(NotEmpty("context"), Given("kubeconfig")))),
+    "the cluster around setpoint has no context and no kubeconfig: write inCluster alone",
+    "inCluster",
+)
+# A bound of the API server's estimate.
+_MAX_IGNORED: Final = 1000
 
 
 class KubeconfigSpec(SpecStruct, frozen=True):
@@ -32,13 +47,7 @@ class ClusterSpec(SpecStruct, frozen=True):
     inCluster: Maybe[bool] = UNSET
     """Whether it is the cluster that setpoint itself runs in, as the service account of its pod."""
 
-    __checks__: ClassVar = (
-        Check(
-            "!has(self.inCluster) || !self.inCluster || (!has(self.context) && !has(self.kubeconfig))",
-            "the cluster around setpoint has no context and no kubeconfig: write inCluster alone",
-            "inCluster",
-        ),
-    )
+    __checks__: ClassVar = (IN_CLUSTER_ALONE,)
 
 
 if TYPE_CHECKING:
@@ -50,7 +59,13 @@ else:
     _WaitCriteria = defstruct(
         "_WaitCriteria",
         [
-            (one.member, Annotated[Maybe[one.accepts], Meta(extra_json_schema={"description": one.description})], UNSET)
+            (
+                one.member,
+                Annotated[
+                    Maybe[one.accepts], Meta(extra_json_schema={"description": one.description}), *one.constraints
+                ],
+                UNSET,
+            )
             for one in WAIT_CRITERIA
         ],
         bases=(SpecStruct,),
@@ -62,8 +77,10 @@ else:
 class WaitForSpec(_WaitCriteria, frozen=True):
     """The wait after the object is as declared: exactly one of the criteria in `WAIT_CRITERIA`, and a timeout."""
 
-    timeout: Annotated[Maybe[str | int], Default("10m")] = UNSET
+    timeout: Annotated[Maybe[str | int], IsDuration(), Default("10m")] = UNSET
     """How long: one budget for all of it, as `90s`, `10m` or a number of seconds."""
+
+    __checks__: ClassVar = (ONE_CRITERION,)
 
 
 PropagationPolicy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
@@ -74,7 +91,7 @@ class DeletionSpec(SpecStruct, frozen=True):
 
     propagation: Annotated[Maybe[PropagationPolicy], Default("Background")] = UNSET
     """When the objects that it owns are deleted: after it, before it, or not at all."""
-    timeout: Annotated[Maybe[str | int], Default("5m")] = UNSET
+    timeout: Annotated[Maybe[str | int], IsDuration(), Default("5m")] = UNSET
     """How long finalizers may hold the object before the deletion is reported as failed. It continues after that."""
 
 
@@ -85,11 +102,11 @@ class KubernetesObjectSpec(SpecStruct, frozen=True):
     """The object: as a map, or as the text of one YAML document. Values of other resources go in as `$ref`."""
     cluster: Maybe[ClusterSpec] = UNSET
     """The cluster of the object; when left out, the cluster that stores this resource, or the current context."""
-    serviceAccountName: Annotated[Maybe[str], Default("setpoint")] = UNSET
+    serviceAccountName: Annotated[Maybe[str], OBJECT_NAME, Default("setpoint")] = UNSET
     """The ServiceAccount of this namespace as which the object is read and written; for resources kept in a cluster."""
     waitFor: Maybe[WaitForSpec] = UNSET
     """What is waited for once the object is as declared."""
-    ignoreFields: Maybe[list[str]] = UNSET
+    ignoreFields: Maybe[Annotated[list[Annotated[str, _IGNORED, _NOT_IDENTITY]], Meta(max_length=_MAX_IGNORED)]] = UNSET
     """Paths in the object that are set at creation and left to other writers afterwards, such as `spec.replicas`."""
     deleteProtection: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the object must not be deleted, nor replaced."""

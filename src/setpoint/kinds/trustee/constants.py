@@ -1,7 +1,12 @@
-"""What Trustee's kinds share: API group, keys of ConfigMaps and Secrets, and mount paths."""
+"""What Trustee's kinds share: API group, constraints, keys of ConfigMaps and Secrets, and mount paths."""
 
+from dataclasses import dataclass
 from typing import Final
 
+from setpoint.core.schema.checks import Predicate
+from setpoint.core.schema.constraints import OneOf
+from setpoint.core.unstructured import text_at
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.resource import Resource, ResourceRef
 
@@ -34,6 +39,28 @@ TOKEN_CERT_DIR: Final = "/etc/attestation-cert"
 STORAGE_DIR: Final = "/opt/confidential-containers/storage"
 REFERENCE_VALUES_DIR: Final = f"{STORAGE_DIR}/local_json"
 PORT: Final = 8080
+
+
+# A Service without a selector, ExternalName, would lead past the pods.
+SERVICE_TYPE: Final = OneOf("ClusterIP", "NodePort", "LoadBalancer")
+LONGEST_LABEL: Final = 63
+
+
+@dataclass(frozen=True, slots=True)
+class NameForLabel(Predicate):
+    """The name of the resource fits into a label.
+
+    In a cluster, an object with a status is accepted: its name cannot change, and its status has to be written.
+    """
+
+    @property
+    def cel(self) -> str:
+        """See Predicate."""
+        return f"has(self.status) || self.metadata.name.size() <= {LONGEST_LABEL}"
+
+    def holds(self, value: JsonObject) -> bool:
+        """See Predicate."""
+        return len(text_at(value, "metadata", "name")) <= LONGEST_LABEL
 
 
 def object_ref(kind: ObjectKind, name: str, beside: Resource) -> ResourceRef:

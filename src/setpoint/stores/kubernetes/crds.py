@@ -10,6 +10,7 @@ from setpoint.core.schema.openapi import (
     OpenApiSchema,
     member_nodes,
     root_node,
+    rules_of,
     schema_of,
     schema_of_node,
 )
@@ -130,6 +131,7 @@ def _schema(kind: DescribedType, describe: DescribeFields) -> OpenApiSchema:
         },
         # A spec without required fields may be left out.
         **({"required": ["spec"]} if "required" in written else {}),
+        **rules_of(kind.tree_type),
     }
 
 

@@ -4,25 +4,26 @@ import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from setpoint.clients.google.calls import PROJECT_ADVICE, recorded_elsewhere
 from setpoint.clients.google.client import GoogleTenant
 from setpoint.clients.url_path import has_dot_segment
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import ProjectSource, ResolvedProject
+from setpoint.core.schema.checks import AnyOf, Check, ExactlyOne, Given, Not, NotEmpty, Predicate
+from setpoint.core.schema.constraints import Matches
 from setpoint.core.schema.policy import Rule
-from setpoint.core.schema.shape import Check
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Absent, CrdDetails, LiveObservation, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in
 from setpoint.engine.tenancy.tenants import PROJECT_ID, PROJECT_PATTERN, SHARED_PROJECTS, Tenant
 from setpoint.errors import DependencyNotReady, ProjectRefused, RemoteConflict, RemoteRefused
-from setpoint.kinds.typed_spec import field_invalid
+from setpoint.kinds.typed_spec import NAMESPACE_NAME, OBJECT_NAME, field_invalid
 
 PROJECT_ANNOTATION: Final = PROJECT_ID
 # The project of resources that name none, outside of a cluster: the variable that Google's own tools read.
@@ -32,11 +33,15 @@ _ASSUMED_NAMESPACE: Final = "default"
 MANAGED_LABEL: Final = "managed-by-cnrm"
 # For the `__checks__` of a spec with a resourceID.
 RESOURCE_ID_CHECK: Final = Check(
-    "!has(self.resourceID) || self.resourceID != ''", "write the name in the service, or leave it out", "resourceID"
+    AnyOf(Not(Given("resourceID")), NotEmpty("resourceID")),
+    "write the name in the service, or leave it out",
+    "resourceID",
 )
 # For the `__checks__` of a secret value: in the manifest, or from a Secret.
-SECRET_CHECK: Final = Check("has(self.value) != has(self.valueFrom)", "write value or valueFrom, and not both")
-_ONE_OF_TWO: Final = "(has(self.name) && self.name != '') != (has(self.external) && self.external != '')"
+SECRET_CHECK: Final = Check(ExactlyOne(Given("value"), Given("valueFrom")), "write value or valueFrom, and not both")
+NAME_OR_EXTERNAL: Final = Check(
+    ExactlyOne(NotEmpty("name"), NotEmpty("external")), "write name or external, and not both"
+)
 # Equal references: a service's name may be short or a full link; an external object may have become a resource.
 _SAME_REFERENCE: Final = """
     (!has(self.name) || !has(oldSelf.name) || self.name == oldSelf.name)
@@ -44,6 +49,30 @@ _SAME_REFERENCE: Final = """
       || self.external.find('[^/:]*$') == oldSelf.external.find('[^/:]*$'))
 """
 _LABELS: Final = Path(("metadata", "labels"))
+_NAME: Final = Path(("metadata", "name"))
+_RESOURCE_ID: Final = Path(("spec", "resourceID"))
+# For fields of Google's APIs.
+GOOGLE_DURATION: Final = Matches("[0-9]+(?:[.][0-9]{1,9})?s", "it in seconds, as 2592000s", 64)
+TIMESTAMP: Final = Matches(
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})",
+    "a time such as 2026-01-31T15:00:00Z",
+    64,
+)
+LOCATION_NAME: Final = Matches(
+    "[A-Za-z][A-Za-z0-9-]*", "the name of a place, such as europe-west1: letters, digits and '-'", 63
+)
+_OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4: Final = rf"(?:{_OCTET}[.]){{3}}{_OCTET}"
+_MASK: Final = "/(?:3[0-2]|[12]?[0-9])"
+IPV4_RANGE: Final = Matches(
+    f"{_IPV4}(?:{_MASK})?", "addresses of IPv4 in CIDR notation, such as 10.0.0.0/8", 64, or_empty=False
+)
+IP_RANGE: Final = Matches(
+    f"{_IPV4}{_MASK}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*/(?:12[0-8]|1[01][0-9]|[1-9]?[0-9])",
+    "addresses in CIDR notation, such as 10.0.0.0/8",
+    64,
+    or_empty=False,
+)
 
 
 class SpecReference(Struct, forbid_unknown_fields=True, frozen=True):
@@ -51,13 +80,13 @@ class SpecReference(Struct, forbid_unknown_fields=True, frozen=True):
 
     external: str | None | UnsetType = UNSET
     """The name in the service, of an object that is not a resource here."""
-    name: str | None | UnsetType = UNSET
+    name: Annotated[str | None | UnsetType, OBJECT_NAME] = UNSET
     """The name of the resource."""
-    namespace: str | None | UnsetType = UNSET
+    namespace: Annotated[str | None | UnsetType, NAMESPACE_NAME] = UNSET
     """The namespace of the resource; the same as here when left out."""
 
     __unit__: ClassVar = True
-    __checks__: ClassVar = (Check(_ONE_OF_TWO, "write name or external, and not both"),)
+    __checks__: ClassVar = (NAME_OR_EXTERNAL,)
     __unchanged__: ClassVar = _SAME_REFERENCE
 
 
@@ -77,30 +106,65 @@ class ReferenceTarget:
 
 @dataclass(frozen=True, slots=True)
 class GoogleNameRule:
-    """The names that a service allows, as far as it documents them; `advice` says what to write."""
+    """The names that a service allows, as far as it documents them."""
 
-    pattern: re.Pattern[str]
-    advice: str
+    constraint: Matches
+
+    @property
+    def advice(self) -> str:
+        """What to write."""
+        return self.constraint.advice
 
     def allows(self, name: str) -> bool:
-        """Whether `name` fits. A name that would change the path of a URL never does."""
-        return self.pattern.fullmatch(name) is not None and not has_dot_segment(name)
+        """Whether `name` fits. A name that would change the path of a URL, or has no bytes, never does."""
+        return name != "" and self.constraint.allows(name) and not has_dot_segment(name) and not _SURROGATE.search(name)
 
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 PROJECT_NAME: Final = GoogleNameRule(
-    re.compile(PROJECT_PATTERN), "the ID of a project: lower-case letters, digits and '-'"
+    Matches(PROJECT_PATTERN, "the ID of a project: lower-case letters, digits and '-'")
 )
 BUCKET_NAME: Final = GoogleNameRule(
-    re.compile(r"(?!.*\.\.)[a-z0-9]([a-z0-9._-]{0,220}[a-z0-9])?"),
-    "the name of a bucket: lower-case letters, digits, '-', '_' and single dots, a letter or digit at both ends",
+    Matches(
+        "[a-z0-9](?:(?:[.]?[a-z0-9_-])*[.]?[a-z0-9])?",
+        "the name of a bucket: lower-case letters, digits, '-', '_' and single dots, a letter or digit at both ends",
+        222,
+    )
 )
 INSTANCE_NAME: Final = GoogleNameRule(
-    re.compile(r"[a-z][a-z0-9-]{0,97}"), "the name of an instance: lower-case letters, digits and '-', a letter first"
+    Matches("[a-z][a-z0-9-]*", "the name of an instance: lower-case letters, digits and '-', a letter first", 98)
 )
 # Databases, users and networks: engines allow nearly every character.
-ANY_NAME: Final = GoogleNameRule(
-    re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1024}"), "a name without control characters, '.' and '..'"
-)
+ANY_NAME: Final = GoogleNameRule(Matches(r"[^\x00-\x1f\x7f-\x9f]+", "a name without control characters, '.' and '..'"))
+
+
+@dataclass(frozen=True, slots=True)
+class NameInService(Predicate):
+    """The service allows the name of the resource, or spec.resourceID says another.
+
+    In a cluster, an object with a status is accepted: its name cannot change, and its status has to be written.
+    """
+
+    name: GoogleNameRule
+
+    @property
+    def cel(self) -> str:
+        """See Predicate."""
+        own = self.name.constraint.cel("self.metadata.name")
+        length = f"self.metadata.name.size() <= {self.name.constraint.max_length}"
+        return f"has(self.status) || (has(self.spec) && has(self.spec.resourceID)) || ({own} && {length})"
+
+    def holds(self, value: JsonObject) -> bool:
+        """See Predicate."""
+        if get_at(value, _RESOURCE_ID) not in (None, MISSING):
+            return True
+        name = get_at(value, _NAME)
+        return not isinstance(name, str) or self.name.allows(name)
+
+
+def name_check(rule: GoogleNameRule) -> Check:
+    """For the `__checks__` of the tree of a kind whose objects have such names."""
+    return Check(NameInService(rule), f"write {rule.advice}, or set spec.resourceID", "metadata.name")
 
 
 # --- Projects ---------------------------------------------------------------------------------------------------------
@@ -285,7 +349,7 @@ def without_managed_label(declared: Declared, live: JsonObject) -> Declared:
 
 def reference_at(at: str, ref: SpecReference, resource: Resource, target: ReferenceTarget) -> Reference | None:
     """The dependency for the reference in the field `at`; None for an external object."""
-    if bool(ref.external) == bool(ref.name):
+    if not NAME_OR_EXTERNAL.rule.holds(to_builtins(ref)):
         raise field_invalid(resource, at, " needs name or external, and not both: write one of them")
     if not ref.name:
         return None

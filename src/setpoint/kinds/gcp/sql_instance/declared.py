@@ -6,8 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.core.schema.policy import FieldPolicy
-from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
@@ -34,11 +32,8 @@ from setpoint.kinds.gcp.sql_instance.normalization import (
     with_ssl_mode,
 )
 from setpoint.kinds.gcp.sql_instance.spec import (
-    ENTERPRISE,
-    PLUS,
     SecretText,
     SqlInstanceSpec,
-    SqlInstanceTree,
 )
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
@@ -88,23 +83,7 @@ def check_instance(resource: Resource) -> None:
             problems.collect(reference_at, referring.at, ref, resource, referring.target)
         for at, secret in _secrets(spec):
             problems.collect(_secret_dependency, at, secret, resource)
-        problems.collect(_check_settings, spec, resource)
     problems.require_none()
-
-
-def _check_settings(spec: SqlInstanceSpec, resource: Resource) -> None:
-    networks = spec.settings.ipConfiguration
-    if networks and len(networks.pscConfig or ()) > 1:
-        raise field_invalid(resource, "spec.settings.ipConfiguration.pscConfig", " takes one element: keep one")
-    if spec.settings.edition and spec.settings.edition not in (ENTERPRISE, PLUS) and not _is_unmanaged(resource):
-        problem = f" is {spec.settings.edition!r}: write {ENTERPRISE} or {PLUS}"
-        raise field_invalid(resource, "spec.settings.edition", problem)
-
-
-def _is_unmanaged(resource: Resource) -> bool:
-    """Whether the edition is unmanaged: then its value is not validated."""
-    listed = FieldPolicy.parse(resource.annotations, shape_of(SqlInstanceTree)).unmanaged
-    return any(path.covers(_EDITION) for path in listed)
 
 
 def instance_dependencies(resource: Resource) -> Sequence[Dependency]:

@@ -2,16 +2,52 @@
 
 from typing import Annotated, ClassVar, Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from setpoint.core.schema.shape import Check, Default, Keyed, Mark
+from setpoint.core.schema.checks import Check, Sized
+from setpoint.core.schema.constraints import Between, Matches, OneOf
+from setpoint.core.schema.shape import Default, Keyed, Mark
 from setpoint.core.values.json_types import Int64
-from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SECRET_CHECK, SpecReference
+from setpoint.kinds.gcp.shared.config_connector import (
+    GOOGLE_DURATION,
+    INSTANCE_NAME,
+    IPV4_RANGE,
+    LOCATION_NAME,
+    RESOURCE_ID_CHECK,
+    SECRET_CHECK,
+    TIMESTAMP,
+    SpecReference,
+    name_check,
+)
 from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
 ENTERPRISE: Final = "ENTERPRISE"
 PLUS: Final = "ENTERPRISE_PLUS"
 UNENCRYPTED: Final = "ALLOW_UNENCRYPTED_AND_ENCRYPTED"
+# Sets that Google extends are checked by their form only.
+_DATABASE_VERSION: Final = Matches(
+    "(?:MYSQL|POSTGRES|SQLSERVER)_[0-9][A-Z0-9_]*", "one such as POSTGRES_16, MYSQL_8_0 or SQLSERVER_2022_STANDARD", 64
+)
+_INSTANCE_TYPE: Final = Matches("[A-Z][A-Z_]*_INSTANCE", "CLOUD_SQL_INSTANCE or READ_REPLICA_INSTANCE", 64)
+_DISK_TYPE: Final = Matches("[A-Z][A-Z0-9]*_[A-Z0-9_]+", "PD_SSD or PD_HDD", 64)
+_TIER: Final = Matches("[A-Za-z][A-Za-z0-9_.-]*", "a machine, such as db-custom-2-8192", 128, or_empty=False)
+_FLAG: Final = Matches(
+    "[A-Za-z0-9][A-Za-z0-9_ .-]*", "the name of a flag, such as max_connections", 256, or_empty=False
+)
+_DUMP: Final = Matches("gs://.+", "gs://BUCKET/FILE", 2048)
+_TIME_OF_DAY: Final = Matches("(?:[01][0-9]|2[0-3]):[0-5][0-9]", "a time of day, such as 03:00", 64)
+_SECOND_OF_DAY: Final = Matches(
+    "(?:[01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]", "a time of day, such as 03:00:00", 64, or_empty=False
+)
+_DAY: Final = Matches(
+    "(?:[0-9]{4}-)?(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])",
+    "a day, such as 2026-12-31, or 12-31 for every year",
+    64,
+    or_empty=False,
+)
+# Bounds of the API server's estimate, far above those of the service.
+_MAX_FLAGS: Final = 1000
+_MAX_NETWORKS: Final = 1000
 
 
 class SecretText(SpecStruct, frozen=True):
@@ -34,11 +70,11 @@ class ReplicaConfiguration(SpecStruct, frozen=True):
     """The replica's own certificate, in PEM."""
     clientKey: Annotated[Maybe[str], Mark.WRITE_ONLY] = UNSET
     """The private key of that certificate, in PEM."""
-    connectRetryInterval: Annotated[Maybe[Int64], Default(0)] = UNSET
+    connectRetryInterval: Annotated[Maybe[Int64], Between(0), Default(0)] = UNSET
     """The seconds between two attempts to connect to the primary."""
-    dumpFilePath: Maybe[str] = UNSET
+    dumpFilePath: Annotated[Maybe[str], _DUMP] = UNSET
     """The dump to start from, as `gs://BUCKET/FILE`."""
-    masterHeartbeatPeriod: Annotated[Maybe[Int64], Default(0)] = UNSET
+    masterHeartbeatPeriod: Annotated[Maybe[Int64], Between(0), Default(0)] = UNSET
     """The milliseconds between two heartbeats of the replication."""
     password: Annotated[Maybe[SecretText], Mark.WRITE_ONLY] = UNSET
     """The password of the replication user."""
@@ -58,7 +94,7 @@ class ReplicationCluster(SpecStruct, frozen=True):
 class BinLogCoordinates(SpecStruct, frozen=True):
     binLogFileName: Maybe[str] = UNSET
     """The last file of the binary log that is read."""
-    binLogPosition: Maybe[Int64] = UNSET
+    binLogPosition: Annotated[Maybe[Int64], Between(0)] = UNSET
     """The position in that file."""
 
 
@@ -71,7 +107,7 @@ class CloneSource(SpecStruct, frozen=True):
     """How far into the binary log of the source the clone goes. MySQL only."""
     databaseNames: Maybe[list[str]] = UNSET
     """The databases to clone; all of them when none is named. SQL Server only."""
-    pointInTime: Maybe[str] = UNSET
+    pointInTime: Annotated[Maybe[str], TIMESTAMP] = UNSET
     """The point in time of the source's data, in RFC 3339."""
 
 
@@ -81,16 +117,16 @@ class ActiveDirectoryConfig(SpecStruct, frozen=True):
 
 
 class AdvancedMachineFeatures(SpecStruct, frozen=True):
-    threadsPerCore: Annotated[Maybe[Int64], Default(0)] = UNSET
+    threadsPerCore: Annotated[Maybe[Int64], Between(0, 2), Default(0)] = UNSET
     """How many threads each core has: 1 or 2."""
 
 
 class BackupRetentionSettings(SpecStruct, frozen=True):
     """The retention of backups. Its defaults depend on the edition: see `fit_instance_to_live`."""
 
-    retainedBackups: Int64
+    retainedBackups: Annotated[Int64, Between(0, 365)]
     """How many backups are kept."""
-    retentionUnit: Maybe[str] = UNSET
+    retentionUnit: Annotated[Maybe[str], OneOf("COUNT")] = UNSET
     """The unit: COUNT is a number of backups."""
 
 
@@ -101,14 +137,14 @@ class BackupConfiguration(SpecStruct, frozen=True):
     """Whether there is a binary log. MySQL only, and only with backups."""
     enabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
     """Whether there are daily backups."""
-    location: Maybe[str] = UNSET
+    location: Annotated[Maybe[str], LOCATION_NAME] = UNSET
     """Where backups are kept: a region or a multi-region."""
     pointInTimeRecoveryEnabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
     """Whether the data can be restored to any point in time."""
     # A request: the service starts when it has capacity.
-    startTime: Annotated[Maybe[str], Mark.CHOSEN, Mark.ASKED] = UNSET
+    startTime: Annotated[Maybe[str], _TIME_OF_DAY, Mark.CHOSEN, Mark.ASKED] = UNSET
     """When a backup may begin, in UTC: `HH:MM`."""
-    transactionLogRetentionDays: Annotated[Maybe[Int64], Mark.CHOSEN] = UNSET
+    transactionLogRetentionDays: Annotated[Maybe[Int64], Between(0, 35), Mark.CHOSEN] = UNSET
     """For how many days the transaction logs for point-in-time recovery are kept."""
 
 
@@ -118,28 +154,28 @@ class DataCacheConfig(SpecStruct, frozen=True):
 
 
 class DatabaseFlag(SpecStruct, frozen=True):
-    name: str
+    name: Annotated[str, _FLAG]
     """The name of the flag."""
     value: str
     """The value of the flag, as text."""
 
 
 class DenyMaintenancePeriod(SpecStruct, frozen=True):
-    endDate: str
+    endDate: Annotated[str, _DAY]
     """The last day: `yyyy-mm-dd`, or `mm-dd` for every year."""
-    startDate: str
+    startDate: Annotated[str, _DAY]
     """The first day: `yyyy-mm-dd`, or `mm-dd` for every year."""
-    time: str
+    time: Annotated[str, _SECOND_OF_DAY]
     """The time of day at which it starts and ends, in UTC: `HH:mm:SS`."""
 
 
 class InsightsConfig(SpecStruct, frozen=True):
     queryInsightsEnabled: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether Query Insights is on."""
-    queryPlansPerMinute: Annotated[Maybe[Int64], Default(5)] = UNSET
+    queryPlansPerMinute: Annotated[Maybe[Int64], Between(0, 20), Default(5)] = UNSET
     """How many query plans are recorded per minute, 0 to 20."""
-    queryStringLength: Annotated[Maybe[Int64], Default(1024)] = UNSET
-    """How many bytes of a query are recorded, 256 to 4500."""
+    queryStringLength: Annotated[Maybe[Int64], Between(256, 1048576, or_zero=True), Default(1024)] = UNSET
+    """How many bytes of a query are recorded, 256 to 4500, or to 1048576 with ENTERPRISE_PLUS."""
     recordApplicationTags: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the tags that applications put into queries are recorded."""
     recordClientAddress: Annotated[Maybe[bool], Default(False)] = UNSET
@@ -147,11 +183,11 @@ class InsightsConfig(SpecStruct, frozen=True):
 
 
 class AuthorizedNetwork(SpecStruct, frozen=True):
-    value: str
+    value: Annotated[str, IPV4_RANGE]
     """The addresses, in CIDR notation."""
     name: Maybe[str] = UNSET
     """The name of the entry."""
-    expirationTime: Maybe[str] = UNSET
+    expirationTime: Annotated[Maybe[str], TIMESTAMP] = UNSET
     """When the entry expires, in RFC 3339."""
 
 
@@ -167,7 +203,9 @@ class IpConfiguration(SpecStruct, frozen=True):
 
     allocatedIpRange: Maybe[str] = UNSET
     """The name of the range that the private address is taken from."""
-    authorizedNetworks: Annotated[Maybe[list[AuthorizedNetwork]], Keyed("name", "value")] = UNSET
+    authorizedNetworks: Annotated[
+        Maybe[Annotated[list[AuthorizedNetwork], Meta(max_length=_MAX_NETWORKS)]], Keyed("name", "value")
+    ] = UNSET
     """The networks that may connect to the public address."""
     enablePrivatePathForGoogleCloudServices: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether services such as BigQuery may connect to the private address."""
@@ -179,63 +217,63 @@ class IpConfiguration(SpecStruct, frozen=True):
     """Private Service Connect; one element at most."""
     requireSsl: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether connections have to be encrypted. `sslMode` says it in more detail."""
-    sslMode: Annotated[Maybe[str], Default(UNENCRYPTED)] = UNSET
+    sslMode: Annotated[
+        Maybe[str], OneOf(UNENCRYPTED, "ENCRYPTED_ONLY", "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"), Default(UNENCRYPTED)
+    ] = UNSET
     """Which connections are accepted: ALLOW_UNENCRYPTED_AND_ENCRYPTED, ENCRYPTED_ONLY or
     TRUSTED_CLIENT_CERTIFICATE_REQUIRED."""
 
-    __checks__: ClassVar = (
-        Check("!has(self.pscConfig) || self.pscConfig.size() < 2", "takes one element: keep one", "pscConfig"),
-    )
+    __checks__: ClassVar = (Check(Sized("pscConfig", 0, 1), "takes one element: keep one", "pscConfig"),)
 
 
 class LocationPreference(SpecStruct, frozen=True):
     followGaeApplication: Maybe[str] = UNSET
     """The App Engine application to be close to."""
-    secondaryZone: Maybe[str] = UNSET
+    secondaryZone: Annotated[Maybe[str], LOCATION_NAME] = UNSET
     """The zone of the standby."""
-    zone: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
+    zone: Annotated[Maybe[str], LOCATION_NAME, Mark.CHOSEN] = UNSET
     """The zone."""
 
 
 class MaintenanceWindow(SpecStruct, frozen=True):
-    day: Annotated[Maybe[Int64], Default(0)] = UNSET
+    day: Annotated[Maybe[Int64], Between(0, 7), Default(0)] = UNSET
     """The day of the week, 1 to 7; 1 is Monday, and 0 is any."""
-    hour: Annotated[Maybe[Int64], Default(0)] = UNSET
+    hour: Annotated[Maybe[Int64], Between(0, 23), Default(0)] = UNSET
     """The hour of the day in UTC, 0 to 23."""
-    updateTrack: Maybe[str] = UNSET
+    updateTrack: Annotated[Maybe[str], OneOf("canary", "stable", "week5")] = UNSET
     """When updates are installed, from first to last: `canary`, `stable` or `week5`."""
 
 
 class PasswordValidationPolicy(SpecStruct, frozen=True):
     enablePasswordPolicy: Annotated[bool, Default(False)]
     """Whether the policy is enforced."""
-    complexity: Maybe[str] = UNSET
+    complexity: Annotated[Maybe[str], OneOf("COMPLEXITY_DEFAULT", "COMPLEXITY_UNSPECIFIED")] = UNSET
     """COMPLEXITY_DEFAULT requires lower-case letters, upper-case letters, digits and other characters."""
     disallowUsernameSubstring: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the name of the user is refused in a password."""
-    minLength: Annotated[Maybe[Int64], Default(0)] = UNSET
+    minLength: Annotated[Maybe[Int64], Between(0), Default(0)] = UNSET
     """The minimum number of characters."""
-    passwordChangeInterval: Maybe[str] = UNSET
+    passwordChangeInterval: Annotated[Maybe[str], GOOGLE_DURATION] = UNSET
     """The minimum time between two changes of a password, such as `600s`. PostgreSQL only."""
-    reuseInterval: Annotated[Maybe[Int64], Default(0)] = UNSET
+    reuseInterval: Annotated[Maybe[Int64], Between(0), Default(0)] = UNSET
     """How many earlier passwords may not be used again."""
 
 
 class SqlServerAuditConfig(SpecStruct, frozen=True):
     bucketRef: SpecReference
     """The bucket that audit files are uploaded to."""
-    retentionInterval: Maybe[str] = UNSET
+    retentionInterval: Annotated[Maybe[str], GOOGLE_DURATION] = UNSET
     """How long audit files stay on the instance, such as `86400s`."""
-    uploadInterval: Maybe[str] = UNSET
+    uploadInterval: Annotated[Maybe[str], GOOGLE_DURATION] = UNSET
     """How often audit files are uploaded, such as `600s`."""
 
 
 class InstanceSettings(SpecStruct, frozen=True):
     """The settings. Those that protect data are removed only by an explicit value."""
 
-    tier: str
+    tier: Annotated[str, _TIER]
     """The machine, such as `db-custom-2-8192`."""
-    activationPolicy: Annotated[Maybe[str], Default("ALWAYS")] = UNSET
+    activationPolicy: Annotated[Maybe[str], OneOf("ALWAYS", "NEVER", "ON_DEMAND"), Default("ALWAYS")] = UNSET
     """When the instance runs: ALWAYS, NEVER or ON_DEMAND."""
     activeDirectoryConfig: Maybe[ActiveDirectoryConfig] = UNSET
     """The Active Directory that the instance is in. SQL Server only."""
@@ -243,20 +281,20 @@ class InstanceSettings(SpecStruct, frozen=True):
     """Details of the machine. SQL Server only."""
     authorizedGaeApplications: Maybe[list[str]] = UNSET
     """Deprecated: the service ignores it."""
-    availabilityType: Annotated[Maybe[str], Default("ZONAL")] = UNSET
+    availabilityType: Annotated[Maybe[str], OneOf("ZONAL", "REGIONAL", ignore_case=True), Default("ZONAL")] = UNSET
     """ZONAL, or REGIONAL for a standby in another zone."""
     backupConfiguration: Annotated[Maybe[BackupConfiguration], Mark.PROTECTED] = UNSET
     """Backups and point-in-time recovery."""
     collation: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The collation of the server. SQL Server only."""
-    connectorEnforcement: Annotated[Maybe[str], Default("NOT_REQUIRED")] = UNSET
+    connectorEnforcement: Annotated[Maybe[str], OneOf("REQUIRED", "NOT_REQUIRED"), Default("NOT_REQUIRED")] = UNSET
     """Whether clients have to connect through a connector: REQUIRED or NOT_REQUIRED."""
     # Deprecated: accepted, and never returned.
     crashSafeReplication: Annotated[Maybe[bool], Mark.ASKED] = UNSET
     """Deprecated: the service ignores it."""
     dataCacheConfig: Maybe[DataCacheConfig] = UNSET
     """The cache on local disks."""
-    databaseFlags: Annotated[Maybe[list[DatabaseFlag]], Keyed("name")] = UNSET
+    databaseFlags: Annotated[Maybe[Annotated[list[DatabaseFlag], Meta(max_length=_MAX_FLAGS)]], Keyed("name")] = UNSET
     """Settings of the database engine."""
     deletionProtectionEnabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
     """Whether the service refuses to delete the instance."""
@@ -264,13 +302,13 @@ class InstanceSettings(SpecStruct, frozen=True):
     """Days without maintenance."""
     diskAutoresize: Annotated[Maybe[bool], Default(True)] = UNSET
     """Whether the disk grows when it is nearly full."""
-    diskAutoresizeLimit: Annotated[Maybe[Int64], Default(0)] = UNSET
+    diskAutoresizeLimit: Annotated[Maybe[Int64], Between(0), Default(0)] = UNSET
     """The size in GB up to which it grows; 0 is no limit."""
-    diskSize: Annotated[Maybe[Int64], Mark.CHOSEN] = UNSET
+    diskSize: Annotated[Maybe[Int64], Between(10, or_zero=True), Mark.CHOSEN] = UNSET
     """The size of the disk in GB. It can only grow."""
-    diskType: Annotated[Maybe[str], Default("PD_SSD"), Mark.IMMUTABLE] = UNSET
+    diskType: Annotated[Maybe[str], _DISK_TYPE, Default("PD_SSD"), Mark.IMMUTABLE] = UNSET
     """PD_SSD or PD_HDD."""
-    edition: Annotated[Maybe[str], Default(ENTERPRISE), Mark.PROTECTED] = UNSET
+    edition: Annotated[Maybe[str], OneOf(ENTERPRISE, PLUS), Default(ENTERPRISE), Mark.PROTECTED] = UNSET
     """ENTERPRISE or ENTERPRISE_PLUS."""
     insightsConfig: Maybe[InsightsConfig] = UNSET
     """Query Insights."""
@@ -282,9 +320,9 @@ class InstanceSettings(SpecStruct, frozen=True):
     """The hour of the week in which maintenance may begin."""
     passwordValidationPolicy: Maybe[PasswordValidationPolicy] = UNSET
     """The rules for the passwords of users."""
-    pricingPlan: Annotated[Maybe[str], Default("PER_USE")] = UNSET
+    pricingPlan: Annotated[Maybe[str], OneOf("PER_USE", "PACKAGE"), Default("PER_USE")] = UNSET
     """The pricing plan: PER_USE."""
-    replicationType: Annotated[Maybe[str], Default("SYNCHRONOUS")] = UNSET
+    replicationType: Annotated[Maybe[str], OneOf("SYNCHRONOUS", "ASYNCHRONOUS"), Default("SYNCHRONOUS")] = UNSET
     """Deprecated: the service ignores it."""
     sqlServerAuditConfig: Maybe[SqlServerAuditConfig] = UNSET
     """Where audit files are stored, and for how long. SQL Server only."""
@@ -297,13 +335,13 @@ class SqlInstanceSpec(SpecStruct, frozen=True):
 
     settings: InstanceSettings
     """The settings of the instance."""
-    resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    resourceID: Annotated[Maybe[str], INSTANCE_NAME.constraint, Mark.IMMUTABLE] = UNSET
     """The name of the instance in the service; the resource's own when left out."""
-    databaseVersion: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
+    databaseVersion: Annotated[Maybe[str], _DATABASE_VERSION, Mark.CHOSEN] = UNSET
     """The database engine and its version, such as `POSTGRES_16`."""
-    region: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    region: Annotated[Maybe[str], LOCATION_NAME, Mark.IMMUTABLE] = UNSET
     """Where the instance is, such as `europe-west1`."""
-    instanceType: Annotated[Maybe[str], Default("CLOUD_SQL_INSTANCE"), Mark.IMMUTABLE] = UNSET
+    instanceType: Annotated[Maybe[str], _INSTANCE_TYPE, Default("CLOUD_SQL_INSTANCE"), Mark.IMMUTABLE] = UNSET
     """CLOUD_SQL_INSTANCE, or READ_REPLICA_INSTANCE for a replica."""
     maintenanceVersion: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
     """The maintenance version, one of `status.availableMaintenanceVersions`."""
@@ -335,3 +373,5 @@ class SqlInstanceTree(SpecStruct, frozen=True):
 
     spec: SqlInstanceSpec
     metadata: InstanceMetadata | UnsetType = UNSET
+
+    __checks__: ClassVar = (name_check(INSTANCE_NAME),)

@@ -20,6 +20,7 @@ from setpoint.kinds.gcp.shared.config_connector import ReferenceTarget, referenc
 from setpoint.kinds.gcp.sql_user.live import LiveUserPasswordPolicy
 from setpoint.kinds.gcp.sql_user.spec import (
     BUILT_IN,
+    EXPIRATION,
     GROUP,
     NEVER_EXPIRES,
     PASSWORD,
@@ -90,8 +91,8 @@ def _check_password(password: UserPassword, spec: SqlUserSpec, resource: Resourc
 
 def _check_policy(policy: UserPasswordPolicy, resource: Resource) -> None:
     duration = policy.passwordExpirationDuration
-    if isinstance(duration, str) and _SECONDS.fullmatch(duration) is None:
-        problem = f" is {duration!r}: write it in seconds, as 2592000s"
+    if isinstance(duration, str) and not EXPIRATION.allows(duration):
+        problem = f" is {duration!r}: write {EXPIRATION.advice}"
         raise field_invalid(resource, "spec.passwordPolicy.passwordExpirationDuration", problem)
 
 

@@ -1,12 +1,21 @@
 """Spec and status of a SQLUser: type, default and mutability of each field."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.schema.shape import Check, Default, Mark
+from setpoint.core.schema.checks import AnyOf, Check, Given, Is, Not
+from setpoint.core.schema.constraints import Between
+from setpoint.core.schema.shape import Default, Mark
 from setpoint.core.values.json_types import Int64
-from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SECRET_CHECK, SpecReference
+from setpoint.kinds.gcp.shared.config_connector import (
+    ANY_NAME,
+    GOOGLE_DURATION,
+    RESOURCE_ID_CHECK,
+    SECRET_CHECK,
+    SpecReference,
+)
 from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
@@ -14,6 +23,7 @@ PASSWORD: Final = "spec.password"
 BUILT_IN: Final = "BUILT_IN"
 # A password that does not expire.
 NEVER_EXPIRES: Final = "0s"
+EXPIRATION: Final = replace(GOOGLE_DURATION, or_empty=False)
 
 
 class UserPassword(SpecStruct, frozen=True):
@@ -42,25 +52,16 @@ class UserPasswordStatus(SpecStruct, frozen=True):
 class UserPasswordPolicy(SpecStruct, frozen=True):
     """Lockout and expiry of a password."""
 
-    allowedFailedAttempts: Annotated[Maybe[Int64], Default(0)] = UNSET
+    allowedFailedAttempts: Annotated[Maybe[Int64], Between(0), Default(0)] = UNSET
     """After how many failed attempts the user is locked out."""
     enableFailedAttemptsCheck: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether failed attempts are counted."""
     enablePasswordVerification: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the old password is required to set a new one. MySQL only."""
-    passwordExpirationDuration: Annotated[Maybe[str], Default(NEVER_EXPIRES)] = UNSET
+    passwordExpirationDuration: Annotated[Maybe[str], EXPIRATION, Default(NEVER_EXPIRES)] = UNSET
     """How long a password is valid, in seconds: `2592000s`; with `0s` it does not expire."""
     status: Annotated[Maybe[list[UserPasswordStatus]], Mark.OUTPUT_ONLY] = UNSET
     """What the service reports about the password."""
-
-    __checks__: ClassVar = (
-        Check(
-            "!has(self.passwordExpirationDuration)"
-            " || self.passwordExpirationDuration.matches('^[0-9]+([.][0-9]{1,9})?s$')",
-            "write it in seconds, as 2592000s",
-            "passwordExpirationDuration",
-        ),
-    )
 
 
 UserType: TypeAlias = Literal["BUILT_IN", "CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_ACCOUNT"]
@@ -71,13 +72,13 @@ class SqlUserSpec(SpecStruct, frozen=True):
 
     instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
     """The instance that the user belongs to."""
-    host: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    host: Annotated[Maybe[str], ANY_NAME.constraint, Mark.IMMUTABLE] = UNSET
     """The host that the user may connect from. MySQL only."""
     password: Annotated[Maybe[UserPassword], Mark.WRITE_ONLY] = UNSET
     """The password; only a user of type BUILT_IN has one."""
     passwordPolicy: Maybe[UserPasswordPolicy] = UNSET
     """When the user is locked out, and when the password expires."""
-    resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    resourceID: Annotated[Maybe[str], ANY_NAME.constraint, Mark.IMMUTABLE] = UNSET
     """The name of the user in the service; the resource's own when left out."""
     type: Annotated[Maybe[UserType], Mark.IMMUTABLE, Default(BUILT_IN)] = UNSET
     """How the user authenticates."""
@@ -85,7 +86,7 @@ class SqlUserSpec(SpecStruct, frozen=True):
     __checks__: ClassVar = (
         RESOURCE_ID_CHECK,
         Check(
-            "!has(self.password) || !has(self.type) || self.type == 'BUILT_IN'",
+            AnyOf(Not(Given("password")), Not(Given("type")), Is("type", BUILT_IN)),
             "is for a user of type BUILT_IN only: leave it out",
             "password",
         ),

@@ -25,7 +25,13 @@ from setpoint.kinds.gcp.shared.config_connector import (
     without_empty,
 )
 from setpoint.kinds.gcp.storage_bucket.live import LiveLifecycle, LiveLifecycleRule
-from setpoint.kinds.gcp.storage_bucket.spec import BucketEncryption, BucketIpFilter, LifecycleRule, StorageBucketSpec
+from setpoint.kinds.gcp.storage_bucket.spec import (
+    CONDITION_NOT_EMPTY,
+    BucketEncryption,
+    BucketIpFilter,
+    LifecycleRule,
+    StorageBucketSpec,
+)
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 KEY: Final = ReferenceTarget("kms.cnrm.cloud.google.com", "KMSCryptoKey")
@@ -151,12 +157,9 @@ _EMPTY: Final[tuple[Json, ...]] = (None, "", [], "ANY")
 def declared_rules(rules: Sequence[LifecycleRule]) -> list[Json]:
     """The normalized declared rules; ManifestInvalid for a rule whose empty condition would match every object."""
     for position, rule in enumerate(rules):
-        condition = msgspec.to_builtins(rule.condition)
-        if all(value in _EMPTY for value in condition.values()):
-            problem = (
-                " says nothing, so that the rule would apply to every object at once: write age: 0 if that is meant"
-            )
-            raise ManifestInvalid(Message(FieldTerm(f"spec.lifecycleRule[{position}].condition"), problem))
+        if not CONDITION_NOT_EMPTY.rule.holds(msgspec.to_builtins(rule.condition)):
+            place = FieldTerm(f"spec.lifecycleRule[{position}].condition")
+            raise ManifestInvalid(Message(place, f" {CONDITION_NOT_EMPTY.message}"))
     return [_normalized_rule(msgspec.to_builtins(rule.action), msgspec.to_builtins(rule.condition)) for rule in rules]
 
 

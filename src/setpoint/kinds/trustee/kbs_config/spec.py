@@ -1,13 +1,23 @@
 """Spec and status of a KbsConfig. Two fields start with a capital letter, as in the API of trustee-operator."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from setpoint.core.schema.constraints import Between, Matches
 from setpoint.core.schema.shape import Default
 from setpoint.core.values.json_types import Int32
-from setpoint.kinds.typed_spec import Maybe, SpecStruct
+from setpoint.kinds.trustee.constants import SERVICE_TYPE
+from setpoint.kinds.typed_spec import OBJECT_NAME, REQUIRED_OBJECT_NAME, Maybe, SpecStruct
+
+# Bounds of the API server's estimate.
+_MAX_SECRETS: Final = 1000
+_MAX_ENV_VARS: Final = 256
+_ENV_NAME: Final = Matches(
+    "[A-Za-z_][A-Za-z0-9_.-]*", "the name of an environment variable: letters, digits, '_', '-' and '.'", or_empty=False
+)
+_MOUNT_PATH: Final = Matches("/[^:]*", "an absolute path without ':'")
 
 
 class DeploymentType(StrEnum):
@@ -18,63 +28,65 @@ class DeploymentType(StrEnum):
 
 
 class IbmSeConfigSpec(SpecStruct, frozen=True):
-    certStorePvc: Maybe[str] = UNSET
+    certStorePvc: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The PersistentVolumeClaim with the certificates of IBM Secure Execution."""
 
 
 class CertCacheEntry(SpecStruct, frozen=True):
-    secretName: str
+    secretName: Annotated[str, REQUIRED_OBJECT_NAME]
     """The Secret with the certificates of one machine."""
-    mountPath: Maybe[str] = UNSET
+    mountPath: Annotated[Maybe[str], _MOUNT_PATH] = UNSET
     """Where they are mounted; the default store of VCEK certificates when left out."""
 
 
 class KbsLocalCertCacheSpec(SpecStruct, frozen=True):
-    secrets: Maybe[list[CertCacheEntry]] = UNSET
+    secrets: Maybe[Annotated[list[CertCacheEntry], Meta(max_length=_MAX_SECRETS)]] = UNSET
     """Certificates that need not be fetched."""
 
 
 class DeploymentSpec(SpecStruct, frozen=True):
-    replicas: Annotated[Maybe[Int32], Default(1)] = UNSET
+    replicas: Annotated[Maybe[Int32], Between(0), Default(1)] = UNSET
     """The number of pods; 0 is allowed."""
 
 
 class KbsConfigSpec(SpecStruct, frozen=True):
     """The spec of a KbsConfig."""
 
-    kbsConfigMapName: Maybe[str] = UNSET
+    kbsConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap with `kbs-config.toml`."""
-    kbsAsConfigMapName: Maybe[str] = UNSET
+    kbsAsConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap of the attestation service, where it has a container of its own."""
-    kbsRvpsConfigMapName: Maybe[str] = UNSET
+    kbsRvpsConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap of the reference value provider, where it has a container of its own."""
-    kbsRvpsRefValuesConfigMapName: Maybe[str] = UNSET
+    kbsRvpsRefValuesConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap with the reference values, under `reference_value`."""
-    kbsAuthSecretName: Maybe[str] = UNSET
+    kbsAuthSecretName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The Secret with the administrator's public key."""
-    kbsServiceType: Maybe[str] = UNSET
-    """The type of the Service; ClusterIP when left out."""
+    kbsServiceType: Annotated[Maybe[str], SERVICE_TYPE] = UNSET
+    """The type of the Service: ClusterIP, NodePort or LoadBalancer; ClusterIP when left out."""
     kbsDeploymentType: DeploymentType | UnsetType = UNSET
     """One container, or three."""
-    kbsHttpsKeySecretName: Maybe[str] = UNSET
+    kbsHttpsKeySecretName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The Secret with the server's private key, under `privateKey`."""
-    kbsHttpsCertSecretName: Maybe[str] = UNSET
+    kbsHttpsCertSecretName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The Secret with the server's certificate, under `certificate`."""
-    kbsAttestationKeySecretName: Maybe[str] = UNSET
+    kbsAttestationKeySecretName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The Secret with the key that tokens are signed with, under `token.key`."""
-    kbsAttestationCertSecretName: Maybe[str] = UNSET
+    kbsAttestationCertSecretName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The Secret with the certificate of tokens, under `token.crt`."""
-    kbsSecretResources: Maybe[list[str]] = UNSET
+    kbsSecretResources: Maybe[Annotated[list[Annotated[str, REQUIRED_OBJECT_NAME]], Meta(max_length=_MAX_SECRETS)]] = (
+        UNSET
+    )
     """The Secrets that attested clients can read, as `default/<Secret>/<key>`."""
-    kbsAttestationPolicyConfigMapName: Maybe[str] = UNSET
+    kbsAttestationPolicyConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap with the attestation policy, under `default_cpu.rego`."""
-    kbsGpuAttestationPolicyConfigMapName: Maybe[str] = UNSET
+    kbsGpuAttestationPolicyConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap with the attestation policy of GPUs, under `default_gpu.rego`."""
-    kbsResourcePolicyConfigMapName: Maybe[str] = UNSET
+    kbsResourcePolicyConfigMapName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The ConfigMap with the policy of resources, under `resource-policy.rego`."""
     ibmSEConfigSpec: Maybe[IbmSeConfigSpec] = UNSET
     """IBM Secure Execution."""
-    KbsEnvVars: Maybe[dict[str, str]] = UNSET
+    KbsEnvVars: Maybe[Annotated[dict[Annotated[str, _ENV_NAME], str], Meta(max_length=_MAX_ENV_VARS)]] = UNSET
     """Environment variables of every container."""
     kbsLocalCertCacheSpec: Maybe[KbsLocalCertCacheSpec] = UNSET
     """Certificates for machines without access to the Internet."""

@@ -25,7 +25,16 @@ from setpoint.engine.kind import CrdDetails, Dependency
 from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotReady
-from setpoint.kinds.trustee.constants import API_VERSION, CONFIG_MAP, GROUP, KBS_TOML, SECRET, VERSION, object_ref
+from setpoint.kinds.trustee.constants import (
+    API_VERSION,
+    CONFIG_MAP,
+    GROUP,
+    KBS_TOML,
+    LONGEST_LABEL,
+    SECRET,
+    VERSION,
+    object_ref,
+)
 from setpoint.kinds.trustee.trustee_config.children import (
     KEY_PAIR,
     TrusteeSources,
@@ -102,7 +111,6 @@ def _wrong_settings(settings: JsonObject | None, generated: str) -> Iterator[str
 _CLAIM: Final = ObjectKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 _VOLUME: Final = ObjectKind("", "v1", "PersistentVolume", "persistentvolumes", is_namespaced=False)
 _KBS_CONFIG: Final = ObjectKind(GROUP, VERSION, "KbsConfig", "kbsconfigs")
-_LONGEST_NAME: Final = 63
 _DEFINITION: Final = CrdDetails("A Trustee, from a few settings.", TrusteeConfigStatus)
 
 
@@ -129,8 +137,8 @@ class TrusteeConfigOwner:
         problems.collect(_spec, resource)
         problems.collect(_check_profile, resource)
         length = len(resource.ref.name)
-        if length > _LONGEST_NAME:
-            problem = f" has {length} characters: write {_LONGEST_NAME} at most, for its children have it as a label"
+        if length > LONGEST_LABEL:
+            problem = f" has {length} characters: write {LONGEST_LABEL} at most, for its children have it as a label"
             problems.add(field_invalid(resource, "metadata.name", problem))
         problems.require_none()
 

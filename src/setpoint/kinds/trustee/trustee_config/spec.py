@@ -1,20 +1,25 @@
 """Spec and status of a TrusteeConfig."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from setpoint.core.schema.shape import Check, Default
+from setpoint.core.schema.checks import Check, InOrder
+from setpoint.core.schema.constraints import Matches, OneOf
+from setpoint.core.schema.shape import Default
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.problems import Problems
 from setpoint.errors import ManifestInvalid
-from setpoint.kinds.typed_spec import Maybe, SpecStruct
+from setpoint.kinds.trustee.constants import LONGEST_LABEL, SERVICE_TYPE, NameForLabel
+from setpoint.kinds.typed_spec import OBJECT_NAME, REQUIRED_OBJECT_NAME, Maybe, SpecStruct
 
 INTERMEDIATE: Final = "intermediate"
 CUSTOM: Final = "custom"
 VERSION_PATTERN: Final = r"^1\.[0-3]$"
-ORDERED: Final = "minVersion must not be greater than maxVersion"
+VERSIONS_IN_ORDER: Final = Check(InOrder("minVersion", "maxVersion"), "minVersion must not be greater than maxVersion")
+_SUITE: Final = Matches("[A-Za-z0-9_-]+", "the name of one cipher suite or group: letters, digits, '-' and '_'", 128)
+_Suites: TypeAlias = Annotated[list[Annotated[str, _SUITE]], Meta(max_length=256)]
 
 
 class ProfileType(StrEnum):
@@ -25,17 +30,17 @@ class ProfileType(StrEnum):
 
 
 class HttpsSpec(SpecStruct, frozen=True):
-    tlsSecretName: Maybe[str] = UNSET
+    tlsSecretName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The Secret of type `kubernetes.io/tls`, in the same namespace, with the server's key and certificate."""
 
 
 class AttestationTokenVerificationSpec(SpecStruct, frozen=True):
-    tlsSecretName: Maybe[str] = UNSET
+    tlsSecretName: Annotated[Maybe[str], OBJECT_NAME] = UNSET
     """The Secret of type `kubernetes.io/tls`, in the same namespace, that tokens are signed and verified with."""
 
 
 class IbmSe(SpecStruct, frozen=True):
-    pvName: str
+    pvName: Annotated[str, REQUIRED_OBJECT_NAME]
     """The PersistentVolume with the certificates of IBM Secure Execution. It has to exist already."""
 
 
@@ -46,23 +51,21 @@ class TlsConfig(SpecStruct, frozen=True):
     """The oldest accepted version of TLS, with `custom`: 1.0 to 1.3."""
     maxVersion: Annotated[str, Meta(pattern=VERSION_PATTERN)] | UnsetType = UNSET
     """The newest accepted version of TLS, with `custom`: 1.0 to 1.3."""
-    ciphers: Maybe[list[str]] = UNSET
+    ciphers: Maybe[_Suites] = UNSET
     """The cipher suites, with `custom`, by the names of IANA or OpenSSL."""
-    groups: Maybe[list[str]] = UNSET
+    groups: Maybe[_Suites] = UNSET
     """The key exchange groups, with `custom`, such as x25519."""
 
-    __checks__: ClassVar = (
-        Check("!has(self.minVersion) || !has(self.maxVersion) || self.minVersion <= self.maxVersion", ORDERED),
-    )
+    __checks__: ClassVar = (VERSIONS_IN_ORDER,)
 
 
 class TrusteeConfigSpec(SpecStruct, frozen=True):
     """The spec of a TrusteeConfig."""
 
-    profileType: Maybe[str] = UNSET
-    """`Restricted` requires HTTPS and attested clients; any other value is `Permissive`, for tests."""
-    kbsServiceType: Maybe[str] = UNSET
-    """The type of the Service, such as ClusterIP or NodePort."""
+    profileType: Annotated[Maybe[str], OneOf(*ProfileType)] = UNSET
+    """`Restricted` requires HTTPS and attested clients; `Permissive`, the default, is for tests."""
+    kbsServiceType: Annotated[Maybe[str], SERVICE_TYPE] = UNSET
+    """The type of the Service: ClusterIP, NodePort or LoadBalancer."""
     httpsSpec: Maybe[HttpsSpec] = UNSET
     """The server's certificate."""
     attestationTokenVerificationSpec: Maybe[AttestationTokenVerificationSpec] = UNSET
@@ -94,12 +97,20 @@ class TrusteeConfigTree(Struct, frozen=True):
 
     spec: TrusteeConfigSpec
 
+    __checks__: ClassVar = (
+        Check(
+            NameForLabel(),
+            f"write {LONGEST_LABEL} characters at most, for its children have it as a label",
+            "metadata.name",
+        ),
+    )
+
 
 def check_tls(config: TlsConfig) -> None:
     """ManifestInvalid when the minimum version is above the maximum."""
-    low, high = config.minVersion, config.maxVersion
-    if isinstance(low, str) and isinstance(high, str) and low > high:
-        raise ManifestInvalid(Message(FieldTerm("spec.tlsConfig"), f": {ORDERED}: {low} is greater than {high}"))
+    if not VERSIONS_IN_ORDER.rule.holds(to_builtins(config)):
+        found = f"{config.minVersion} is greater than {config.maxVersion}"
+        raise ManifestInvalid(Message(FieldTerm("spec.tlsConfig"), f": {VERSIONS_IN_ORDER.message}: {found}"))
 
 
 def check_spec(spec: TrusteeConfigSpec) -> None:
