@@ -21,7 +21,8 @@ SESSION = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def _rows(page: str) -> list[str]:
-    return [message for table in TABLE.findall(page) for _, message in CELL.findall(table)]
+    # A bar would end the cell, so that it is escaped there.
+    return [message.replace(r"\|", "|") for table in TABLE.findall(page) for _, message in CELL.findall(table)]
 
 
 def _printed(page: str) -> list[str]:
