@@ -17,7 +17,9 @@ OURS = f"kubernetesobjects referencegrants {GOOGLE}"
 
 
 def test_the_definitions_are_established(cluster: Access, definitions: str) -> None:
-    for document in yaml.safe_load_all(definitions):
+    named = [one for one in yaml.safe_load_all(definitions) if one["kind"] == "CustomResourceDefinition"]
+    assert len(named) == 8
+    for document in named:
         name = document["metadata"]["name"]
         found = cluster.call("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}").body
 
