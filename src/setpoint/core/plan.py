@@ -1,7 +1,7 @@
 """The plan: the ordered writes of a step, the fields that each changes and why, and the fields left unchanged."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -80,7 +80,8 @@ class Plan:
     because: str = ""
     held: Hold | None = None
     retry_at: str = ""
-    project: ResolvedProject | None = None
+    # Not compared: two plans are the same that write the same.
+    project: ResolvedProject | None = field(default=None, compare=False)
 
     @property
     def is_empty(self) -> bool:
@@ -150,11 +151,11 @@ def plan_effective(
 
     `declared` is fitted to the live object. A creation lists every field of `wanted`: it is sent as a whole.
     """
-    field = Field(declared.shape)
+    whole = Field(declared.shape)
     if isinstance(live, Missing):
-        return Plan(decision, _creation(_with_creation_rules(declared, created_fields(wanted, field)), options))
-    changes = _with_rules(declared, diff(live, wanted, field, resend=options.resend))
-    kept = diff(overlay(without_policy(declared), live), wanted, field)
+        return Plan(decision, _creation(_with_creation_rules(declared, created_fields(wanted, whole)), options))
+    changes = _with_rules(declared, diff(live, wanted, whole, resend=options.resend))
+    kept = diff(overlay(without_policy(declared), live), wanted, whole)
     return Plan(decision, _writes(changes, options), tuple(_as_kept(declared, change) for change in kept))
 
 
