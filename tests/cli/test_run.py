@@ -175,7 +175,7 @@ def test_the_log_can_be_in_human_readable_form(workspace: Workspace) -> None:
         (("--kinds", "StorageBuckt"), "--kinds: no kind 'StorageBuckt' is known here; did you mean StorageBucket?"),
         (("--kinds", "Pod"), "--kinds: no kind 'Pod' is known here; there is "),
         (("--metrics", "8080"), "'8080' is no address to listen on"),
-        (("--grace", "soon"), "'soon' is no duration above 0"),
+        (("--grace", "soon"), "--grace: 'soon' is no duration above 0"),
         (("--shards", "2"), "--shards 2: one process at a time writes to this store, and handles every resource;"),
         (("--identity", "a b"), "--identity 'a b': write at most 100 letters, digits, -, . and _, a letter or digit"),
         (("--live",), "--live draws on a terminal, and this is none: leave it out, and read the log instead"),
