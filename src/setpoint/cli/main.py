@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import click
 
 from setpoint.cli.definitions import controllers, fleet, resources, tools
-from setpoint.cli.definitions.options import command_named
+from setpoint.cli.definitions.options import COOKIE_LOCATION, command_named
 from setpoint.cli.entry import STORE_HELP, SUMMARY
 from setpoint.core.values.messages import printable
 
@@ -35,7 +35,7 @@ def _printable_errors() -> Iterator[None]:
 
 @click.group(cls=_Commands, help=SUMMARY, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--store", envvar="SETPOINT_STORE", metavar="URL", help=STORE_HELP)
-@click.option("--cookie-location", type=click.Choice(["status", "annotation"]), default="status", hidden=True)
+@COOKIE_LOCATION
 @click.pass_context
 def main(context: click.Context, store: str | None, cookie_location: str) -> None:
     context.obj = (store, cookie_location)

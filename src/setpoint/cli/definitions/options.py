@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from setpoint.cli.entry import COMMAND_HELP, TENANCY_HELP
+from setpoint.cli.entry import COMMAND_HELP, COOKIE_HELP, TENANCY_HELP
 
 if TYPE_CHECKING:
     from setpoint.cli.request import CommandRequest
@@ -34,6 +34,15 @@ WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print every
 SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Print secret values, too.")
 PLUGINS = click.option(
     "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
+)
+COOKIE_PLACES = click.Choice(["status", "annotation"])
+COOKIE_LOCATION = click.option(
+    "--cookie-location",
+    type=COOKIE_PLACES,
+    default="status",
+    envvar="SETPOINT_COOKIE_LOCATION",
+    metavar="PLACE",
+    help=COOKIE_HELP,
 )
 TENANCY = click.option("--tenancy", type=click.Choice(["strict", "single"]), help=TENANCY_HELP)
 TABLE_OR_JSON = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")

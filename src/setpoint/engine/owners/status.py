@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from setpoint.core.conditions import (
     Condition,
@@ -31,6 +32,10 @@ from setpoint.engine.owners.children import CONFLICTS, LAST_GENERATED, OwnerPlan
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.state import outputs_in
 
+# So many conflicts, with names of at most so many bytes, are recorded in a status.
+_MAX_CONFLICTS: Final = 50
+_MAX_CONFLICT_BYTES: Final = 300
+
 
 def owner_outputs(context: StepContext, planned: OwnerPlan, shown: JsonObject | None) -> JsonObject:
     """The outputs of the status after a step; `shown` is the owner's own part, or None when that is unknown."""
@@ -44,7 +49,7 @@ def owner_outputs(context: StepContext, planned: OwnerPlan, shown: JsonObject | 
             [one for child_plan in planned.children.plans for one in child_plan.resolutions],
             _recorded_conflicts(context),
         )
-        conflicts = [*_unobserved_conflicts(context, planned), *conflicting_fields(holding)]
+        conflicts = _bounded_conflicts([*_unobserved_conflicts(context, planned), *conflicting_fields(holding)])
         if planned.children.error is None or find_condition(conditions, ConditionType.EDITED) is None:
             conditions = set_condition(conditions, edits_condition(holding), context.engine.clock.now())
     warnings = planned.observation.generated.warnings
@@ -68,6 +73,11 @@ def _last_generated_after(context: StepContext, planned: OwnerPlan) -> Json:
     is_whole = planned.children.error is None
     kept = {key: memory for key, memory in before.items() if not is_whole or key in planned.withheld}
     return {**kept, **now}
+
+
+def _bounded_conflicts(found: Sequence[str]) -> Sequence[str]:
+    """The conflicts that are recorded; any other is reported by the step that finds it, and by no later one."""
+    return [one for one in found if len(one.encode("utf-8", "surrogatepass")) <= _MAX_CONFLICT_BYTES][:_MAX_CONFLICTS]
 
 
 def _recorded_conflicts(context: StepContext) -> list[str]:

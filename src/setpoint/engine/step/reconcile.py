@@ -45,7 +45,7 @@ from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
+from setpoint.engine.state import StoredState, reconcile_request
 from setpoint.engine.step.claim import (
     catch_up,
     check_claim,
@@ -164,7 +164,7 @@ def _begin_step(
 ) -> StepContext:
     """The context of the step as it begins; ManifestInvalid for an unknown kind."""
     state = StoredState.of(resource)
-    request = resource.annotations.get(RECONCILE_REQUESTED)
+    request = reconcile_request(resource.annotations)
     requested = requested or state.handled != request
     if requested:
         # Server defaults are compared again, which a cookie that covers them would prevent.
@@ -310,7 +310,7 @@ def _plan_idle(context: KindStepContext, intent: Intent) -> PlannedStep:
     plan = Plan(Decision.IN_SYNC)
 
     async def execute() -> StepOutcome:
-        cache_as_idle(context, intent, context.state.body, inf)
+        cache_as_idle(await context.move_cookie(), intent, context.state.body, inf)
         return Settled(plan, conditions.UP_TO_DATE)
 
     return PlannedStep(plan, execute)

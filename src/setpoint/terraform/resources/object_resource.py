@@ -12,7 +12,6 @@ from setpoint.core.values.paths import Path
 from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
 from setpoint.core.wait.outputs import Known, Null, output_of
 from setpoint.core.wait.wait_for import FieldWait, parse_wait
-from setpoint.engine.references import OUTPUT
 from setpoint.errors import ManifestInvalid, OperationRunning, SetpointError, StillWaiting, WaitFailed, WaitTimedOut
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
@@ -52,6 +51,7 @@ from setpoint.terraform.resources.object_plan import (
 from setpoint.terraform.resources.object_state import (
     InterruptedCreates,
     PrivateState,
+    engine_state,
     is_managed_under,
     location_of,
     object_ref,
@@ -213,8 +213,7 @@ def _refreshed_status(state: AttributeValues, private: PrivateState, live: Json)
     wait = FieldWait(Path.parse(field))
     if secrecy_of(wait, live) is not None:
         # From a version that did not know it as secret: it leaves the state.
-        kept = {name: value for name, value in private.engine.items() if name != OUTPUT}
-        return None, PrivateState(kept, is_pending=True)
+        return None, PrivateState(private.engine, is_pending=True)
     output = output_of(wait, ObjectFound(live), Null(), "")
     if isinstance(output, Known):
         return status_value(output.value), private
@@ -267,7 +266,7 @@ class ObjectApply:
             "projection": projection(self.session, live, self.planned),
             "status": None if is_pending else wait_output(status),
         }
-        return InstanceState(state, PrivateState(dict(status), is_pending).to_bytes())
+        return InstanceState(state, PrivateState(engine_state(status), is_pending).to_bytes())
 
     def _diagnostic(self, failure: SetpointError | Interrupted) -> Diagnostic:
         if isinstance(failure, Interrupted):
