@@ -8,6 +8,7 @@ nor counts one twice. After a few reverts the next ones back off. Everything com
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from setpoint.core.backoff import exponential_delay
@@ -59,7 +60,7 @@ class Oscillation:
 
     def covers(self, path: Path) -> bool:
         """Whether this counts reverts of the field at `path`; one of its own comes first."""
-        return Path.parse(self.path).covers(path) if self.is_subtree else self.path == str(path)
+        return _parsed(self.path).covers(path) if self.is_subtree else self.path == str(path)
 
     def wait(self, now: str) -> float:
         """The seconds until the next revert may begin."""
@@ -139,7 +140,7 @@ class Oscillations:
             return (*self.fields, *(Oscillation(str(path), (), 0, now, now) for path in new))
         shared = next((one for one in self.fields if one.is_subtree), Oscillation("", (), 0, now, now, is_subtree=True))
         own = [one for one in self.fields if not one.is_subtree]
-        within = new if shared not in self.fields else [Path.parse(shared.path), *new]
+        within = new if shared not in self.fields else [_parsed(shared.path), *new]
         return (*own, replace(shared, path=_common_ancestor(within)))
 
     def done(self, now: str) -> "Oscillations":
@@ -172,6 +173,9 @@ class Oscillations:
         """The oscillations as a status keeps them."""
         return {"intent": self.intent, "fields": [_entry(oscillation) for oscillation in self.fields]}
 
+
+# A path is compared with every field of a plan.
+_parsed: Final = lru_cache(maxsize=64)(Path.parse)
 
 NO_OSCILLATIONS: Final = Oscillations()
 
@@ -233,7 +237,7 @@ def _read(entry: Json) -> Oscillation | None:
 
 def _is_path(text: str) -> bool:
     try:
-        Path.parse(text)
+        _parsed(text)
     except ManifestInvalid:
         return False
     return True

@@ -1,8 +1,12 @@
 """Private state is stored with every Terraform state: its bytes stay the same from version to version."""
 
+import base64
+import json
+
 import pytest
 
 from setpoint.terraform.resources.object_state import PrivateState, read_private_state
+from tests.terraform.objects.workspace import Workspace, config_map, declared
 
 STORED = [
     (b"{}", PrivateState()),
@@ -37,3 +41,17 @@ def test_neither_the_record_of_the_last_step_nor_the_output_is_stored() -> None:
 @pytest.mark.parametrize("data", [b"", b"no JSON", b'{"is_pending":"yes"}'])
 def test_bytes_that_cannot_be_decoded_give_an_empty_state(data: bytes) -> None:
     assert read_private_state(data) == PrivateState()
+
+
+def test_a_state_has_a_manifest_as_declared_and_as_the_cluster_has_it_and_no_third_time(workspace: Workspace) -> None:
+    text = "0123456789" * 1480
+    workspace.applied(declared("a", config_map("settings", text=f"first {text}")))
+    workspace.applied(declared("a", config_map("settings", text=f"second {text}")))
+
+    stored = (workspace.folder / "terraform.tfstate").read_text(encoding="utf-8")
+    (instance,) = json.loads(stored)["resources"][0]["instances"]
+    private = base64.b64decode(instance["private"])
+    assert text.encode() not in private
+    assert b"0123456789" not in private
+    assert len(private) < 1500
+    assert stored.count(text) == 2

@@ -65,7 +65,7 @@ class CommonStatus(msgspec.Struct, rename="camel"):
     observed_generation: Int64 = 0
     """The generation of the spec that the conditions are about."""
     last_modified_cookie: str = ""
-    """The digests of the intent and of the live object when both last agreed."""
+    """The digests of the intent and of the live object when both last agreed: of a kind that keeps a cookie."""
     server_defaults: list[str] = []
     """The fields that the manifest leaves out and that the service sets back to its own value."""
     last_handled_reconcile_at: str = ""
