@@ -12,6 +12,7 @@ import yaml
 from setpoint import __version__
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
+from setpoint.engine.context import CookieLocation
 from setpoint.engine.tenancy.tenants import TenancyMode
 from tests.deployment.chart import rendered, run, without
 from tests.deployment.deploy_files import CHART, KEEP
@@ -52,6 +53,7 @@ def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
         (["kinds={KbsConfig,TrusteeConfig}", "watchNamespace=a"], {"kinds": TRUSTEE_KINDS, "watch_namespace": "a"}),
         ([f"image.digest=sha256:{'0' * 64}"], {"image": f"setpoint@sha256:{'0' * 64}"}),
         (["tenancy=single"], {"tenancy": TenancyMode.SINGLE}),
+        (["cookieLocation=annotation"], {"cookies": CookieLocation.ANNOTATION}),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, list) else "",
 )

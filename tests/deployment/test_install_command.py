@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from setpoint.cli.main import main
+from setpoint.engine.context import CookieLocation
 from tests.cluster.access import Access
 from tests.deployment.installed_objects import DEFAULT, by_key, in_stream, process, types
 
@@ -31,6 +32,7 @@ def _install(kubeconfig: Path | str, *options: str) -> Result:
         (["--kinds", "sqlusers,SQLInstance, sqluser"], {"kinds": ("SQLUser", "SQLInstance")}),
         (["--kinds", "KbsConfig"], {"kinds": ("KbsConfig",)}),
         (["--kinds", "TrusteeConfig,KbsConfig"], {"kinds": ("TrusteeConfig", "KbsConfig")}),
+        (["--cookie-location", "annotation"], {"cookies": CookieLocation.ANNOTATION}),
     ],
 )
 def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str], choices: dict[str, Any]) -> None:

@@ -92,11 +92,29 @@ images: [{name: setpoint, newName: registry.example.com/setpoint, newTag: "7"}]
     assert "volumeMounts" in container
 
 
-def test_every_component_but_service_monitor_has_an_overlay() -> None:
+def test_a_component_keeps_cookies_in_annotations(kubectl_alone: Kubectl, tmp_path: Path) -> None:
+    copytree(KUSTOMIZE, tmp_path / "kustomize")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(
+        "resources: [../kustomize/base]\ncomponents: [../kustomize/components/cookie-annotation]\n", encoding="utf-8"
+    )
+
+    built = in_stream(kubectl_alone("kustomize", str(mine)))
+
+    container = built[DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]
+    container["env"].remove({"name": "SETPOINT_COOKIE_LOCATION", "value": "annotation"})
+    assert built == process(DEFAULT)
+
+
+def test_every_component_that_needs_a_value_has_an_overlay() -> None:
     used = {
         Path(found).name
         for file in KUSTOMIZE.rglob("kustomization.yaml")
         for found in re.findall(r"- \.\./\.\./components/(\S+)", file.read_text(encoding="utf-8"))
     }
 
-    assert {folder.name for folder in (KUSTOMIZE / "components").iterdir()} - used == {"service-monitor"}
+    assert {folder.name for folder in (KUSTOMIZE / "components").iterdir()} - used == {
+        "cookie-annotation",
+        "service-monitor",
+    }

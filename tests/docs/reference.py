@@ -12,10 +12,13 @@ from typing import Final
 import msgspec
 from msgspec import inspect
 
+from setpoint.app import described_types
 from setpoint.core.schema.annotations import ANNOTATIONS, AnnotationScope, KnownAnnotation
 from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
 from setpoint.core.schema.shape import KeyedList, Mark
 from setpoint.core.values.json_types import MISSING
+from setpoint.engine.kind import ResourceType, keeps_cookie
+from setpoint.engine.owner import Owner
 from setpoint.kinds.field_docs import field_docs
 from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from setpoint.kinds.gcp.sql_database import SqlDatabaseStatus, SqlDatabaseTree
@@ -53,6 +56,7 @@ TRUSTEE: Final = Path("docs/how-to/run-trustee.md")
 ANNOTATIONS_PAGE: Final = Path("docs/annotations.md")
 HEAD: Final = "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n"
 STATUS_HEAD: Final = "| field | what it is |\n|---|---|\n"
+COOKIES_HEAD: Final = "| kind | reconciliation | `status.lastModifiedCookie` |\n|---|---|---|\n"
 POLICIES_HEAD: Final = "| field of the KbsConfig | whose it is |\n|---|---|\n"
 EFFECTS_HEAD: Final = "| annotation | on | values | what it does |\n|---|---|---|---|\n"
 NO_EFFECTS_HEAD: Final = "| annotation | what to do |\n|---|---|\n"
@@ -157,6 +161,17 @@ def with_every_status(page: str) -> str:
     return with_table(page, STATUS_HEAD, status_rows_of(CommonStatus))
 
 
+def with_cookies(page: str) -> str:
+    """The page on all kinds with a row for each that says whether its resources keep a cookie."""
+    rows = [_cookie_row(name, one) for (_, name), one in described_types().items()]
+    return with_table(page, COOKIES_HEAD, rows)
+
+
+def _cookie_row(name: str, type_: ResourceType) -> str:
+    how = "owner" if isinstance(type_, Owner) else "stateful" if keeps_cookie(type_) else "stateless"
+    return f"| `{name}` | {how} | {'yes' if keeps_cookie(type_) else 'no'} |"
+
+
 def with_policies(page: str) -> str:
     """The page on Trustee with a row for each field of a KbsConfig, editable ones first."""
     policies = sorted(field_policies().items(), key=lambda one: one[1] is EditPolicy.MANAGED)
@@ -184,6 +199,6 @@ def _values(annotation: KnownAnnotation) -> str:
 if __name__ == "__main__":
     ANNOTATIONS_PAGE.write_text(with_annotations(ANNOTATIONS_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     TRUSTEE.write_text(with_policies(TRUSTEE.read_text(encoding="utf-8")), encoding="utf-8")
-    README.write_text(with_every_status(README.read_text(encoding="utf-8")), encoding="utf-8")
+    README.write_text(with_cookies(with_every_status(README.read_text(encoding="utf-8"))), encoding="utf-8")
     for path, types in PAGES.items():
         path.write_text(with_tables(path.read_text(encoding="utf-8"), types), encoding="utf-8")

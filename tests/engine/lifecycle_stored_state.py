@@ -72,6 +72,31 @@ async def the_cookie_is_read_wherever_it_was_written(harness: StepHarness) -> No
     assert harness.fixture.writes == ["create"]
 
 
+async def the_cookie_is_moved_by_the_first_step_after_a_switch(harness: StepHarness) -> None:
+    cookie = str(StoredState.of(await harness.settle()).cookie)
+    for place in (CookieLocation.ANNOTATION, CookieLocation.STATUS, CookieLocation.ANNOTATION):
+        harness.cookies = place
+        await harness.restart()
+
+        assert _decision(await harness.step()) is Decision.IN_SYNC
+        resource = await harness.resource()
+        found = (resource.annotations.get(COOKIE_ANNOTATION), resource.status.get(COOKIE))
+        assert found == ((cookie, None) if place is CookieLocation.ANNOTATION else (None, cookie))
+        assert _decision(await harness.step()) is Decision.IN_SYNC
+        assert (await harness.resource()).revision == resource.revision
+    assert harness.fixture.writes == ["create"]
+
+
+async def the_cookie_of_another_tool_is_left_alone(harness: StepHarness) -> None:
+    harness.cookies = CookieLocation.STATUS
+    resource = await harness.settle()
+    await harness.store.annotate(resource, {COOKIE_ANNOTATION: "c/x=/y="})
+
+    await harness.step()
+
+    assert (await harness.resource()).annotations[COOKIE_ANNOTATION] == "c/x=/y="
+
+
 async def a_foreign_cookie_means_a_full_comparison_and_no_write(harness: StepHarness) -> None:
     harness.cookies = CookieLocation.ANNOTATION
     resource = await harness.settle()
@@ -217,6 +242,8 @@ CLAIMS = (
     claim(the_cookie_is_in_the_status, Part.COOKIE),
     claim(the_cookie_is_in_the_annotation_when_that_is_its_place, Part.COOKIE),
     claim(the_cookie_is_read_wherever_it_was_written, Part.COOKIE),
+    claim(the_cookie_is_moved_by_the_first_step_after_a_switch, Part.COOKIE),
+    claim(the_cookie_of_another_tool_is_left_alone, Part.COOKIE),
     claim(a_foreign_cookie_means_a_full_comparison_and_no_write, Part.COOKIE),
     claim(a_raised_revision_of_the_kind_means_one_full_comparison_and_no_write, Part.COOKIE),
     claim(a_kind_that_gives_up_its_cookie_compares_from_then_on, Part.COOKIE),

@@ -9,6 +9,7 @@ import sys
 
 SUMMARY = "Keeps cloud and Kubernetes resources as they were declared."
 STORE_HELP = "Where resources are kept: sqlite:///path."
+COOKIE_HELP = "Where cookies are kept: status or annotation."
 TENANCY_HELP = "In a cluster: a namespace has one Google project (strict, default), or any (single)."
 # The list of commands shows the first sentence, which has to fit into 58 characters: click would cut it off.
 COMMAND_HELP = {
@@ -72,8 +73,9 @@ Usage: setpoint [OPTIONS] COMMAND [ARGS]...
   {SUMMARY}
 
 Options:
-  --store URL  {STORE_HELP}
-  -h, --help   Show this message and exit.
+  --store URL              {STORE_HELP}
+  --cookie-location PLACE  {COOKIE_HELP}
+  -h, --help               Show this message and exit.
 
 Commands:
 {commands}"""

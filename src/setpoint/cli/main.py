@@ -35,7 +35,7 @@ def _printable_errors() -> Iterator[None]:
 
 @click.group(cls=_Commands, help=SUMMARY, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--store", envvar="SETPOINT_STORE", metavar="URL", help=STORE_HELP)
-@click.option("--cookie-location", type=COOKIE_LOCATION, default="status", hidden=True)
+@COOKIE_LOCATION
 @click.pass_context
 def main(context: click.Context, store: str | None, cookie_location: str) -> None:
     context.obj = (store, cookie_location)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from math import inf
 from typing import Final, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -37,6 +38,8 @@ USER_AGENT = f"setpoint/{__version__}"
 # Every other method may change something.
 READ_METHODS: Final = ("GET", "HEAD")
 DEFAULT_LIMITS: Final = HttpLimits()
+# A larger body is sent piece by piece: the event loop would stop for it, and aiohttp warns.
+_PIECEWISE: Final = 2**20
 # How many hosts and counts a client keeps: tenants choose hosts, and hosts choose their status codes.
 _MAX_KEPT: Final = 1000
 _OTHER_COUNT: Final = ("<other>", "<other>", "<other>")
@@ -314,7 +317,7 @@ class HttpClient:
         return session.request(
             request.method,
             URL(request.url, encoded=True),
-            data=request.body,
+            data=BytesIO(request.body) if request.body and len(request.body) > _PIECEWISE else request.body,
             headers=request.headers,
             proxy=proxy,
             ssl=True if tls is None else tls.context,

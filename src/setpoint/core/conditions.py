@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.shortening import shorten
 
 ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
 
@@ -109,7 +110,7 @@ def remove_condition(conditions: Conditions, type_: str) -> Conditions:
 
 
 def conditions_to_data(conditions: Conditions) -> list[Json]:
-    """The conditions as JSON, in Kubernetes' member names."""
+    """The conditions as JSON, in Kubernetes' member names; a long message is shortened."""
     return [_entry(condition) for condition in conditions]
 
 
@@ -129,7 +130,7 @@ def _entry(condition: Condition) -> Json:
         "type": str(condition.type),
         "status": condition.status,
         "reason": str(condition.reason),
-        "message": condition.message,
+        "message": shorten(condition.message),
         "lastTransitionTime": condition.last_transition_time,
     }
     if condition.observed_generation is not MISSING:

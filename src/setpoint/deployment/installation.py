@@ -8,6 +8,7 @@ from typing import Final
 
 from setpoint import __version__
 from setpoint.core.values.json_types import Json
+from setpoint.engine.context import CookieLocation
 from setpoint.engine.tenancy.tenants import TenancyMode
 from setpoint.errors import UserError
 
@@ -36,6 +37,7 @@ class Installation:
     # The kinds that are reconciled, and no others.
     kinds: tuple[str, ...] = ()
     tenancy: TenancyMode = TenancyMode.STRICT
+    cookies: CookieLocation = CookieLocation.STATUS
 
     @property
     def account(self) -> str:

@@ -13,6 +13,7 @@ from setpoint.deployment.installation import (
     namespaced_metadata,
 )
 from setpoint.deployment.rbac import KindAccess, controller_rbac, resources_of, user_rbac, write_policy
+from setpoint.engine.context import CookieLocation
 from setpoint.engine.tenancy.tenants import TenancyMode
 
 _SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -126,6 +127,7 @@ def _container(installation: Installation) -> JsonObject:
             {"name": "SETPOINT_STORE", "value": store_url(installation)},
             _downward_variable("POD_NAME", "metadata.name"),
             _downward_variable("POD_NAMESPACE", "metadata.namespace"),
+            *_cookie_variables(installation),
             *({"name": name, "value": value} for name, value in installation.environment),
         ],
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
@@ -155,6 +157,13 @@ def container_arguments(installation: Installation) -> list[Json]:
         f"--kinds={','.join(installation.kinds)}",
         *([f"--tenancy={installation.tenancy.value}"] if installation.tenancy is not TenancyMode.STRICT else []),
     ]
+
+
+def _cookie_variables(installation: Installation) -> list[JsonObject]:
+    """The variable that says where cookies are kept, if that is not the status."""
+    if installation.cookies is CookieLocation.STATUS:
+        return []
+    return [{"name": "SETPOINT_COOKIE_LOCATION", "value": installation.cookies.value}]
 
 
 def store_url(installation: Installation) -> str:

@@ -21,7 +21,8 @@ from setpoint.core.conditions import (
 )
 from setpoint.core.schema.policy import UNMANAGED
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.oscillation import UNSET, Oscillation
+from setpoint.core.values.shortening import UNSET_TEXT, shorten
+from setpoint.engine.oscillation import Oscillation
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import ENGINE_STATE, READY_DETAILS
 from setpoint.errors import (
@@ -102,6 +103,10 @@ DELETION_REASONS: Final = frozenset(
 # The author allows no writes.
 UNMANAGED_REASONS: Final = frozenset({ConditionReason.OBSERVED, ConditionReason.PAUSED})
 _MAX_NAMES: Final = 5
+_MAX_NAME_BYTES: Final = 300
+_MAX_LINK_BYTES: Final = 512
+# The fields that a condition names are those to look at: more than an event names.
+_MAX_FIELDS: Final = 20
 # The path of a field of a child begins with the child's key: `KbsConfig/name.spec…`.
 _CHILD_PATH: Final = re.compile(r"[A-Z]\w*/")
 
@@ -137,7 +142,7 @@ class ReadyDetails:
         """The details as a status keeps them; empty when there are none."""
         data: dict[str, Json] = {}
         if self.error:
-            data["error"] = self.error
+            data["error"] = shorten(self.error)
         if self.blocked_on:
             data["blockedOn"] = [_link_to_data(link) for link in self.blocked_on]
         if self.is_claim:
@@ -212,7 +217,7 @@ def failure(error: SetpointError, *, deleting: bool) -> ReadyCondition:
 
 def not_converged(paths: tuple[str, ...]) -> ReadyCondition:
     """The service accepted the write, and these fields still differ."""
-    fields = ", ".join(paths)
+    fields = join_names(paths, _MAX_FIELDS)
     return ReadyCondition(
         "False",
         ConditionReason.NOT_CONVERGED,
@@ -228,7 +233,8 @@ def observed(paths: tuple[str, ...], *, is_there: bool) -> ReadyCondition:
         return ReadyCondition("False", reason, "The live object is not there; nothing is written")
     if not paths:
         return ReadyCondition("True", reason, "The live object is as declared; nothing is written")
-    return ReadyCondition("False", reason, f"The live object differs in {', '.join(paths)}; nothing is written")
+    fields = join_names(paths, _MAX_FIELDS)
+    return ReadyCondition("False", reason, f"The live object differs in {fields}; nothing is written")
 
 
 def oscillating(because: str) -> ReadyCondition:
@@ -291,14 +297,15 @@ def condition_of(resource: Resource, type_: str) -> Condition | None:
     return find_condition(conditions_from_data(resource.status.get("conditions")), type_)
 
 
-def join_names(names: Iterable[str]) -> str:
-    """The first few names, and how many more there are."""
-    first, more = (every := list(names))[:_MAX_NAMES], len(every) - _MAX_NAMES
-    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+def join_names(names: Iterable[str], limit: int = _MAX_NAMES) -> str:
+    """The first few names, and how many more there are; a long name is shortened."""
+    first, more = (every := list(names))[:limit], len(every) - limit
+    return ", ".join(shorten(name, _MAX_NAME_BYTES) for name in first) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _link_to_data(link: BlockingLink) -> Json:
-    return {"why": link.why} if link.ref is None else {**ResourceRef(*link.ref)._asdict(), "why": link.why}
+    why = shorten(link.why, _MAX_LINK_BYTES)
+    return {"why": why} if link.ref is None else {**ResourceRef(*link.ref)._asdict(), "why": why}
 
 
 def _link_from_data(data: Json) -> BlockingLink | None:
@@ -316,8 +323,8 @@ def _oscillation_message(reported: Sequence[Oscillation]) -> str:
     more = f"; and {len(reported) - _MAX_NAMES} more" if reported[_MAX_NAMES:] else ""
     paths = join_names(oscillation.path for oscillation in reported)
     leave = f"; or leave it to them: put {paths} into the annotation {UNMANAGED}"
-    # A field of a child that its owner manages cannot be left unmanaged.
-    advice = "" if any(_CHILD_PATH.match(oscillation.path) for oscillation in reported) else leave
+    # A field of a child that its owner manages cannot be left unmanaged, nor can the whole object.
+    advice = "" if any(_CHILD_PATH.match(one.path) or not one.path for one in reported) else leave
     return (
         f"{shown}{more}. Find out who does; or change the spec{advice}. "
         "It is reverted less and less often now, once an hour in the end"
@@ -325,8 +332,14 @@ def _oscillation_message(reported: Sequence[Oscillation]) -> str:
 
 
 def _one_oscillation(oscillation: Oscillation) -> str:
+    if oscillation.is_subtree:
+        fields = f"several fields of {oscillation.path}" if oscillation.path else "several fields"
+        return (
+            f"{fields} were reverted {oscillation.count} times since {oscillation.since}, "
+            "and another writer changes them again and again"
+        )
     newest, *older = oscillation.foreign_values
-    again = "unsets it" if newest == UNSET else f"sets it to {newest}"
+    again = "unsets it" if newest == UNSET_TEXT else f"sets it to {newest}"
     before = f" (before that: {', '.join(older)})" if older else ""
     return (
         f"{oscillation.path} was reverted {oscillation.count} times since {oscillation.since}, "

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final, Self, TypeAlias
 
 from setpoint.core.conditions import ConditionReason, ConditionType
+from setpoint.core.decide import Cookie
 from setpoint.core.plan import Plan, PlannedWrite
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import (
@@ -20,6 +21,7 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, message_of
+from setpoint.core.values.shortening import MAX_EVENT_BYTES, shorten
 from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in, with_conditions, with_warnings
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_type
@@ -28,7 +30,7 @@ from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import SECRETS, Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
+from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, StoredState
 from setpoint.engine.step.object_claims import ObjectClaims
 from setpoint.engine.step.reports import NoReports, StepReporter
 from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
@@ -48,7 +50,7 @@ UNSPECIFIED_TRIGGER: Final = "unspecified"
 
 
 class CookieLocation(StrEnum):
-    """Where the cookie is written; both are read."""
+    """Where the cookie is written; both are read, and the next step moves one that is in the other place."""
 
     STATUS = "status"
     ANNOTATION = "annotation"
@@ -277,18 +279,24 @@ class StepContext:
         status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
         status = self._with_warnings(status, now)
         changed = self._condition_events(Resource({"status": status}), ready)
-        return await self._commit(status, (*changed, *events), self._cookie_annotation())
+        return await self._commit(status, (*changed, *events))
 
     async def save_state(self, outputs: JsonObject | None = None) -> Self:
         """The context once its state is on record; the conditions stay, and a reconcile request is still open."""
         still_open = replace(self.state, handled=StoredState.of(self.resource).handled)
         return await self._commit(self._with_state(still_open, {**self.resource.status, **(outputs or {})}))
 
+    async def move_cookie(self) -> Self:
+        """The context once the cookie is where it is written now; nothing is written when it is there already."""
+        in_status = self.resource.status.get(COOKIE) is not None
+        is_moved = in_status and self.engine.cookies is CookieLocation.ANNOTATION
+        return await self.save_state() if is_moved or self._is_annotation_left else self
+
     def event(self, reason: str, message: str, *, is_warning: bool = False) -> EventRecord:
         """An event of this resource, which `setpoint events` shows once it is recorded."""
         severity = "Warning" if is_warning else "Normal"
         ref, uid, now = self.resource.ref, self.resource.uid, self.engine.clock.now()
-        return EventRecord(ref, uid, severity, str(reason), message, now)
+        return EventRecord(ref, uid, severity, str(reason), shorten(message, MAX_EVENT_BYTES), now)
 
     def _with_warnings(self, status: JsonObject, now: str) -> JsonObject:
         """The status itself: the warnings about an owner are among its outputs."""
@@ -297,21 +305,33 @@ class StepContext:
     def _with_state(self, state: StoredState, status: JsonObject) -> JsonObject:
         return state.into(status, with_cookie=self.engine.cookies is CookieLocation.STATUS)
 
-    async def _commit(
-        self,
-        status: JsonObject,
-        events: Sequence[EventRecord] = (),
-        annotations: Mapping[str, str | None] | None = None,
-    ) -> Self:
-        status = {**self.minimum_outputs, **status}
+    async def _commit(self, status: JsonObject, events: Sequence[EventRecord] = ()) -> Self:
+        status, annotations = {**self.minimum_outputs, **status}, self._cookie_annotation()
         is_same = same(status, self.resource.status) and self.finalizers is None and not annotations
         if is_same and not events:
-            return self
+            return await self._without_cookie_annotation()
         update = ResourceUpdate(status=status, finalizers=self.finalizers, annotations=annotations, events=events)
         after = await self.engine.store.update(self.resource, update)
         assert after is not None, "a finalizer is only added here"
         self.engine.leave_status(after)
-        return replace(self, resource=after, finalizers=None)
+        return await replace(self, resource=after, finalizers=None)._without_cookie_annotation()
+
+    async def _without_cookie_annotation(self) -> Self:
+        """Removes a cookie from the annotation, once the status has it: a store may write metadata before a status."""
+        if not self._is_annotation_left:
+            return self
+        removal = ResourceUpdate(annotations={COOKIE_ANNOTATION: None})
+        after = await self.engine.store.update(self.resource, removal)
+        assert after is not None, "no finalizer is removed here"
+        self.engine.leave_status(after)
+        return replace(self, resource=after)
+
+    @property
+    def _is_annotation_left(self) -> bool:
+        """Whether the annotation has a cookie that is written to the status now; Config Connector's own stays."""
+        if self.engine.cookies is not CookieLocation.STATUS:
+            return False
+        return Cookie.parse(self.resource.annotations.get(COOKIE_ANNOTATION)) is not None
 
     def _condition_events(self, after: Resource, ready: ReadyCondition) -> Iterator[EventRecord]:
         """An event for each condition that says something new in `after`."""

@@ -194,6 +194,11 @@ class DescribedType(Protocol):
         ...
 
 
+def keeps_cookie(described: DescribedType) -> bool:
+    """Whether a resource of the type keeps a cookie: one of an owner does, one of a kind if it is stateful."""
+    return getattr(described, "reconciliation", Reconciliation.STATEFUL) is Reconciliation.STATEFUL
+
+
 def find_kind(word: str, known: Iterable[GroupKind], where: str = "") -> GroupKind:
     """The one of `known` that `word` names, in upper or lower case, singular or plural; ManifestInvalid for none."""
     by_name = {name.lower(): (group, name) for group, name in known}

@@ -1,7 +1,12 @@
-"""Stored state: what the engine keeps in a resource's status between two steps, apart from what people read there."""
+"""Stored state: what the engine keeps in a resource's status between two steps, apart from what people read there.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+It has room in a status beside a spec that is nearly as large as a store allows. Every member has a bound that neither
+the spec nor the live object decides: names, digests, times; lists and maps of fields up to a number of bytes, and in
+another form beyond that.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from sys import intern
 from typing import Final
@@ -9,6 +14,8 @@ from typing import Final
 from setpoint.core.decide import Cookie
 from setpoint.core.redaction import holds_secret_object, redact_record
 from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.step_record import bounded_record
+from setpoint.core.values.canonical import canonical, digest, same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.kind import Location, RemoteOperation
 from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
@@ -29,6 +36,12 @@ _ENGINE_MEMBERS: Final = frozenset(
 )
 
 
+# The most bytes of a list or map of fields.
+_MAX_FIELDS_BYTES: Final = 2048
+# A longer request to reconcile is echoed by its digest.
+_MAX_REQUEST_BYTES: Final = 256
+
+
 @dataclass(frozen=True, slots=True)
 class WriteAttempt:
     """The fields sent so far for one intent; once none is left to send, the cookie at which some still differed."""
@@ -36,6 +49,15 @@ class WriteAttempt:
     intent: str
     sent: tuple[str, ...] = ()
     unconverged_at: Cookie | None = None
+    # The names of writes that had too many fields to list: all fields of such a write count as sent.
+    sent_writes: tuple[str, ...] = ()
+
+    def with_sent(self, write: str, paths: tuple[str, ...]) -> "WriteAttempt":
+        """The attempt once the write of this name has been sent, with the fields at `paths`."""
+        sent = tuple(dict.fromkeys((*self.sent, *paths)))
+        if len(canonical(sent)) <= _MAX_FIELDS_BYTES:
+            return replace(self, sent=sent)
+        return replace(self, sent_writes=tuple(dict.fromkeys((*self.sent_writes, write))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +85,8 @@ class StoredState:
     location: Location | None = None
     operation: RemoteOperation | None = None
     attempt: WriteAttempt | None = None
-    # Unspecified fields that the service does not change, each with the digest of its live value.
+    # Unspecified fields that the service does not change, each with the digest of its live value; where they are many,
+    # the first of them, and at FURTHER_DEFAULTS how many more there are and the digest of all.
     server_defaults: Mapping[str, str] = field(default_factory=dict)
     # The version of each secret when it was last sent.
     secrets: Mapping[str, str] = field(default_factory=dict)
@@ -121,7 +144,7 @@ class StoredState:
         if self.cookie is not None and with_cookie:
             kept[COOKIE] = str(self.cookie)
         if self.server_defaults:
-            kept[SERVER_DEFAULTS] = list(self.server_defaults)
+            kept[SERVER_DEFAULTS] = [*shown_server_defaults(self.server_defaults)]
         if self.handled is not None:
             kept[RECONCILE_HANDLED] = self.handled
         ours = self._ours()
@@ -132,9 +155,10 @@ class StoredState:
             "location": self.location,
             "operation": None if self.operation is None else self.operation.name,
             "attempt": None if self.attempt is None else _attempt_data(self.attempt),
-            "serverDefaults": self.server_defaults or None,
+            "serverDefaults": bounded_server_defaults(self.server_defaults) or None,
             "secrets": self.secrets or None,
-            "step": self.step,
+            # One of an earlier version may be of any size.
+            "step": None if self.step is None else bounded_record(self.step),
             "body": self.body,
             "contests": self.oscillations.to_data() if self.oscillations.fields else None,
             "creating": self.creating,
@@ -145,6 +169,47 @@ class StoredState:
             "claimPending": self.is_claim_pending or None,
         }
         return {name: value for name, value in members.items() if value is not None}
+
+
+# No field has this path.
+FURTHER_DEFAULTS: Final = ""
+
+
+def bounded_server_defaults(found: Mapping[str, str]) -> Mapping[str, str]:
+    """Server defaults as they are stored; of many, the first ones, and the number and digest of the others."""
+    if FURTHER_DEFAULTS in found or len(canonical(found)) <= _MAX_FIELDS_BYTES:
+        return found
+    first, room = dict[str, str](), _MAX_FIELDS_BYTES
+    for path, value in found.items():
+        room -= len(canonical({path: value}))
+        if room < 0:
+            break
+        first[path] = value
+    return {**first, FURTHER_DEFAULTS: f"{len(found) - len(first):,} {digest(found)}"}
+
+
+def known_server_defaults(stored: Mapping[str, str], unspecified: Mapping[str, str]) -> Mapping[str, str]:
+    """The server defaults among the unspecified fields that differ now: of many, all only if they are the same ones.
+
+    Otherwise those that are not stored one by one are sent once more.
+    """
+    if FURTHER_DEFAULTS not in stored:
+        return stored
+    return unspecified if same(bounded_server_defaults(unspecified), stored) else stored
+
+
+def shown_server_defaults(found: Mapping[str, str]) -> Iterator[str]:
+    """The fields as people read them: the first ones, and how many more there are."""
+    for path, value in bounded_server_defaults(found).items():
+        yield path if path != FURTHER_DEFAULTS else f"… and {value.partition(' ')[0]} more fields"
+
+
+def reconcile_request(annotations: Mapping[str, str]) -> str | None:
+    """The reconcile request of an author, as a status echoes it; None when there is none."""
+    request = annotations.get(RECONCILE_REQUESTED)
+    if request is None or len(request.encode("utf-8", "surrogatepass")) <= _MAX_REQUEST_BYTES:
+        return request
+    return f"sha256:{digest(request)}"
 
 
 def location_in(status: JsonObject) -> Location | None:
@@ -164,6 +229,13 @@ def without_step_secrets(document: JsonObject) -> JsonObject:
     return {**document, "status": {**status, ENGINE_STATE: {**ours, "step": step}}}
 
 
+def without_step_record(status: JsonObject) -> JsonObject:
+    """The status without the record of the last step: it is for people, and no step needs it but to correct drift."""
+    ours = {name: value for name, value in _tree(status.get(ENGINE_STATE)).items() if name != "step"}
+    rest = {name: value for name, value in status.items() if name != ENGINE_STATE}
+    return {**rest, ENGINE_STATE: ours} if ours else rest
+
+
 def outputs_in(status: JsonObject) -> JsonObject:
     """The outputs in a status: everything that is not the engine's own."""
     return {name: value for name, value in status.items() if name not in _ENGINE_MEMBERS}
@@ -173,11 +245,16 @@ def _attempt(data: JsonObject) -> WriteAttempt | None:
     intent = data.get("intent")
     if not isinstance(intent, str):
         return None
-    return WriteAttempt(intent, _texts(data.get("sent")), Cookie.parse(data.get("stuckAt")))
+    unconverged_at = Cookie.parse(data.get("stuckAt"))
+    if unconverged_at is not None:
+        return WriteAttempt(intent, unconverged_at=unconverged_at)
+    return WriteAttempt(intent, _texts(data.get("sent")), None, _texts(data.get("sentWrites")))
 
 
 def _attempt_data(attempt: WriteAttempt) -> Json:
     data: dict[str, Json] = {"intent": attempt.intent, "sent": list(attempt.sent)}
+    if attempt.sent_writes:
+        data["sentWrites"] = list(attempt.sent_writes)
     if attempt.unconverged_at is not None:
         data["stuckAt"] = str(attempt.unconverged_at)
     return data

@@ -1,5 +1,6 @@
 """A GitOps tool that applies the same objects: neither side reverts the other."""
 
+from functools import partial
 from typing import Any
 
 from tests.cluster.polling import until
@@ -82,3 +83,33 @@ def test_a_pruned_cookie_annotation_is_written_again_once_by_the_next_step(harne
     assert now["status"] == settled["status"]
     assert _writes(harness, tool)[len(written) :] == [("PATCH", "")] * FEW_ROUNDS
     assert [one.method for one in harness.in_cloud(lambda cloud: tuple(cloud.written))] == ["POST"]
+
+
+def test_a_switch_moves_the_cookie_with_the_next_step_and_writes_nothing_to_the_cloud(
+    harness: ControllerHarness,
+) -> None:
+    tool = _start(harness)
+    cookie = harness.kubectl.get(tool.target)["status"]["lastModifiedCookie"]
+
+    for name, before, places in (
+        ("second", IN_ANNOTATIONS, (cookie, None)),
+        ("third", (), (None, cookie)),
+    ):
+        assert harness.processes[-1].stop() == 0
+        harness.start_controller(name=name, before=before)
+        until(partial(_are_at, places, harness, tool))
+        written = _writes(harness, tool)
+        harness.until_observed(bucket_path(tool.name))
+        assert _writes(harness, tool) == written
+
+    assert [one.method for one in harness.in_cloud(lambda cloud: tuple(cloud.written))] == ["POST"]
+
+
+def _are_at(places: tuple[str | None, str | None], harness: ControllerHarness, tool: GitOps) -> bool:
+    return _cookies(harness, tool) == places
+
+
+def _cookies(harness: ControllerHarness, tool: GitOps) -> tuple[str | None, str | None]:
+    """The cookies in the annotation and in the status."""
+    found = harness.kubectl.get(tool.target)
+    return found["metadata"]["annotations"].get(COOKIE), found["status"].get("lastModifiedCookie")

@@ -82,6 +82,26 @@ def test_required_fields_of_a_status_are_those_of_the_definition() -> None:
     assert schema_in(crd_for(kind, field_docs))["properties"]["status"]["required"] == ["url"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "keeps_one"),
+    [
+        ("SQLInstance", True),
+        ("StorageBucket", True),
+        ("KubernetesObject", True),
+        ("TrusteeConfig", True),
+        ("KbsConfig", True),
+        ("SQLDatabase", False),
+        ("SQLUser", False),
+    ],
+)
+def test_the_status_of_a_kind_has_a_cookie_if_resources_keep_one(kind: str, keeps_one: bool) -> None:
+    (definition,) = (one for (_, name), one in definitions().items() if name == kind)
+    members = schema_in(definition)["properties"]["status"]["properties"]
+
+    assert ("lastModifiedCookie" in members) is keeps_one
+    assert members["setpoint"]["x-kubernetes-map-type"] == "atomic"
+
+
 def test_the_status_is_a_subresource() -> None:
     (version,) = GADGET["spec"]["versions"]
 

@@ -33,6 +33,7 @@ from setpoint.deployment.tenants import (
     objects_binding,
     tenant_manifests,
 )
+from setpoint.engine.context import CookieLocation
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock
@@ -87,6 +88,7 @@ def _installation(kinds: Sequence[GroupKind], options: dict[str, Any]) -> Instal
         tuple(_variable(one) for one in options["env"]),
         tuple(name for _, name in kinds),
         TenancyMode(options["tenancy"] or TenancyMode.STRICT),
+        CookieLocation(options["cookie_location"]),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from setpoint import __version__
-from setpoint.cli.definitions.options import TENANCY, command_named, exit_with, run_request
+from setpoint.cli.definitions.options import COOKIE_PLACES, TENANCY, command_named, exit_with, run_request
 
 
 @command_named("run")
@@ -82,6 +82,9 @@ def crds(context: click.Context, /, **options: object) -> None:
 @click.option("--watch-namespace", metavar="NAMESPACE", help="Reconcile this one only, with no rights beyond it.")
 @click.option("--kinds", default="", metavar="KIND,...", help="These kinds only; otherwise all but Trustee's.")
 @TENANCY
+@click.option(
+    "--cookie-location", type=COOKIE_PLACES, default="status", show_default=True, help="Where cookies are kept."
+)
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
 @click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
 @click.option("--aggregate-kubernetes-objects", is_flag=True, help="The role edit may write KubernetesObjects, too.")

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from setpoint.cli.entry import COMMAND_HELP, STORE_HELP, TENANCY_HELP
+from setpoint.cli.entry import COMMAND_HELP, COOKIE_HELP, STORE_HELP, TENANCY_HELP
 
 if TYPE_CHECKING:
     from setpoint.cli.request import CommandRequest
 
 F = TypeVar("F", bound=Callable[..., None])
-COOKIE_LOCATION: Final = click.Choice(["status", "annotation"])
 
 FILES = click.option(
     "-f", "--file", "files", multiple=True, metavar="PATH", help="A file, a folder, or - for standard input."
@@ -42,6 +41,15 @@ SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Print secret v
 PLUGINS = click.option(
     "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
 )
+COOKIE_PLACES = click.Choice(["status", "annotation"])
+COOKIE_LOCATION = click.option(
+    "--cookie-location",
+    type=COOKIE_PLACES,
+    default="status",
+    envvar="SETPOINT_COOKIE_LOCATION",
+    metavar="PLACE",
+    help=COOKIE_HELP,
+)
 TENANCY = click.option("--tenancy", type=click.Choice(["strict", "single"]), help=TENANCY_HELP)
 TABLE_OR_JSON = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
 TEXT_OR_JSON = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The form.")
@@ -61,7 +69,8 @@ def command_named(name: str) -> Callable[[Callable[..., None]], click.Command]:
 
     def declared(function: Callable[..., None]) -> click.Command:
         command = click.command(name, help=COMMAND_HELP[name])(function)
-        command.params += _group_options(name)
+        own = {one.name for one in command.params}
+        command.params += [one for one in _group_options(name) if one.name not in own]
         return command
 
     return declared
@@ -82,7 +91,13 @@ def _group_options(name: str) -> Sequence[click.Option]:
             ["--store"], metavar="URL", help=STORE_HELP, expose_value=False, callback=set_store, hidden=is_hidden
         ),
         click.Option(
-            ["--cookie-location"], type=COOKIE_LOCATION, expose_value=False, callback=set_cookies, hidden=True
+            ["--cookie-location"],
+            type=COOKIE_PLACES,
+            metavar="PLACE",
+            help=COOKIE_HELP,
+            expose_value=False,
+            callback=set_cookies,
+            hidden=is_hidden,
         ),
     )
 

@@ -14,9 +14,11 @@ from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Plan, PlannedWrite, ProjectSource, ResolvedProject
 from setpoint.core.schema.policy import Rule
+from setpoint.core.step_record import SHORTENED
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path
+from setpoint.core.values.shortening import UNSET_TEXT
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.replay.preview_report import PreviewReport
 
@@ -79,9 +81,23 @@ def project_text(found: ResolvedProject) -> str:
     return f"project {found.project}, {_PROJECT_WORDS[found.source]}"
 
 
+class _ShortenedValue(str):
+    """A value as the record of a step has it: JSON, of which only the beginning is left."""
+
+    __slots__ = ()
+
+
 def value_text(value: Json | Missing) -> str:
-    """A value on one line, as JSON; `unset` where there is none."""
-    return "unset" if isinstance(value, Missing) else canonical(value).decode()
+    """A value on one line, as JSON; `unset` where there is none; of a record, as much as it has kept."""
+    if isinstance(value, _ShortenedValue):
+        return str(value)
+    return UNSET_TEXT if isinstance(value, Missing) else canonical(value).decode()
+
+
+def recorded_value(change: Mapping[str, Any], side: str) -> Json | Missing:
+    """One side of a change in the record of a step; it may have been shortened."""
+    value: Json | Missing = change.get(side, MISSING)
+    return _ShortenedValue(value) if side in change.get(SHORTENED, ()) else value
 
 
 def is_owner_plan(plan: Plan) -> bool:
@@ -101,7 +117,7 @@ def plan_from_record(step: Mapping[str, Any]) -> Plan:
 
 
 def _change_from_record(data: Mapping[str, Any]) -> FieldChange:
-    before, after = (data.get(side, MISSING) for side in ("before", "after"))
+    before, after = (recorded_value(data, side) for side in ("before", "after"))
     return FieldChange(Path.parse(data["path"]), before, after, Rule(data["rule"]))
 
 

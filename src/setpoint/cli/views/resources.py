@@ -8,10 +8,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from setpoint.cli.views.plan import is_owner_plan, plan_from_record, plan_rows, value_text
+from setpoint.cli.views.plan import is_owner_plan, plan_from_record, plan_rows, recorded_value, value_text
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
+from setpoint.core.plan import Plan
+from setpoint.core.step_record import MORE, MORE_KEPT, MORE_WITHHELD, MORE_WRITES
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
@@ -29,7 +31,7 @@ from setpoint.engine.requeue import (
     resync_seconds,
 )
 from setpoint.engine.resource import Resource
-from setpoint.engine.state import StoredState, outputs_in
+from setpoint.engine.state import StoredState, outputs_in, shown_server_defaults
 from setpoint.errors import ManifestInvalid, UserError
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
@@ -136,7 +138,7 @@ def description_of(resource: Resource, notes: Iterable[EventRecord], now: dateti
         ("Location", state.location or ""),
         ("Cookie", str(state.cookie) if state.cookie else "none"),
         ("Operation", state.operation.name if state.operation else ""),
-        ("Server defaults", ", ".join(state.server_defaults)),
+        ("Server defaults", ", ".join(shown_server_defaults(state.server_defaults))),
         ("Generation", f"{resource.generation}, observed {resource.status.get('observedGeneration', 'none')}"),
         ("Age", age_of(resource, now)),
         ("Deleting", "yes" if resource.is_deleting else ""),
@@ -243,20 +245,39 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     lines = [Text(f"{step['at']}, by {step['trigger']}: {step['decision']}")]
     plan = plan_from_record(step)
     if is_owner_plan(plan):
-        wrote = [] if plan.writes else [Text("  wrote nothing", style="green")]
-        return [*lines, plan_rows(plan), *wrote]
+        return [*lines, *_owner_lines(step, plan)]
     for write in step["writes"]:
         lines.append(Text(f"  wrote: {write['name']}", style="yellow"))
         lines += [Text(f"    {_change_text(change)}") for change in write["changes"]]
+        lines += [Text(f"    {text}") for text in _left_out(write, MORE)]
+    lines += [Text(f"  {text}", style="yellow") for text in _left_out(step, MORE_WRITES, "writes")]
     if not step["writes"]:
         lines.append(Text("  wrote nothing", style="green"))
     lines += [Text(f"  withheld: {_change_text(change)}", style="yellow") for change in step.get("withheld", ())]
-    return lines + [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
+    lines += [Text(f"  withheld: {text}", style="yellow") for text in _left_out(step, MORE_WITHHELD)]
+    lines += [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
+    return lines + [Text(f"  kept: {text}", style="dim") for text in _left_out(step, MORE_KEPT)]
+
+
+def _left_out(part: Mapping[str, Any], name: str, what: str = "fields") -> list[str]:
+    """How many entries a part of a record leaves out, if any."""
+    return [f"… and {part[name]:,} more {what}"] if name in part else []
+
+
+def _owner_lines(step: Mapping[str, Any], plan: Plan) -> list[Text]:
+    """The record of an owner's step: child by child."""
+    counts = [
+        *(text for write in step["writes"] for text in _left_out(write, MORE, f"fields of {write['name']}")),
+        *_left_out(step, MORE_WRITES, "children"),
+        *_left_out(step, MORE_WITHHELD, "withheld fields"),
+        *_left_out(step, MORE_KEPT, "kept fields"),
+    ]
+    wrote = [] if plan.writes else [Text("  wrote nothing", style="green")]
+    return [plan_rows(plan), *(Text(f"  {text}") for text in counts), *wrote]
 
 
 def _change_text(change: Mapping[str, Json]) -> str:
-    before = value_text(change["before"]) if "before" in change else "unset"
-    after = value_text(change["after"]) if "after" in change else "unset"
+    before, after = (value_text(recorded_value(change, side)) for side in ("before", "after"))
     moved = before if before == after else f"{before} → {after}"
     return f"{change['path']}: {moved} ({change['rule']})"
 

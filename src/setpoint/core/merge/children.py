@@ -17,7 +17,7 @@ from setpoint.core.merge.threeway import (
     without_empty,
 )
 from setpoint.core.unstructured import display_name, text_at
-from setpoint.core.values.canonical import same
+from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 from setpoint.errors import ImmutableFieldChanged
@@ -230,12 +230,20 @@ def _entry_named_like(entries: Sequence[Json], wanted: Json) -> Json:
 # --- Last generated, as stored in the owner's status ------------------------------------------------------------------
 
 
+# The most bytes of the digests of one child.
+MAX_LAST_GENERATED_BYTES: Final = 32 * 1024
+
+
 def last_generated_status(children: Sequence[Child]) -> Json:
-    """What is generated now, by child, for the owner's status. Only merged children are in it: no Secret ever is."""
-    kept = (child for child in children if child.update_policy is ChildUpdatePolicy.MERGE)
-    return {
-        child.key: last_generated_to_data(remember(child.view.read(child.object), child.editable)) for child in kept
+    """What is generated now, by child, for the owner's status. Only merged children are in it: no Secret ever is.
+
+    A child with more digests than a status has room for is left out, and is merged two-way.
+    """
+    merged = (child for child in children if child.update_policy is ChildUpdatePolicy.MERGE)
+    found = {
+        child.key: last_generated_to_data(remember(child.view.read(child.object), child.editable)) for child in merged
     }
+    return {key: memory for key, memory in found.items() if len(canonical(memory)) <= MAX_LAST_GENERATED_BYTES}
 
 
 def read_last_generated(data: Json | Missing, child: Child) -> LastGenerated | None:

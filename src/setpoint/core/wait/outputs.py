@@ -12,6 +12,7 @@ from setpoint.core.unstructured import without_volatile
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, PathStep, Selector, get_at, value_below
+from setpoint.core.values.shortening import shorten
 from setpoint.core.wait.judge import (
     ObjectFound,
     ObjectNotFound,
@@ -27,6 +28,9 @@ from setpoint.core.wait.judge import (
 )
 from setpoint.core.wait.wait_for import FieldWait, WaitCriterion
 from setpoint.errors import Blocked, ManifestInvalid, NotJson
+
+# The most bytes of an output: it is in the status of the resource, beside a spec that may be large.
+MAX_OUTPUT_BYTES: Final = 256 * 1024
 
 
 class UnknownCause(Enum):
@@ -84,7 +88,7 @@ def to_data(output: OutputState) -> dict[str, Json]:
         case Null():
             return {"state": "null"}
         case Unknown(reason, since, last):
-            stored: dict[str, Json] = {"state": "unknown", "reason": reason, "since": since}
+            stored: dict[str, Json] = {"state": "unknown", "reason": shorten(reason), "since": since}
             return stored if last is MISSING else {**stored, "last": last}
         case Known(value):
             return {"state": "known", "value": value}
@@ -208,9 +212,12 @@ def _storable(value: Json | Missing) -> Known | _Why:
     assert value is not MISSING
     known = Known(without_volatile(value, Path(())))
     try:
-        canonical(to_data(known))
+        size = len(canonical(to_data(known)))
     except NotJson as error:
         return _Why(UnknownCause.NOT_STORABLE, f"the value cannot be stored: {error}")
+    if size > MAX_OUTPUT_BYTES:
+        why = f"it has {size:,} bytes, and a status has room for {MAX_OUTPUT_BYTES:,}: wait for a field within it"
+        return _Why(UnknownCause.NOT_STORABLE, f"the value cannot be stored: {why}")
     return known
 
 

@@ -27,7 +27,7 @@ from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.drivers.runner import OutcomeListener
 from setpoint.engine.ports import EVERYTHING, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
+from setpoint.engine.state import StoredState, reconcile_request
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,
@@ -254,7 +254,7 @@ def _is_outdated(resource: Resource, ready: Condition) -> bool:
 
 def _is_current(resource: Resource) -> bool:
     is_newest = resource.status.get("observedGeneration") == resource.generation
-    return is_newest and StoredState.of(resource).handled == resource.annotations.get(RECONCILE_REQUESTED)
+    return is_newest and StoredState.of(resource).handled == reconcile_request(resource.annotations)
 
 
 def _plan(resource: Resource, before: JsonObject | None) -> Plan:

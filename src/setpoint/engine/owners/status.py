@@ -34,6 +34,9 @@ from setpoint.engine.resource import Resource
 from setpoint.engine.state import outputs_in
 
 _ENGINE_REASONS: Final = frozenset(ConditionReason) - {ConditionReason.NOT_READY}
+# So many conflicts, with names of at most so many bytes, are recorded in a status.
+_MAX_CONFLICTS: Final = 50
+_MAX_CONFLICT_BYTES: Final = 300
 
 
 def is_waiting_for_children(resource: Resource) -> bool:
@@ -54,7 +57,7 @@ def owner_outputs(context: StepContext, planned: OwnerPlan, shown: JsonObject | 
             [one for child_plan in planned.children.plans for one in child_plan.resolutions],
             _recorded_conflicts(context),
         )
-        conflicts = [*_unobserved_conflicts(context, planned), *conflicting_fields(holding)]
+        conflicts = _bounded_conflicts([*_unobserved_conflicts(context, planned), *conflicting_fields(holding)])
         if planned.children.error is None or find_condition(conditions, ConditionType.EDITED) is None:
             conditions = set_condition(conditions, edits_condition(holding), context.engine.clock.now())
     incomplete = planned.observation.generated.warnings
@@ -80,6 +83,11 @@ def _last_generated_after(context: StepContext, planned: OwnerPlan) -> Json:
     is_whole = planned.children.error is None
     kept = {key: memory for key, memory in before.items() if not is_whole or key in planned.withheld}
     return {**kept, **now}
+
+
+def _bounded_conflicts(found: Sequence[str]) -> Sequence[str]:
+    """The conflicts that are recorded; any other is reported by the step that finds it, and by no later one."""
+    return [one for one in found if len(one.encode("utf-8", "surrogatepass")) <= _MAX_CONFLICT_BYTES][:_MAX_CONFLICTS]
 
 
 def _recorded_conflicts(context: StepContext) -> list[str]:

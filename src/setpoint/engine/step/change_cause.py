@@ -4,6 +4,7 @@ Read by the plan, which leaves out server defaults and may withhold the rest, an
 records reverts of drift.
 """
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from setpoint.core.decide import Decision
@@ -80,10 +81,15 @@ def _was_withheld(state: StoredState, intent: str) -> bool:
             return False
 
 
-def value_digest(change: FieldChange) -> str:
+def unspecified_digests(changes: Iterable[FieldChange]) -> Mapping[str, str]:
+    """The changes of fields that the spec leaves out, by path: each with the digest of its live value."""
+    return {str(change.path): _value_digest(change) for change in changes if change.rule is not Rule.SPEC}
+
+
+def _value_digest(change: FieldChange) -> str:
     """The digest of the live value: a server default is one value of the field, not any."""
     return digest([] if isinstance(change.before, Missing) else [change.before])[:16]
 
 
 def _is_server_default(change: FieldChange, state: StoredState) -> bool:
-    return change.rule is not Rule.SPEC and state.server_defaults.get(str(change.path)) == value_digest(change)
+    return change.rule is not Rule.SPEC and state.server_defaults.get(str(change.path)) == _value_digest(change)

@@ -130,7 +130,7 @@ def _after_sending(
         attempt = WriteAttempt(intent.digest)
     # A creation sends everything at once: what differs after it has not been sent as a change of its own.
     sent = () if write.action is Action.CREATE else tuple(str(change.path) for change in write.changes)
-    attempt = replace(attempt, sent=(*attempt.sent, *sent))
+    attempt = attempt.with_sent(write.name, sent)
     versions = intent.resolved.versions
     # The secrets of later writes are still to be sent.
     sent_versions = (

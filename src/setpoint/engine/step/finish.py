@@ -7,6 +7,7 @@ from typing import Final
 
 from setpoint.core.decide import Cookie, Decision
 from setpoint.core.plan import Action, Hold, Plan
+from setpoint.core.step_record import bounded_record, paths_digest, withheld_paths
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine import conditions
@@ -105,9 +106,11 @@ def _after(context: KindStepContext, left: _Residual, at: Cookie) -> StoredState
     before = context.state
     if left.specified:
         attempt = replace(before.attempt or WriteAttempt(at.intent), intent=at.intent)
-        # With fields that are withheld, the attempt is not over yet.
+        # With fields that are withheld, the attempt is not over yet. What one that is over has sent is not asked again.
         return replace(
-            before, attempt=attempt if left.has_withheld else replace(attempt, unconverged_at=at), cookie=None
+            before,
+            attempt=attempt if left.has_withheld else WriteAttempt(at.intent, unconverged_at=at),
+            cookie=None,
         )
     if left.has_withheld:
         # The cookie stays: the intent is the same, and it matches once the fields are written.
@@ -180,7 +183,8 @@ def step_record(context: StepContext, plan: Plan, at: Cookie | None = None) -> J
     if last is not None and not plan.writes and (_is_idle(context, plan) or _waits_on(last, plan)):
         return last
     digests: dict[str, Json] = {"before": _text(before), "after": _text(at)}
-    return {"at": context.engine.clock.now(), "trigger": context.trigger, "cookie": digests, **plan.to_data()}
+    now = context.engine.clock.now()
+    return bounded_record({"at": now, "trigger": context.trigger, "cookie": digests, **plan.to_data()})
 
 
 def _is_idle(context: StepContext, plan: Plan) -> bool:
@@ -193,9 +197,7 @@ def _is_idle(context: StepContext, plan: Plan) -> bool:
 def _waits_on(last: JsonObject, plan: Plan) -> bool:
     """Whether the same fields are withheld as in the last record, whatever another writer has made of them since."""
     paths = [str(change.path) for change in plan.withheld]
-    withheld = last.get("withheld")
-    recorded = withheld if isinstance(withheld, list | tuple) else ()
-    return bool(paths) and [one.get("path") for one in recorded if isinstance(one, Mapping)] == paths
+    return bool(paths) and withheld_paths(last) == paths_digest(paths)
 
 
 def _text(cookie: Cookie | None) -> str | None:

@@ -43,8 +43,8 @@ class HoldRule:
 
 def _in_backoff(plan: Plan, _intent: str, context: StepContext) -> Iterator[HeldField]:
     """Oscillating fields that may not be reverted yet."""
-    for oscillation in context.state.oscillations.waiting(plan.changes, context.engine.clock.now()):
-        yield HeldField(oscillation.path, Hold.OSCILLATING, oscillation.not_before)
+    for path, oscillation in context.state.oscillations.waiting(plan.changes, context.engine.clock.now()):
+        yield HeldField(path, Hold.OSCILLATING, oscillation.not_before)
 
 
 # The reason of the first rule that holds a field is that of the plan.

@@ -19,8 +19,8 @@ from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import SupportsCreationCheck, SupportsDryRun
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import Absent, Intent, LiveObservation
-from setpoint.engine.state import StoredState
-from setpoint.engine.step.change_cause import ChangeCause, change_cause, value_digest
+from setpoint.engine.state import StoredState, WriteAttempt, known_server_defaults
+from setpoint.engine.step.change_cause import ChangeCause, change_cause, unspecified_digests
 from setpoint.engine.step.hold import held_fields, withhold
 
 # Where the spec of a kind with dry runs has its object.
@@ -137,10 +137,11 @@ def _dry_run_plan(decision: Decision, intent: Intent, observed: LiveObservation,
 
 def _dry_run_writes(intent: Intent, context: KindStepContext) -> tuple[PlannedWrite, ...]:
     """The writes of the dry run without unmanaged fields."""
-    unmanaged = intent.declared.policy.unmanaged
+    unmanaged = {path.steps for path in intent.declared.policy.unmanaged}
 
     def is_managed(change: FieldChange) -> bool:
-        return not any(path.covers(change.path) for path in unmanaged)
+        steps = change.path.steps
+        return not any(steps[:length] in unmanaged for length in range(len(steps) + 1))
 
     return _only(is_managed, context.dry_run_writes or ())
 
@@ -160,8 +161,7 @@ def residual(
     sending = replace(context.kind.sending(intent), resend=())
     changes = _plan_effective(Decision.FIRST_LOOK, intent, observed, context, options=sending).changes
     specified = [change for change in changes if change.rule is Rule.SPEC]
-    unspecified = {str(change.path): value_digest(change) for change in changes if change not in specified}
-    return _paths(specified), unspecified
+    return _paths(specified), unspecified_digests(changes)
 
 
 def is_not_converging(intent: Intent, observed: LiveObservation, state: StoredState) -> bool:
@@ -195,13 +195,27 @@ def _without_attempted(plan: Plan, intent: Intent, context: KindStepContext) -> 
     attempt = context.state.attempt
     # An attempt that did not converge is over: something has changed since, or nothing would be planned.
     is_under_way = attempt is not None and attempt.intent == intent.digest and attempt.unconverged_at is None
-    sent = attempt.sent if attempt is not None and is_under_way else ()
+    under_way = attempt if attempt is not None and is_under_way else WriteAttempt(intent.digest)
+    unspecified = unspecified_digests(plan.changes)
+    defaults = known_server_defaults(context.state.server_defaults, unspecified)
+    context = replace(context, state=replace(context.state, server_defaults=defaults))
 
     def is_left(change: FieldChange) -> bool:
         cause = change_cause(change, plan.decision, intent.digest, context)
-        return str(change.path) not in sent and cause is not ChangeCause.SERVER_DEFAULT
+        return str(change.path) not in under_way.sent and cause is not ChangeCause.SERVER_DEFAULT
 
-    return replace(plan, writes=_only(is_left, plan.writes))
+    def is_oscillating(change: FieldChange) -> bool:
+        # It may have been withheld when the write was sent; how often it is sent is decided elsewhere.
+        return context.state.oscillations.at(change.path) is not None
+
+    left = _only(is_left, plan.writes)
+    whole = under_way.sent_writes
+    return replace(
+        plan,
+        writes=tuple(
+            one for write in left for one in (_only(is_oscillating, (write,)) if write.name in whole else (write,))
+        ),
+    )
 
 
 def _paths(changes: Iterable[FieldChange]) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
+from setpoint.engine.state import StoredState, reconcile_request
 from setpoint.engine.step.change_cause import report_drift
 from setpoint.engine.step.claim import (
     catch_up,
@@ -175,7 +175,7 @@ def _begin_step(
     status_edited = engine.is_status_edited(resource)
     engine.leave_status(resource)
     state = StoredState.of(resource)
-    request = resource.annotations.get(RECONCILE_REQUESTED)
+    request = reconcile_request(resource.annotations)
     requested = requested or state.handled != request
     if requested:
         # Server defaults are compared again, which a cookie that covers them would prevent.
@@ -331,7 +331,7 @@ def _plan_idle(context: KindStepContext, intent: Intent) -> PlannedStep:
     plan = Plan(Decision.IN_SYNC)
 
     async def execute() -> StepOutcome:
-        cache_as_idle(context, intent, context.state.body, inf)
+        cache_as_idle(await context.move_cookie(), intent, context.state.body, inf)
         return Settled(plan, conditions.UP_TO_DATE)
 
     return PlannedStep(plan, execute)

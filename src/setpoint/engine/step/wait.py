@@ -13,6 +13,7 @@ from setpoint.core.conditions import ConditionReason
 from setpoint.core.secret_paths import holds_secret
 from setpoint.core.unstructured import display_name, text_at
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
+from setpoint.core.values.shortening import shorten
 from setpoint.core.wait.judge import (
     JudgeResult,
     ObjectFound,
@@ -199,9 +200,9 @@ class _WaitEvaluation:
         """The text of the Ready condition, and when it was set: a new reason at once, a new text at intervals."""
         if known is not None and known.reason == _REASONS[type(error)]:
             is_early = 0 <= _seconds_between(known.reported_at, self._now) < _SECONDS_BETWEEN_TEXTS
-            if is_early or known.text == str(error):
+            if is_early or known.text == shorten(str(error)):
                 return known.text, known.reported_at
-        return str(error), self._now
+        return shorten(str(error)), self._now
 
     def _output(self, judged: JudgeResult, error: _WaitError | None = None, text: str = "") -> OutputState:
         """The output; where it is unknown for the reason of the Ready condition, with the text of that."""

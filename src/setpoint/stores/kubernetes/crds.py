@@ -16,10 +16,14 @@ from setpoint.core.schema.openapi import (
 )
 from setpoint.core.schema.shape import Keyed
 from setpoint.core.values.json_types import Int64, Json, JsonObject
-from setpoint.engine.kind import DescribedType
+from setpoint.engine.kind import DescribedType, keeps_cookie
+from setpoint.engine.owners.children import LAST_GENERATED
+from setpoint.engine.state import COOKIE, ENGINE_STATE
 
 PART_OF: Final = ("app.kubernetes.io/part-of", "setpoint")
 CATEGORY: Final = "setpoint"
+# Members of a status that only the engine writes, each as a whole.
+_WRITTEN_WHOLE: Final = (ENGINE_STATE, LAST_GENERATED)
 _READY: Final = ".status.conditions[?(@.type=='Ready')]"
 # Config Connector's columns; it calls the reason "Status".
 COLUMNS: Final[tuple[JsonObject, ...]] = (
@@ -55,14 +59,14 @@ class StatusCondition(msgspec.Struct, rename="camel"):
 
 
 class CommonStatus(msgspec.Struct, rename="camel"):
-    """The status fields that all kinds share."""
+    """The status fields that all kinds share; the cookie only of those that keep one."""
 
     conditions: Annotated[list[StatusCondition], Keyed("type")] = []
     """`Ready` with a reason and a message, and further conditions while they hold."""
     observed_generation: Int64 = 0
     """The generation of the spec that the conditions are about."""
     last_modified_cookie: str = ""
-    """The digests of the intent and of the live object when both last agreed."""
+    """The digests of the intent and of the live object when both last agreed: of a kind that keeps a cookie."""
     server_defaults: list[str] = []
     """The fields that the manifest leaves out and that the service sets back to its own value."""
     last_handled_reconcile_at: str = ""
@@ -144,11 +148,20 @@ def _status(kind: DescribedType, describe: DescribeFields) -> OpenApiSchema:
     parts: dict[str, Json] = {name: part for name, part in own.items() if name != "required"}
     if kind.definition.required:
         parts["required"] = list(kind.definition.required)
-    members: dict[str, Json] = {**_properties(own), **_properties(every)}
+    shared = _properties(every)
+    if not keeps_cookie(kind):
+        del shared[COOKIE]
+    members: dict[str, Json] = {**_properties(own), **shared}
     return {"description": "What setpoint observed and did.", **parts, "properties": members}
 
 
 def _properties(schema: OpenApiSchema) -> dict[str, Json]:
     found = schema.get("properties", {})
     assert isinstance(found, dict)
-    return found
+    return {name: _one_value(part) if name in _WRITTEN_WHOLE else part for name, part in found.items()}
+
+
+def _one_value(schema: Json) -> Json:
+    """The schema of an object that has one field manager as a whole: managedFields do not list its members."""
+    assert isinstance(schema, dict)
+    return {**schema, "x-kubernetes-map-type": "atomic"}

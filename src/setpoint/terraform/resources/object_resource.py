@@ -12,7 +12,6 @@ from setpoint.core.values.paths import Path
 from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
 from setpoint.core.wait.outputs import Known, Null, output_of
 from setpoint.core.wait.wait_for import FieldWait, parse_wait
-from setpoint.engine.references import OUTPUT
 from setpoint.errors import (
     ManifestInvalid,
     OperationRunning,
@@ -67,6 +66,7 @@ from setpoint.terraform.resources.object_plan import (
 from setpoint.terraform.resources.object_state import (
     InterruptedCreates,
     PrivateState,
+    engine_state,
     is_managed_under,
     location_of,
     object_ref,
@@ -249,8 +249,7 @@ def _refreshed_status(state: AttributeValues, private: PrivateState, live: Json)
     wait = FieldWait(Path.parse(field))
     if secrecy_of(wait, live) is not None:
         # From a version that did not know it as secret: it leaves the state.
-        kept = {name: value for name, value in private.engine.items() if name != OUTPUT}
-        return None, private.pending(kept)
+        return None, private.pending(private.engine)
     output = output_of(wait, ObjectFound(live), Null(), "")
     if isinstance(output, Known):
         return status_value(output.value), private.with_value()
@@ -303,7 +302,7 @@ class ObjectApply:
             "projection": projection(self.session, live, self.planned),
             "status": None if is_pending else wait_output(status),
         }
-        return InstanceState(state, PrivateState(dict(status), is_pending, is_untainted).to_bytes())
+        return InstanceState(state, PrivateState(engine_state(status), is_pending, is_untainted).to_bytes())
 
     def _diagnostic(self, failure: SetpointError | Interrupted) -> Diagnostic:
         if isinstance(failure, Interrupted):

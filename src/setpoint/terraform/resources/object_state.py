@@ -14,7 +14,9 @@ import msgspec
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import digest
-from setpoint.core.values.json_types import Json
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.references import OUTPUT
+from setpoint.engine.state import without_step_record
 from setpoint.terraform.cty.json_trees import from_untyped
 from setpoint.terraform.cty.types import DYNAMIC
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, Dynamic
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
     """The private state of a resource: bytes that Terraform stores and only the provider reads."""
 
-    # The status of the KubernetesObject: the stored state of the engine.
+    # The status of the KubernetesObject, as `engine_state` makes it: the stored state of the engine.
     engine: dict[str, Any] = {}
     # Whether the object exists and its wait is not satisfied.
     is_pending: bool = False
@@ -64,9 +66,19 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
 def read_private_state(private: bytes) -> PrivateState:
     """The state that `to_bytes` wrote; an empty one when the bytes cannot be decoded."""
     try:
-        return msgspec.json.decode(private, type=PrivateState) if private else PrivateState()
+        found = msgspec.json.decode(private, type=PrivateState) if private else PrivateState()
     except msgspec.DecodeError:
         return PrivateState()
+    # An earlier version stored more.
+    return msgspec.structs.replace(found, engine=engine_state(found.engine))
+
+
+def engine_state(status: JsonObject) -> dict[str, Any]:
+    """What the next call needs of the status of a KubernetesObject: nothing that repeats the manifest or an attribute.
+
+    The record of the last step has values of the manifest, and the output is the attribute `status`.
+    """
+    return {name: value for name, value in without_step_record(status).items() if name != OUTPUT}
 
 
 # --- Interrupted creates ---------------------------------------------------------------------------------------------

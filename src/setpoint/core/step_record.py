@@ -1,0 +1,198 @@
+"""The record of a step within a size that no plan decides: values are shortened, and what does not fit is counted.
+
+A record is JSON: a plan (`Plan.to_data`), and when and why it was made. It is stored in a status, which has room for
+little beside a large spec.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from setpoint.core.redaction import redact_untyped
+from setpoint.core.values.canonical import canonical, digest
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path, PathStep, Selector
+from setpoint.core.values.shortening import beginning, short_value
+from setpoint.errors import ManifestInvalid
+
+MAX_RECORD_BYTES: Final = 4096
+# The members that count what a record leaves out: of the changes of a write, of withheld and kept fields, of writes.
+MORE: Final = "more"
+MORE_WITHHELD: Final = "moreWithheld"
+MORE_KEPT: Final = "moreKept"
+MORE_WRITES: Final = "moreWrites"
+# In a change: the names of the sides whose values are shortened texts.
+SHORTENED: Final = "shortened"
+# The digest of the paths of all withheld fields, where some are left out or shortened.
+WITHHELD_PATHS: Final = "withheldPaths"
+_SIDES: Final = ("before", "after")
+_MAX_WRITES: Final = 8
+_MAX_STEP_BYTES: Final = 64
+_MAX_PATH_BYTES: Final = 200
+_MAX_VALUE_BYTES: Final = 200
+# What else a record says, with the most bytes of each.
+_TEXTS: Final = {"at": 40, "trigger": 100, "decision": 40}
+_MAX_REASON_BYTES: Final = 400
+_MAX_COOKIE_BYTES: Final = 131
+_ELLIPSIS: Final = "…"
+
+
+def bounded_record(record: JsonObject) -> JsonObject:
+    """The record in at most MAX_RECORD_BYTES of canonical JSON; the record itself when it fits.
+
+    Of every list of changes the first ones are kept, as many as fit, and of withheld fields at least one.
+    """
+    if len(canonical(record)) <= MAX_RECORD_BYTES:
+        return record
+    writes = list(_objects(record.get("writes")))
+    of_writes = [_ChangeList.of(write.get("changes")) for write in writes[:_MAX_WRITES]]
+    withheld, kept = _ChangeList.of(record.get("withheld")), _ChangeList.of(record.get("kept"))
+    lists = (withheld, *of_writes, kept)
+
+    def assembled() -> JsonObject:
+        heads = [_write(write, of) for write, of in zip(writes, of_writes, strict=False)]
+        return {**_rest(record), **_counted("writes", heads, MORE_WRITES, len(writes)), **_fields(withheld, kept)}
+
+    _fill(lists, MAX_RECORD_BYTES - len(canonical(assembled())))
+    return assembled()
+
+
+def withheld_paths(record: JsonObject) -> str:
+    """The digest of the paths of all fields that a record has as withheld."""
+    noted = record.get(WITHHELD_PATHS)
+    return noted if isinstance(noted, str) else paths_digest(_paths(record.get("withheld")))
+
+
+def paths_digest(paths: Sequence[str]) -> str:
+    """The digest of paths, in their order."""
+    return digest(list(paths))[:16]
+
+
+@dataclass(slots=True)
+class _ChangeList:
+    """The changes of one list, and the first of them, in short form, that the record has room for."""
+
+    changes: Sequence[JsonObject]
+    shown: list[Json] = field(default_factory=list)
+
+    @staticmethod
+    def of(data: Json) -> "_ChangeList":
+        return _ChangeList(list(_objects(data)))
+
+
+def _fill(lists: Sequence[_ChangeList], room: int) -> None:
+    """Adds one change to each list in turn, as long as there is room; a list ends with the first that does not fit."""
+    filling = list(lists)
+    while filling:
+        still: list[_ChangeList] = []
+        for one in filling:
+            if len(one.shown) == len(one.changes):
+                continue
+            change = _short_change(one.changes[len(one.shown)])
+            size = len(canonical(change)) + 1
+            if size <= room:
+                one.shown.append(change)
+                room -= size
+                still.append(one)
+        filling = still
+
+
+def _rest(record: JsonObject) -> dict[str, Json]:
+    """What a record says beside its changes."""
+    cookie = record.get("cookie")
+    sides = cookie if isinstance(cookie, Mapping) else {}
+    cookies: dict[str, Json] = {
+        name: None if sides.get(name) is None else _short(sides[name], _MAX_COOKIE_BYTES) for name in _SIDES
+    }
+    rest: dict[str, Json] = {name: _short(record.get(name), limit) for name, limit in _TEXTS.items()}
+    rest["cookie"] = cookies
+    if "because" in record:
+        rest["because"] = _short(record["because"], _MAX_REASON_BYTES)
+    return rest
+
+
+def _fields(withheld: _ChangeList, kept: _ChangeList) -> dict[str, Json]:
+    found = _counted("kept", kept.shown, MORE_KEPT, len(kept.changes))
+    if withheld.changes:
+        found |= _counted("withheld", withheld.shown, MORE_WITHHELD, len(withheld.changes))
+        found[WITHHELD_PATHS] = paths_digest(_paths(withheld.changes))
+    return found
+
+
+def _write(write: JsonObject, changes: _ChangeList) -> JsonObject:
+    head = {name: _short(write.get(name), _MAX_STEP_BYTES) for name in ("action", "name")}
+    return {**head, **_counted("changes", changes.shown, MORE, len(changes.changes))}
+
+
+def _counted(name: str, shown: Sequence[Json], more: str, count: int) -> dict[str, Json]:
+    """A list, and how many entries it leaves out."""
+    left_out: dict[str, Json] = {more: count - len(shown)} if count > len(shown) else {}
+    return {name: list(shown), **left_out}
+
+
+def _short_change(change: JsonObject) -> JsonObject:
+    short: dict[str, Json] = {
+        "path": short_path(_text(change.get("path"))),
+        "rule": _short(change.get("rule"), _MAX_STEP_BYTES),
+    }
+    cut: list[Json] = []
+    for side in (name for name in _SIDES if name in change):
+        value = change[side]
+        if len(canonical(value)) > _MAX_VALUE_BYTES:
+            # Redacted before it becomes a text, in which members cannot be recognised any more.
+            value = short_value(redact_untyped(value))
+            cut.append(side)
+        short[side] = value
+    if cut:
+        short[SHORTENED] = cut
+    return {**short, "immutable": True} if change.get("immutable") is True else short
+
+
+def short_path(text: str) -> str:
+    """A path in few bytes, which can be parsed: a long name is cut, and of many steps the middle is left out."""
+    if len(canonical(text)) <= _MAX_PATH_BYTES:
+        return text
+    try:
+        steps = tuple(map(_short_step, Path.parse(text).steps))
+    except ManifestInvalid:
+        # A status may hold anything.
+        steps = (_short(text, _MAX_STEP_BYTES),)
+    short = str(Path(steps))
+    return short if len(canonical(short)) <= _MAX_PATH_BYTES else str(Path((steps[0], _ELLIPSIS, steps[-1])))
+
+
+def _short_step(step: PathStep) -> PathStep:
+    match step:
+        case Selector(pairs):
+            return Selector(
+                tuple((_short(name, _MAX_STEP_BYTES), _short(value, _MAX_STEP_BYTES)) for name, value in pairs[:1])
+            )
+        case str():
+            return _short(step, _MAX_STEP_BYTES)
+        case _:
+            return step
+
+
+def _short(value: Json, limit: int) -> str:
+    """The text in at most `limit` bytes of JSON, by its beginning."""
+    text = _text(value)
+    if len(canonical(text)) <= limit:
+        return text
+    # Two quotes, and three bytes for the ellipsis.
+    room = limit - 5
+    begun = beginning(text, room)
+    # A control character takes six bytes.
+    return f"{begun if len(canonical(begun)) <= room + 2 else beginning(text, room // 6)}{_ELLIPSIS}"
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _paths(changes: Json) -> list[str]:
+    return [_text(change.get("path")) for change in _objects(changes)]
+
+
+def _objects(data: Json) -> Iterator[JsonObject]:
+    if isinstance(data, list | tuple):
+        yield from (one for one in data if isinstance(one, Mapping))
