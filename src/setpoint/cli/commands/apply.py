@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from setpoint.app import dry_run_apply, open_engine_read_only, overlay_manifests
-from setpoint.cli.executors import CommandTrigger, executor_for
+from setpoint.cli.executors import executor_for
 from setpoint.cli.manifests import LoadedManifest, load_manifests
 from setpoint.cli.request import (
     CommandRequest,
@@ -28,6 +28,7 @@ from setpoint.engine.dependency_graph import reconcile_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Dependency
 from setpoint.engine.owners.children import is_unreconciled, owners_of_children
+from setpoint.engine.reconcile_request import CommandTrigger
 from setpoint.engine.references import dependencies_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.delete import is_abandoned
