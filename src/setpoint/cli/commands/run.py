@@ -18,6 +18,7 @@ from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.clients.admin_api import prepare_socket, remove_socket
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.kind import stateless_kinds
 from setpoint.engine.resource import Resource
 from setpoint.errors import Bug, UserError
 from setpoint.runtime import logs
@@ -149,7 +150,7 @@ class ControllerProcess:
     def of(opened: OpenedEngine, request: CommandRequest, run_options: RunOptions) -> "ControllerProcess":
         """A process that is ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
-        steps = StepCounter(telemetry)
+        steps = StepCounter(telemetry, stateless=stateless_kinds(opened.engine.kinds.values()))
         names = select_kinds(run_options.kinds, opened.engine.resource_types)
         kinds = {name: kind for name, kind in opened.engine.kinds.items() if name in names}
         owners = {name: owner for name, owner in opened.engine.owners.items() if name in names}

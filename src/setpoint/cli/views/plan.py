@@ -10,13 +10,14 @@ from rich.text import Text
 from setpoint.cli.views.outcome import ACTION_WORDS
 from setpoint.cli.views.table import TextTable, fold_similar, one_line
 from setpoint.clients.write_guard import BlockedWrite
-from setpoint.core.decide import Decision
+from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path
+from setpoint.engine.conditions import retained_message
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.replay.preview_report import PreviewReport
 
@@ -28,8 +29,16 @@ _DECISION_WORDS = {
     Decision.INTENT_CHANGED: "what is declared changed",
     Decision.DRIFTED: "the live object changed",
     Decision.BOTH: "both sides changed",
+    Decision.REVISED: "the kind's revision changed, what is declared did not",
+    Decision.REVISED_AND_CHANGED: "the kind's revision changed, and the live object reads differently",
     Decision.FIRST_LOOK: "no cookie to go by",
+    Decision.DIFFERS: "the live object is not as declared",
     Decision.IN_SYNC: "nothing changed: fast path",
+}
+REASON_WORDS: Final = {
+    DecisionReason.DELETED: "it was deleted",
+    DecisionReason.ADOPTED: "it was there before, and is adopted",
+    DecisionReason.COMPARED: "compared in full",
 }
 _RULE_WORDS = {
     Rule.SPEC: "the spec says so",
@@ -38,6 +47,7 @@ _RULE_WORDS = {
     Rule.PROTECTED: "kept (protected)",
     Rule.FIXED: "kept (immutable)",
     Rule.CHOSEN: "kept (chosen by the service)",
+    Rule.SERVER_DEFAULT: "kept (server default)",
     Rule.UNMANAGED: "kept (unmanaged)",
     Rule.LISTED: "kept (default-to-gcp-fields)",
     Rule.IGNORED: "kept (ignore-unspecified-fields)",
@@ -60,9 +70,11 @@ _Row = tuple[tuple[str, ...], str]
 def plan_view(plan: Plan) -> RenderableType:
     """A plan: the decision, each write with its fields, and kept fields; an owner's plan child by child."""
     fields = [plan_rows(plan)] if plan.writes or plan.withheld or plan.kept else []
+    told = [Text(retained_message(plan.retained), style="yellow")] if plan.retained else []
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
-    why = plan.because or f"{plan.decision.value}: {_DECISION_WORDS[plan.decision]}"
-    return Group(Text(why, style="bold"), *fields, *rest)
+    words = _DECISION_WORDS[plan.decision] if plan.reason is None else REASON_WORDS[plan.reason]
+    why = plan.because or f"{plan.decision.value}: {words}"
+    return Group(Text(why, style="bold"), *fields, *told, *rest)
 
 
 def value_text(value: Json | Missing) -> str:

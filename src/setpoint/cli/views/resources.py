@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from setpoint.cli.views.plan import is_owner_plan, plan_from_record, plan_rows, value_text
+from setpoint.cli.views.plan import REASON_WORDS, is_owner_plan, plan_from_record, plan_rows, value_text
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
-from setpoint.core.decide import Cookie
+from setpoint.core.decide import Cookie, DecisionReason
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
@@ -19,10 +19,11 @@ from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import EventRecord
+from setpoint.engine.reconcile_request import latest_request
 from setpoint.engine.references import OUTPUT
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, RESYNC_INTERVAL, jittered_resync, resync_seconds
 from setpoint.engine.resource import Resource
-from setpoint.engine.state import StoredState, outputs_in
+from setpoint.engine.state import RECONCILE_REQUESTED, StoredState, outputs_in
 from setpoint.errors import UserError
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
@@ -179,7 +180,10 @@ def explanation_data(resource: Resource) -> Json:
     """The record of the last step as data; null before the first step."""
     ref = resource.ref
     step = StoredState.of(resource).step
-    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "step": step, "moved": moved_digests(step)}
+    data: dict[str, Json] = {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+    data |= {"step": step, "moved": moved_digests(step)}
+    request = latest_request(resource)
+    return data if request is None else {**data, "request": request}
 
 
 def moved_digests(step: JsonObject | None) -> list[Json]:
@@ -203,9 +207,20 @@ def explanation_of(resource: Resource, *, resyncs: bool = False) -> RenderableTy
     return Group(
         Text(f"{resource.ref}", style="bold cyan"),
         *(_record_lines(step) if step else [Text("no step has come as far as a plan yet")]),
+        *_request_lines(resource),
         Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: no step yet"),
         Text(f"next step: {_next_resync(resource, resyncs=resyncs)}", style="dim"),
     )
+
+
+def _request_lines(resource: Resource) -> list[Text]:
+    """The request of a step that is open, or of one that left nothing to record."""
+    request = latest_request(resource)
+    if request is None:
+        return []
+    who = f"requested by {request['by'] or f'annotation {RECONCILE_REQUESTED}'} at {request['at']}"
+    what = "handled, and nothing was left to record" if request["handled"] else "no step has handled it yet"
+    return [Text(one_line(f"{who}: {what}"))]
 
 
 def _next_resync(resource: Resource, *, resyncs: bool) -> str:
@@ -228,7 +243,8 @@ def _record_lines(step: Mapping[str, Any]) -> list[Text]:
 
 
 def _step_lines(step: Mapping[str, Any]) -> list[Text]:
-    lines = [Text(f"{step['at']}, by {step['trigger']}: {step['decision']}")]
+    reason = f" ({REASON_WORDS[DecisionReason(step['reason'])]})" if "reason" in step else ""
+    lines = [Text(f"{step['at']}, by {step['trigger']}: {step['decision']}{reason}")]
     plan = plan_from_record(step)
     if is_owner_plan(plan):
         wrote = [] if plan.writes else [Text("  wrote nothing", style="green")]
@@ -239,7 +255,11 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     if not step["writes"]:
         lines.append(Text("  wrote nothing", style="green"))
     lines += [Text(f"  withheld: {_change_text(change)}", style="yellow") for change in step.get("withheld", ())]
-    return lines + [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
+    lines += [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
+    return lines + [
+        Text(f"  taken out of the spec, and kept: {_change_text(change)}", style="yellow")
+        for change in step.get("retained", ())
+    ]
 
 
 def _change_text(change: Mapping[str, Json]) -> str:

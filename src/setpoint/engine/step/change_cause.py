@@ -46,7 +46,7 @@ def write_cause(decision: Decision, intent: str, context: StepContext) -> Change
 
 
 def _is_drift(decision: Decision, intent: str, context: KindStepContext) -> bool:
-    if decision is not Decision.FIRST_LOOK:
+    if decision not in (Decision.FIRST_LOOK, Decision.DIFFERS):
         return decision is Decision.DRIFTED
     # Without a cookie: the last step for this intent left something else on record.
     attempt = context.state.attempt

@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import inf
 from typing import Final, assert_never
 
-from setpoint.core.decide import Decision, decide
+from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
 from setpoint.core.secret_fields import secret_texts, without_texts
 from setpoint.core.values.messages import Message, message_of
@@ -36,13 +36,13 @@ from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import (
     Intent,
     LiveObservation,
-    Reconciliation,
     SecretKeyReference,
     Unchanged,
     observe_decoded,
 )
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
+from setpoint.engine.reconcile_request import request_trigger
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
@@ -65,7 +65,7 @@ from setpoint.engine.step.delete import (
 from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll_operation
 from setpoint.engine.step.finish import plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import cache_as_idle, is_listed_unchanged, observe_unless_unchanged
-from setpoint.engine.step.plan import EffectivePlan, effective_plan, live_digest, live_mark, with_dry_run
+from setpoint.engine.step.plan import EffectivePlan, plan_observation
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
     Bug,
@@ -165,6 +165,8 @@ def _begin_step(
     """The context of the step as it begins; ManifestInvalid for an unknown kind."""
     state = StoredState.of(resource)
     request = resource.annotations.get(RECONCILE_REQUESTED)
+    if request is not None and state.handled != request and not requested:
+        trigger = request_trigger(request, is_in_cluster=engine.store.collects)
     requested = requested or state.handled != request
     if requested:
         # Server defaults are compared again, which a cookie that covers them would prevent.
@@ -255,22 +257,14 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     if isinstance(observed, Unchanged):
         return _plan_idle(context, intent)
     begun = InterruptedCreation.of(context, intent, observed)
-    context, planned = await _planned(replace(context, state=begun.state), intent, observed)
+    context, planned = await plan_observation(
+        replace(context, state=begun.state), intent, observed, is_created=begun.is_under_way
+    )
     if context.management is Management.OBSERVE:
         return plan_observed(context, intent, observed, planned.plan)
     writes = bool(planned.plan.writes) or begun.follow_up is not None
     await check_claim(context, intent, observed, writes=writes)
     return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
-
-
-async def _planned(
-    context: KindStepContext, intent: Intent, observed: LiveObservation
-) -> tuple[KindStepContext, EffectivePlan]:
-    """The plan for this observation, and the context with what it is made from."""
-    context = context.with_current_oscillations(intent.digest, live_mark(observed))
-    decision = _decide(intent, observed, context)
-    context = await with_dry_run(decision, intent, observed, context)
-    return context, effective_plan(decision, intent, observed, context)
 
 
 async def _plan_replacement(context: KindStepContext, intent: Intent) -> StepPlan:
@@ -280,7 +274,7 @@ async def _plan_replacement(context: KindStepContext, intent: Intent) -> StepPla
     """
     try:
         observed = await observe_decoded(intent.location, context.kind)
-        _, planned = await _planned(context, intent, observed)
+        _, planned = await plan_observation(context, intent, observed)
     except SetpointError as error:
         return FailedStep(error, lambda: delete_replaced(context))
     return PlannedStep(as_replacement(planned.plan), lambda: delete_replaced(context))
@@ -324,11 +318,6 @@ def _plan_read_failure(context: KindStepContext, error: RemoteError) -> FailedSt
     return FailedStep(error, execute)
 
 
-def _decide(intent: Intent, observed: LiveObservation, context: KindStepContext) -> Decision:
-    stateful = context.kind.reconciliation is Reconciliation.STATEFUL
-    return decide(context.state.cookie if stateful else None, intent.digest, live_digest(observed))
-
-
 def _require_valid(context: KindStepContext, intent: Intent) -> None:
     """ManifestInvalid for an invalid spec; one that was settled before is valid."""
     cookie = context.state.cookie
@@ -344,7 +333,7 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
     if context.state.location == intent.location:
         return context
     # The state of an object at another location says nothing about this one.
-    state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
+    state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None, applied=None)
     # Another process may claim the object at the same time.
     return replace(context, state=replace(state, is_claim_pending=context.engine.claims.is_shared))
 
