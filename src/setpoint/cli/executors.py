@@ -20,10 +20,10 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.follower import StatusFollower, step_records
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.owners.children import owners_of_children
-from setpoint.engine.reconcile_request import CommandTrigger, request_text
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import step
+from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, StoreInUse, WriteConflict
 from setpoint.runtime.sharding.assignment import has_members
 

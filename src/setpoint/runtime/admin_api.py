@@ -44,10 +44,10 @@ from setpoint.engine.dependency_graph import reconcile_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Dependency
 from setpoint.engine.owners.children import is_unreconciled
-from setpoint.engine.reconcile_request import CommandTrigger, request_text
 from setpoint.engine.references import dependencies_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.engine.transfer.importer import DryRunApply
 from setpoint.errors import Bug, ManifestInvalid, RemoteRefused, SetpointError, StoreInUse, WriteConflict
 from setpoint.runtime.manager import Phase

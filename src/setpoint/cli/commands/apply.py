@@ -28,11 +28,11 @@ from setpoint.engine.dependency_graph import reconcile_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Dependency
 from setpoint.engine.owners.children import is_unreconciled, owners_of_children
-from setpoint.engine.reconcile_request import CommandTrigger
 from setpoint.engine.references import dependencies_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.delete import is_abandoned
 from setpoint.engine.step.reconcile import preview
+from setpoint.engine.step.reconcile_request import CommandTrigger
 from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError, UserError
 
 

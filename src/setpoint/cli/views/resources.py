@@ -19,11 +19,11 @@ from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import EventRecord
-from setpoint.engine.reconcile_request import latest_request
 from setpoint.engine.references import OUTPUT
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, RESYNC_INTERVAL, jittered_resync, resync_seconds
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState, outputs_in
+from setpoint.engine.step.reconcile_request import latest_request
 from setpoint.errors import UserError
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")

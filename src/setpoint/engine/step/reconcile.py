@@ -42,7 +42,6 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
-from setpoint.engine.reconcile_request import request_trigger
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
@@ -66,6 +65,7 @@ from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll
 from setpoint.engine.step.finish import plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import cache_as_idle, is_listed_unchanged, observe_unless_unchanged
 from setpoint.engine.step.plan import EffectivePlan, plan_observation
+from setpoint.engine.step.reconcile_request import request_trigger
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
     Bug,
