@@ -65,8 +65,7 @@ def test_an_edit_is_sent_once(emulator: str, client: Any, tmp_path: Path) -> Non
     _setpoint(tmp_path, emulator, "apply")
     _write(tmp_path, SECOND)
 
-    told = "StorageBucket team/some-bucket adopted: it was there before, and was updated"
-    assert _setpoint(tmp_path, emulator, "apply") == told
+    assert _setpoint(tmp_path, emulator, "apply") == "StorageBucket team/some-bucket updated"
     assert _setpoint(tmp_path, emulator, "reconcile") == "StorageBucket team/some-bucket unchanged"
     found = client.get_bucket("some-bucket")
     assert (found.labels["team"], found.versioning_enabled, found.metageneration) == ("ops", True, 3)
