@@ -82,6 +82,19 @@ def _apply_to_drift(workspace: Workspace) -> CommandResult:
     return workspace.run_in_process("apply")
 
 
+def _adopt(workspace: Workspace) -> CommandResult:
+    made = {"name": "logs", "location": "EU", **WEBSITE}
+    workspace.in_cloud(lambda cloud: cloud.call("POST", "/storage/v1/b?project=some-project", made))
+    return _create(workspace)
+
+
+def _take_out_of_the_spec(workspace: Workspace) -> CommandResult:
+    workspace.write(bucket("logs", "EU, uniformBucketLevelAccess: true"))
+    workspace.run_in_process("apply")
+    workspace.write(bucket("logs"))
+    return workspace.run_in_process("apply")
+
+
 def _delete(workspace: Workspace) -> CommandResult:
     _create(workspace)
     return workspace.run_in_process("delete", "StorageBucket/logs", "StorageBucket/nosuch")
@@ -120,7 +133,15 @@ SCENARIOS = [
         _pause,
         _drift,
     ),
-    *(_apply_to_drift, _delete, _delete_a_paused_resource, _delete_a_bucket_with_objects, _with_a_secret),
+    *(
+        _adopt,
+        _take_out_of_the_spec,
+        _apply_to_drift,
+        _delete,
+        _delete_a_paused_resource,
+        _delete_a_bucket_with_objects,
+        _with_a_secret,
+    ),
 ]
 
 

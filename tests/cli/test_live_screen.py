@@ -141,6 +141,14 @@ def test_steps_are_counted_as_cookie_hits_or_misses_and_passed_on() -> None:
     assert [(one.all, one.hits, one.misses) for one in (counting, behind)] == [(4, 2, 1), (4, 2, 1)]
 
 
+def test_a_kind_without_cookies_has_neither_hits_nor_misses() -> None:
+    counting = StepCounter(NoMetrics(), stateless=frozenset({"SQLUser"}))
+    for decision in ("in sync", "differs"):
+        counting.step_finished("SQLUser", "settled", decision, 0.1)
+
+    assert (counting.all, counting.hits, counting.misses) == (2, 0, 0)
+
+
 def test_the_log_buffer_keeps_the_last_lines() -> None:
     log = LogBuffer()
     for number in range(300):

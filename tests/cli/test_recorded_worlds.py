@@ -59,7 +59,7 @@ def test_cookies_match_masked_values(fleet: Workspace) -> None:
     report = json.loads(fleet.run("record", "--to", "world.gz", "-o", "json").stdout)
 
     decisions = {one["kind"]: one["plan"]["decision"] for one in report["resources"]}
-    assert decisions == {"SQLInstance": "in sync", "SQLUser": "first look", "StorageBucket": "in sync"}
+    assert decisions == {"SQLInstance": "in sync", "SQLUser": "in sync", "StorageBucket": "in sync"}
 
 
 def test_a_changed_password_is_a_changed_masked_value(fleet: Workspace) -> None:

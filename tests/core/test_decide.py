@@ -27,6 +27,20 @@ def test_the_decision_names_the_side_that_changed(
 
 
 @pytest.mark.parametrize(
+    ("intent", "live", "decision"),
+    [
+        (B, B, Decision.REVISED),
+        (B, A, Decision.REVISED_AND_CHANGED),
+        (A, B, Decision.IN_SYNC),
+        (A, A, Decision.DRIFTED),
+        (B, MISSING, Decision.CREATE),
+    ],
+)
+def test_a_revised_kind_is_no_change_of_intent(intent: str, live: str | Missing, decision: Decision) -> None:
+    assert decide(Cookie(A, B), intent, live, is_revised=True) is decision
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

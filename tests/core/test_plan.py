@@ -2,7 +2,7 @@
 
 import pytest
 
-from setpoint.core.decide import Decision
+from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import (
@@ -14,6 +14,8 @@ from setpoint.core.plan import (
     WriteStage,
     plan_delete,
     plan_fields,
+    retainable_paths,
+    retained_fields,
 )
 from setpoint.core.redaction import REDACTED
 from setpoint.core.schema.policy import IGNORE, FieldPolicy
@@ -63,6 +65,52 @@ def test_an_empty_plan_still_lists_kept_fields() -> None:
     assert plan.is_empty
     assert plan.changes == ()
     assert {change.rule.value for change in plan.kept} == {"ignore-unspecified-fields"}
+
+
+def test_what_the_spec_leaves_out_and_a_mark_keeps_is_retained_with_its_rule() -> None:
+    retained = retained_fields(_declared({"tier": "b", "edition": None}), LIVE)
+
+    assert [(str(one.path), one.rule.value, one.before, one.after, one.immutable) for one in retained] == [
+        ("spec.region", "immutable", "eu", "eu", False),
+        ("spec.settings.backup.enabled", "protected", True, True, False),
+    ]
+    assert retained_fields(_declared({}, IGNORE), LIVE) == ()
+
+
+def test_the_fields_that_would_be_retained_are_known_from_the_spec() -> None:
+    declared = _declared({"tier": "b", "edition": "plus", "backup": {"enabled": True, "location": "eu"}})
+
+    assert [str(path) for path in retainable_paths(declared)] == [
+        "spec.settings.edition",
+        "spec.settings.backup.enabled",
+    ]
+
+
+def test_a_plan_as_json_says_what_its_decision_does_not() -> None:
+    retained = retained_fields(_declared({"backup": None, "edition": None}), LIVE)
+    plan = Plan(Decision.FIRST_LOOK, reason=DecisionReason.ADOPTED, retained=retained)
+
+    assert plan.to_data() == {
+        "decision": "first look",
+        "writes": [],
+        "kept": [],
+        "reason": "adopted",
+        "retained": [{"path": "spec.region", "rule": "immutable", "before": "eu", "after": "eu"}],
+    }
+    assert plan.is_adoption
+
+
+@pytest.mark.parametrize(
+    ("plan", "is_fast"),
+    [
+        (Plan(Decision.IN_SYNC), True),
+        (Plan(Decision.IN_SYNC, reason=DecisionReason.COMPARED), False),
+        (Plan(Decision.DIFFERS, reason=DecisionReason.COMPARED), False),
+    ],
+)
+def test_only_matching_digests_are_the_fast_path(plan: Plan, is_fast: bool) -> None:
+    assert plan.is_fast_path is is_fast
+    assert not plan.is_adoption
 
 
 def test_stages_are_sent_first_and_in_order_with_their_fields_only() -> None:

@@ -232,7 +232,7 @@ class GadgetKind:
         if mark == known:
             return Unchanged()
         outputs = {"address": f"10.0.0.{found.get('size', 0)}", "serial": found.get("serial", "1")}
-        return Present(msgspec.convert(found, Gadget), mark, outputs=outputs)
+        return Present(msgspec.convert(found, self.live_type), mark, outputs=outputs)
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         def work() -> RemoteOperation | None:

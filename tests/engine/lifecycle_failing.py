@@ -1,7 +1,9 @@
 """What goes wrong on the way: outages, refusals, operations, and services that do not follow."""
 
 from setpoint.core.decide import Decision
+from setpoint.core.plan import Hold
 from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.step.reconcile import preview
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable
 from tests.engine.claim import claim
 from tests.engine.kind_fixture import OUTAGES, Part, Trouble
@@ -193,6 +195,20 @@ async def a_residual_in_a_specified_field_is_not_converged_and_not_fought(harnes
     assert (await harness.resource()).revision == revision
 
 
+async def a_plan_names_what_did_not_converge_and_both_values(harness: StepHarness) -> None:
+    field = harness.fixture.field
+    harness.fixture.rewrite(field.member, field.drifted)
+    await harness.apply()
+    await harness.go_on()
+
+    plan = await preview(harness.ref, harness.engine)
+
+    assert (plan.writes, plan.held) == ((), Hold.NOT_CONVERGED)
+    assert [(str(one.path), one.before, one.after) for one in plan.withheld] == [
+        (field.path, field.drifted, field.first)
+    ]
+
+
 async def not_converged_is_tried_again_when_the_author_asks(harness: StepHarness) -> None:
     harness.fixture.rewrite(harness.fixture.field.member, harness.fixture.field.drifted)
     await harness.apply()
@@ -242,7 +258,7 @@ async def a_residual_in_server_defaults_is_accepted_and_rests(harness: StepHarne
 
     resource = await harness.resource()
     assert isinstance(outcome, Settled)
-    assert outcome.plan.decision is (Decision.IN_SYNC if harness.fixture.is_stateful else Decision.FIRST_LOOK)
+    assert outcome.plan.decision is Decision.IN_SYNC
     assert (await harness.ready())[:2] == ("True", "UpToDate")
     assert resource.status["serverDefaults"] == [other.path]
     assert resource.revision == before
@@ -287,6 +303,7 @@ CLAIMS = (
     claim(an_operation_that_ends_in_an_error_fails_the_step_and_is_sent_again, Part.OPERATIONS),
     claim(an_outage_while_an_operation_runs_forgets_nothing, Part.OPERATIONS),
     claim(a_residual_in_a_specified_field_is_not_converged_and_not_fought),
+    claim(a_plan_names_what_did_not_converge_and_both_values),
     claim(not_converged_is_tried_again_when_the_author_asks),
     claim(not_converged_is_tried_again_when_something_moves),
     claim(not_converged_is_over_once_the_service_follows),

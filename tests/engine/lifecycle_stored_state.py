@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from setpoint.core.decide import Cookie, Decision
+from setpoint.core.decide import Cookie, Decision, DecisionReason
 from setpoint.core.schema.policy import IGNORE_UNSPECIFIED
 from setpoint.engine.context import MANAGEMENT, CookieLocation, Settled, StepOutcome
 from setpoint.engine.kind import Reconciliation
@@ -16,6 +16,11 @@ from tests.engine.step_harness import StepHarness
 def _decision(outcome: StepOutcome) -> Decision:
     assert isinstance(outcome, Settled), outcome
     return outcome.plan.decision
+
+
+def _found(outcome: StepOutcome) -> tuple[Decision, DecisionReason | None]:
+    assert isinstance(outcome, Settled), outcome
+    return outcome.plan.decision, outcome.plan.reason
 
 
 async def _decides(harness: StepHarness) -> Decision:
@@ -115,7 +120,7 @@ async def a_raised_revision_of_the_kind_means_one_full_comparison_and_no_write(h
 
     first, second = await harness.step(), await harness.step()
 
-    assert (_decision(first), _decision(second)) == (Decision.INTENT_CHANGED, Decision.IN_SYNC)
+    assert (_decision(first), _decision(second)) == (Decision.REVISED, Decision.IN_SYNC)
     assert harness.fixture.writes == ["create"]
 
 
@@ -126,7 +131,7 @@ async def a_kind_that_gives_up_its_cookie_compares_from_then_on(harness: StepHar
 
     outcome = await harness.step()
 
-    assert _decision(outcome) is Decision.FIRST_LOOK
+    assert _found(outcome) == (Decision.IN_SYNC, DecisionReason.COMPARED)
     assert StoredState.of(await harness.resource()).cookie is None
     assert harness.fixture.writes == ["create"]
 
@@ -157,7 +162,7 @@ async def without_a_cookie_it_compares_every_time(harness: StepHarness) -> None:
 
     outcome = await harness.step()
 
-    assert _decision(outcome) is Decision.FIRST_LOOK
+    assert _found(outcome) == (Decision.IN_SYNC, DecisionReason.COMPARED)
     assert StoredState.of(resource).cookie is None
     assert (await harness.resource()).revision == resource.revision
 
@@ -177,7 +182,7 @@ async def an_output_that_changes_is_reported_and_is_no_drift(harness: StepHarnes
 
     status = (await harness.resource()).status
     assert {name: status.get(name) for name in moved} == moved
-    assert _decision(outcome) is (Decision.IN_SYNC if harness.fixture.is_stateful else Decision.FIRST_LOOK)
+    assert _decision(outcome) is Decision.IN_SYNC
     assert harness.fixture.writes == ["create"]
 
 
@@ -218,7 +223,7 @@ async def a_write_that_takes_its_time_leaves_the_same_record(harness: StepHarnes
 async def _expect_record_of_drift(harness: StepHarness) -> None:
     field, ours = harness.fixture.field, StoredState.of(await harness.resource()).step
     assert ours is not None
-    assert ours["decision"] == ("drifted" if harness.fixture.is_stateful else "first look")
+    assert ours["decision"] == ("drifted" if harness.fixture.is_stateful else "differs")
     writes: Any = ours["writes"]
     assert [write["changes"] for write in writes] == [
         [{"path": field.path, "rule": "spec", "before": field.drifted, "after": field.first}]

@@ -10,7 +10,8 @@ from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import CookieLocation, Settled
 from setpoint.engine.resource import Resource
-from setpoint.engine.state import COOKIE_ANNOTATION, RECONCILE_REQUESTED, StoredState
+from setpoint.engine.state import COOKIE_ANNOTATION, RECONCILE_REQUESTED, AppliedIntent, StoredState
+from setpoint.engine.transfer.export_format import StateTranslation, translate_state
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import Fault, gadget_ref
@@ -140,7 +141,7 @@ def test_a_changed_kind_compares_every_field() -> None:
             "its labels, what it refers to, or its kind mean something else here: the next step compares every field"
         )
         assert arrival.remarks == (remark,)
-        assert await decision_of(new, "a") == (Decision.INTENT_CHANGED, [])
+        assert await decision_of(new, "a") == (Decision.REVISED, [])
 
     play(scenario)
 
@@ -344,3 +345,12 @@ def test_owner_references_foreign_finalizers_and_last_applied_manifests_are_not_
         assert "ownerReferences" not in there
 
     play(scenario)
+
+
+def test_the_digest_of_what_the_author_wrote_does_not_outlive_the_intent_that_it_was_made_with() -> None:
+    applied = AppliedIntent(2, "0123456789abcdef", ("89abcdef",))
+    state = StoredState(applied=applied)
+
+    assert translate_state(state, StateTranslation()).applied == applied
+    assert translate_state(state, StateTranslation({"old": "new"})).applied == AppliedIntent(0, "", ("89abcdef",))
+    assert translate_state(StoredState(), StateTranslation({"old": "new"})).applied is None

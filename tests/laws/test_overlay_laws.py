@@ -7,10 +7,10 @@ from hypothesis import assume, example, given
 
 from setpoint.core.decide import Decision
 from setpoint.core.overlay import Declared, keeping_rule_at, overlay
-from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, Plan, PlanOptions, plan_fields
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, Plan, PlanOptions, plan_fields, retainable_paths, retained_fields
 from setpoint.core.schema.policy import IGNORE, FieldPolicy, Rule
 from setpoint.core.values.canonical import canonical, same
-from setpoint.core.values.json_types import MISSING, JsonObject, Missing
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import ImmutableFieldChanged
 from tests.laws.declared_specs import (
@@ -188,3 +188,29 @@ def test_unchanged_parts_are_shared_with_the_live_object(one: Declared, live: Js
         was, now = get_at(live, path), get_at(wanted, path)
         if not isinstance(was, Missing) and not isinstance(now, Missing) and same(was, now):
             assert now is was
+
+
+@given(declared, live_objects)
+def test_a_retained_field_keeps_its_live_value_and_is_not_in_the_spec(one: Declared, live: JsonObject) -> None:
+    after = overlay(one, live)
+    named = [path for path, _ in specified(one.tree)]
+
+    for kept in retained_fields(one, live):
+        assert same(_value(after, kept.path), _value(live, kept.path))
+        assert kept.before == kept.after == _value(live, kept.path)
+        assert not any(path.covers(kept.path) for path in named)
+
+
+@given(written)
+def test_what_an_author_takes_out_is_retained_if_it_was_retainable(tree: JsonObject) -> None:
+    live = as_the_service_shows_it(overlay(Declared(tree, SHAPE), MISSING))
+
+    retained = retained_fields(Declared({}, SHAPE), live)
+
+    assert {one.path for one in retained} == set(retainable_paths(Declared(tree, SHAPE)))
+
+
+def _value(tree: JsonObject, path: Path) -> Json:
+    found = get_at(tree, path)
+    assert not isinstance(found, Missing)
+    return found

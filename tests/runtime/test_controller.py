@@ -2,11 +2,12 @@
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 
 from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
-from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
+from setpoint.engine.state import ENGINE_STATE, RECONCILE_HANDLED, RECONCILE_REQUESTED
 from setpoint.errors import LeaseLost, RemoteUnavailable
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.kind_fixture import EVERY_VERB, Trouble
@@ -146,6 +147,9 @@ def test_a_requested_reconcile_is_acknowledged_in_the_status() -> None:
 
         assert harness.service.objects["a"]["size"] == 1
         assert at < 10
+        ours: Any = (await harness.status("a"))[ENGINE_STATE]
+        by = "an operator, requested by annotation setpoint.dev/reconcile-requested-at"
+        assert (ours["step"]["trigger"], ours["step"]["decision"]) == (by, "drifted")
 
     play(scenario)
 

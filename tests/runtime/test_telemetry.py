@@ -99,7 +99,10 @@ def test_a_step_in_sync_is_a_cookie_hit_and_any_other_a_miss() -> None:
         ("intent changed", "Gadget"): 0.0,
         ("drifted", "Gadget"): 1.0,
         ("both", "Gadget"): 0.0,
+        ("revised", "Gadget"): 0.0,
+        ("revised, live changed", "Gadget"): 0.0,
         ("first look", "Gadget"): 0.0,
+        ("differs", "Gadget"): 0.0,
         ("in sync", "Gadget"): 3.0,
     }
 
@@ -107,7 +110,7 @@ def test_a_step_in_sync_is_a_cookie_hit_and_any_other_a_miss() -> None:
 def test_a_kind_without_cookies_has_neither_hits_nor_misses() -> None:
     telemetry = Telemetry()
     telemetry.watch(manager_view(GadgetKind(Service()), GadgetKind(Service(), Reconciliation.STATELESS, name="Plain")))
-    telemetry.step_finished("Plain", "settled", "first look", 0.1)
+    telemetry.step_finished("Plain", "settled", "differs", 0.1)
 
     assert _read_samples(telemetry, "setpoint_cookie_checks_total") == {("Gadget", "hit"): 0.0, ("Gadget", "miss"): 0.0}
 

@@ -88,7 +88,8 @@ def test_a_bucket_that_another_client_created_is_adopted(emulator: str, client: 
     client.create_bucket("some-bucket")
     _write(tmp_path, SECOND)
 
-    assert _setpoint(tmp_path, emulator, "apply") == "StorageBucket team/some-bucket updated"
+    told = "StorageBucket team/some-bucket adopted: it was there before, and was updated"
+    assert _setpoint(tmp_path, emulator, "apply") == told
     assert client.get_bucket("some-bucket").versioning_enabled is True
 
 

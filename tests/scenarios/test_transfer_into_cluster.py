@@ -128,7 +128,7 @@ def play(cluster: Access, namespace: str, scenario: Callable[[ClusterTransfer], 
     asyncio.run(main())
 
 
-IN_SYNC = {"shop": Decision.IN_SYNC, "app": Decision.FIRST_LOOK, "logs": Decision.IN_SYNC}
+IN_SYNC = {"shop": Decision.IN_SYNC, "app": Decision.IN_SYNC, "logs": Decision.IN_SYNC}
 
 
 def test_the_first_steps_after_a_transfer_write_neither_to_the_cloud_nor_to_the_cluster(

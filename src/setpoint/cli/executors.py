@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Final, Protocol
 
 from rich.text import Text
@@ -24,6 +23,7 @@ from setpoint.engine.owners.children import owners_of_children
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import step
+from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, StoreInUse, WriteConflict
 from setpoint.runtime.sharding.assignment import has_members
 
@@ -33,14 +33,6 @@ _NO_CONTROLLER: Final = (
     "no controller is running for this cluster: the request is on record, and is executed once one is: "
     "run `setpoint --store kubernetes run`, or `setpoint install`"
 )
-
-
-class CommandTrigger(StrEnum):
-    """The command that requests steps. The value is the trigger in the record of each step."""
-
-    APPLY = "setpoint apply"
-    RECONCILE = "setpoint reconcile"
-    DELETE = "setpoint delete"
 
 
 class Executor(Protocol):
@@ -140,6 +132,7 @@ class DaemonExecutor:
     request: CommandRequest
     daemon: AdminClient
     _before: Mapping[ResourceRef, JsonObject | None] = field(default_factory=dict)
+    _trigger: CommandTrigger = CommandTrigger.RECONCILE
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
         """See Executor."""
@@ -152,6 +145,7 @@ class DaemonExecutor:
 
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """See Executor. When the other process exits first, the output says so."""
+        self._trigger = trigger
         if trigger is CommandTrigger.RECONCILE:
             self._before = await step_records(refs, self.engine.store)
             await self._request_reconcile(refs)
@@ -201,7 +195,7 @@ class DaemonExecutor:
                 return
 
     async def _request_reconcile(self, refs: Sequence[ResourceRef]) -> None:
-        await self.daemon.reconcile(map(_daemon_name, refs))
+        await self.daemon.reconcile(map(_daemon_name, refs), self._trigger.value)
 
 
 def _daemon_name(ref: ResourceRef) -> ResourceName:
@@ -215,6 +209,7 @@ class ClusterExecutor:
     engine: EngineContext
     request: CommandRequest
     _before: Mapping[ResourceRef, JsonObject | None] = field(default_factory=dict)
+    _trigger: CommandTrigger = CommandTrigger.APPLY
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
         """See Executor."""
@@ -227,6 +222,7 @@ class ClusterExecutor:
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
         """See Executor."""
+        self._trigger = CommandTrigger.DELETE
         for ref in refs:
             before = await self.engine.store.get(ref)
             left = await self.engine.store.delete(ref)
@@ -236,6 +232,7 @@ class ClusterExecutor:
 
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """See Executor."""
+        self._trigger = trigger
         if trigger is CommandTrigger.RECONCILE:
             self._before = await step_records(refs, self.engine.store)
             await self._request_reconcile(refs)
@@ -260,8 +257,9 @@ class ClusterExecutor:
         """Requests a step for each by annotation, as `kubectl annotate` would."""
         for ref in refs:
             while (resource := await self.engine.store.get(ref)) is not None:
+                text = request_text(datetime.now(UTC).isoformat(), self._trigger)
                 try:
-                    await self.engine.store.annotate(resource, {RECONCILE_REQUESTED: datetime.now(UTC).isoformat()})
+                    await self.engine.store.annotate(resource, {RECONCILE_REQUESTED: text})
                 except WriteConflict:
                     continue
                 break

@@ -61,9 +61,16 @@ class ApplyRequest(msgspec.Struct, frozen=True):
 
 
 class ResourceNames(msgspec.Struct, frozen=True):
-    """Resources to be deleted or reconciled; in a response, those that were."""
+    """Resources to be deleted; in a response, those that were deleted, applied or are to be reconciled."""
 
     names: tuple[ResourceName, ...]
+
+
+class ReconcileRequest(msgspec.Struct, frozen=True):
+    """Resources to be reconciled, and the command that asks for it: a client before this version names none."""
+
+    names: tuple[ResourceName, ...]
+    command: str = ""
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
@@ -226,9 +233,9 @@ class AdminClient:
         """Removes resources, or marks them for deletion."""
         await self._request("POST", DELETE_PATH, ResourceNames(tuple(names)), ResourceNames)
 
-    async def reconcile(self, names: Iterable[ResourceName]) -> None:
-        """Requests a reconcile of each; its status will echo the request."""
-        await self._request("POST", RECONCILE_PATH, ResourceNames(tuple(names)), ResourceNames)
+    async def reconcile(self, names: Iterable[ResourceName], command: str = "") -> None:
+        """Requests a reconcile of each for `command`; its status will echo the request."""
+        await self._request("POST", RECONCILE_PATH, ReconcileRequest(tuple(names), command), ResourceNames)
 
     async def step_failures(self, names: Iterable[ResourceName]) -> Mapping[ResourceName, SetpointError]:
         """The errors of last steps that are to be retried, and are not in the status."""

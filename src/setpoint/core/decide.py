@@ -40,16 +40,38 @@ class Decision(StrEnum):
     INTENT_CHANGED = "intent changed"
     DRIFTED = "drifted"
     BOTH = "both"
+    # The revision of the kind changed, and nothing that the author declares.
+    REVISED = "revised"
+    # The same, and the live object reads differently: it changed, or the new revision reads it otherwise.
+    REVISED_AND_CHANGED = "revised, live changed"
     FIRST_LOOK = "first look"
+    # Of a kind without cookies: everything was compared, and something differs.
+    DIFFERS = "differs"
     IN_SYNC = "in sync"
 
 
-def decide(cookie: Cookie | None, intent: str, live: str | Missing) -> Decision:
-    """The decision for the current digests; `live` is MISSING when the object does not exist."""
+class DecisionReason(StrEnum):
+    """What a decision does not say by itself."""
+
+    # Of `create`: the object existed, and was deleted.
+    DELETED = "deleted"
+    # Of `first look`: the object existed before the first step of its resource.
+    ADOPTED = "adopted"
+    # Of `in sync` and `differs`: the kind has no cookies.
+    COMPARED = "compared in full"
+
+
+def decide(cookie: Cookie | None, intent: str, live: str | Missing, *, is_revised: bool = False) -> Decision:
+    """The decision for the current digests; `live` is MISSING when the object does not exist.
+
+    `is_revised`: a new digest of the intent is due to the revision of the kind alone.
+    """
     if live is MISSING:
         return Decision.CREATE
     if cookie is None:
         return Decision.FIRST_LOOK
-    if cookie.intent != intent:
-        return Decision.INTENT_CHANGED if cookie.live == live else Decision.BOTH
-    return Decision.IN_SYNC if cookie.live == live else Decision.DRIFTED
+    if cookie.intent == intent:
+        return Decision.IN_SYNC if cookie.live == live else Decision.DRIFTED
+    if is_revised:
+        return Decision.REVISED if cookie.live == live else Decision.REVISED_AND_CHANGED
+    return Decision.INTENT_CHANGED if cookie.live == live else Decision.BOTH

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from setpoint.core.decide import Decision
+from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange, created_fields, diff
 from setpoint.core.overlay import Declared, keeping_rule_at, overlay, rule_at, without_policy
 from setpoint.core.schema.policy import PRUNE, Rule
@@ -32,6 +32,8 @@ class Hold(StrEnum):
     OBSERVED = "observed"
     # Another writer keeps changing a field back: the write waits for its backoff.
     OSCILLATING = "oscillating"
+    # It was sent, and the service did not take it: it waits for a change, or a request.
+    NOT_CONVERGED = "not converged"
 
 
 class ProjectSource(StrEnum):
@@ -68,6 +70,7 @@ class PlannedWrite:
 class Plan:
     """The writes in their order, and `kept`: fields that keep their live value under a rule instead of being pruned.
 
+    `retained` are those of which the author is to be told: fields that were taken out of the spec and stay.
     `withheld` are changes that are not written; `held` is the reason, `because` its text for the operator, and
     `retry_at` the time (RFC 3339) from which the first of them may be written, if that is known. `project` is that of
     the object, in the plan of a preview.
@@ -80,8 +83,20 @@ class Plan:
     because: str = ""
     held: Hold | None = None
     retry_at: str = ""
+    reason: DecisionReason | None = None
+    retained: tuple[FieldChange, ...] = ()
     # Not compared: two plans are the same that write the same.
     project: ResolvedProject | None = field(default=None, compare=False)
+
+    @property
+    def is_fast_path(self) -> bool:
+        """Whether both digests matched, so that nothing was compared."""
+        return self.decision is Decision.IN_SYNC and self.reason is None
+
+    @property
+    def is_adoption(self) -> bool:
+        """Whether the object existed before the first step of its resource."""
+        return self.reason is DecisionReason.ADOPTED
 
     @property
     def is_empty(self) -> bool:
@@ -104,7 +119,13 @@ class Plan:
             data["project"] = {"id": self.project.project, "source": self.project.source.value}
         if self.because:
             data |= {"withheld": [_change_data(change) for change in self.withheld], "because": self.because}
-        return data
+        if self.reason is not None:
+            data["reason"] = self.reason.value
+        return {**data, **self.retained_data()}
+
+    def retained_data(self) -> dict[str, Json]:
+        """The member `retained` of the plan as JSON; empty when there is none."""
+        return {"retained": [_change_data(change) for change in self.retained]} if self.retained else {}
 
     def hold(self, held: Hold, because: str) -> "Plan":
         """The plan without its writes: their changes are withheld, without a time."""
@@ -135,6 +156,8 @@ class PlanOptions:
 
 
 DEFAULT_PLAN_OPTIONS: Final = PlanOptions()
+# The rules of the marks that keep the live value of a field that the spec leaves out.
+_MARKED_RULES: Final = (Rule.PROTECTED, Rule.FIXED, Rule.CHOSEN)
 
 
 def plan_fields(
@@ -157,6 +180,19 @@ def plan_effective(
     changes = _with_rules(declared, diff(live, wanted, whole, resend=options.resend))
     kept = diff(overlay(without_policy(declared), live), wanted, whole)
     return Plan(decision, _writes(changes, options), tuple(_as_kept(declared, change) for change in kept))
+
+
+def retained_fields(declared: Declared, live: JsonObject) -> tuple[FieldChange, ...]:
+    """The fields that the spec leaves out, and that a mark keeps: protected, immutable, or chosen by the service."""
+    present = _with_rules(declared, diff({}, live, Field(declared.shape)))
+    return tuple(replace(one, before=one.after, immutable=False) for one in present if one.rule in _MARKED_RULES)
+
+
+def retainable_paths(declared: Declared) -> tuple[Path, ...]:
+    """The fields in the spec that would be retained if the spec left them out."""
+    silent = Declared({}, declared.shape)
+    specified = _with_rules(silent, diff({}, declared.tree, Field(declared.shape)))
+    return tuple(one.path for one in specified if one.rule in _MARKED_RULES)
 
 
 def plan_delete(decision: Decision) -> Plan:

@@ -16,10 +16,11 @@ from setpoint.core.values.shortening import beginning, short_value
 from setpoint.errors import ManifestInvalid
 
 MAX_RECORD_BYTES: Final = 4096
-# The members that count what a record leaves out: of the changes of a write, of withheld and kept fields, of writes.
+# What a record leaves out is counted: changes of a write, withheld, kept and retained fields, and writes.
 MORE: Final = "more"
 MORE_WITHHELD: Final = "moreWithheld"
 MORE_KEPT: Final = "moreKept"
+MORE_RETAINED: Final = "moreRetained"
 MORE_WRITES: Final = "moreWrites"
 # In a change: the names of the sides whose values are shortened texts.
 SHORTENED: Final = "shortened"
@@ -32,7 +33,7 @@ _MAX_PATH_BYTES: Final = 200
 _MAX_VALUE_BYTES: Final = 200
 # What else a record says, with the most bytes of each.
 _TEXTS: Final = {"at": 40, "trigger": 100, "decision": 40}
-_MAX_REASON_BYTES: Final = 400
+_OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40}
 _MAX_COOKIE_BYTES: Final = 131
 _ELLIPSIS: Final = "…"
 
@@ -47,11 +48,16 @@ def bounded_record(record: JsonObject) -> JsonObject:
     writes = list(_objects(record.get("writes")))
     of_writes = [_ChangeList.of(write.get("changes")) for write in writes[:_MAX_WRITES]]
     withheld, kept = _ChangeList.of(record.get("withheld")), _ChangeList.of(record.get("kept"))
-    lists = (withheld, *of_writes, kept)
+    retained = _ChangeList.of(record.get("retained"))
+    lists = (withheld, *of_writes, retained, kept)
 
     def assembled() -> JsonObject:
         heads = [_write(write, of) for write, of in zip(writes, of_writes, strict=False)]
-        return {**_rest(record), **_counted("writes", heads, MORE_WRITES, len(writes)), **_fields(withheld, kept)}
+        return {
+            **_rest(record),
+            **_counted("writes", heads, MORE_WRITES, len(writes)),
+            **_fields(withheld, kept, retained),
+        }
 
     _fill(lists, MAX_RECORD_BYTES - len(canonical(assembled())))
     return assembled()
@@ -106,13 +112,16 @@ def _rest(record: JsonObject) -> dict[str, Json]:
     }
     rest: dict[str, Json] = {name: _short(record.get(name), limit) for name, limit in _TEXTS.items()}
     rest["cookie"] = cookies
-    if "because" in record:
-        rest["because"] = _short(record["because"], _MAX_REASON_BYTES)
+    for name, limit in _OPTIONAL_TEXTS.items():
+        if name in record:
+            rest[name] = _short(record[name], limit)
     return rest
 
 
-def _fields(withheld: _ChangeList, kept: _ChangeList) -> dict[str, Json]:
+def _fields(withheld: _ChangeList, kept: _ChangeList, retained: _ChangeList) -> dict[str, Json]:
     found = _counted("kept", kept.shown, MORE_KEPT, len(kept.changes))
+    if retained.changes:
+        found |= _counted("retained", retained.shown, MORE_RETAINED, len(retained.changes))
     if withheld.changes:
         found |= _counted("withheld", withheld.shown, MORE_WITHHELD, len(withheld.changes))
         found[WITHHELD_PATHS] = paths_digest(_paths(withheld.changes))

@@ -19,7 +19,8 @@ from setpoint.core.conditions import (
     remove_condition,
     set_condition,
 )
-from setpoint.core.schema.policy import UNMANAGED
+from setpoint.core.diff import FieldChange
+from setpoint.core.schema.policy import UNMANAGED, Rule
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.shortening import UNSET_TEXT, shorten
 from setpoint.engine.oscillation import Oscillation
@@ -247,6 +248,24 @@ def oscillating_message(paths: Sequence[str], until: str) -> str:
     return (
         f"{join_names(paths)}: changed after each revert, and not reverted again before {until}. The condition "
         "Contested says how often and to what. `setpoint reconcile` reverts it now"
+    )
+
+
+# Why a field that the spec leaves out keeps its live value, and what would change that.
+_RETAINING: Final[Mapping[Rule, str]] = {
+    Rule.PROTECTED: "protected: only an explicit value, or null, gives it up",
+    Rule.FIXED: "immutable: only a new object has another, so delete the resource and apply it again",
+    Rule.CHOSEN: "chosen by the service: name another value to change it",
+    Rule.SERVER_DEFAULT: "server default: the service did not take its removal; name a value, or try again with "
+    "`setpoint reconcile`",
+}
+
+
+def retained_message(retained: Sequence[FieldChange]) -> str:
+    """Which fields stay although the spec leaves them out, why, and what would remove them."""
+    found = ((why, [str(one.path) for one in retained if one.rule is rule]) for rule, why in _RETAINING.items())
+    return "kept, though the spec leaves it out: " + "; ".join(
+        f"{join_names(paths)} ({why})" for why, paths in found if paths
     )
 
 

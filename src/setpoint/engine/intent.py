@@ -5,7 +5,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
+from setpoint.core.decide import Cookie
 from setpoint.core.overlay import Declared
+from setpoint.core.plan import retainable_paths
 from setpoint.core.redaction import REDACTED, redact
 from setpoint.core.schema.annotations import AnnotationTarget, check_annotations
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, PRUNE, UNMANAGED, FieldPolicy
@@ -18,10 +20,11 @@ from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.context import EngineContext
-from setpoint.engine.kind import AnyKind, Intent, ResolvedReferences, ResourceType, SecretKeyReference
+from setpoint.engine.kind import AnyKind, Intent, Reconciliation, ResolvedReferences, ResourceType, SecretKeyReference
 from setpoint.engine.owner import Owner
 from setpoint.engine.references import dependencies_of, resolve_dependencies
-from setpoint.engine.resource import Resource
+from setpoint.engine.resource import SECRET, Resource
+from setpoint.engine.state import AppliedIntent
 from setpoint.errors import ManifestInvalid
 
 _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
@@ -85,12 +88,16 @@ def intent_of(resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -
     def declare() -> Declared:
         return Declared(kind.declare(resource, resolved), shape, FieldPolicy.parse(resource.annotations, shape))
 
-    if not (resolved.resources or resolved.values or _uncompared(shape)):
-        # `declare` depends on the document alone, which the digest covers.
+    if _depends_on_document_alone(resolved, shape):
         return Intent(resource, location, declare, resolved, _digest(None, resource, kind, resolved))
     declared = declare()
     resolved = replace(resolved, versions={**_versions(declared, resource), **resolved.versions})
     return Intent(resource, location, lambda: declared, resolved, _digest(declared, resource, kind, resolved))
+
+
+def _depends_on_document_alone(resolved: ResolvedReferences, shape: ObjectShape) -> bool:
+    """Whether `declare` depends on the document alone, which the digest covers."""
+    return not (resolved.resources or resolved.values or _uncompared(shape))
 
 
 def _versions(declared: Declared, resource: Resource) -> dict[str, str]:
@@ -107,17 +114,66 @@ def _uncompared(shape: ObjectShape) -> tuple[Path, ...]:
     return tuple(path for path in paths if (place := field_at(shape, path)).write_only or place.asked)
 
 
-def _digest(declared: Declared | None, resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -> str:
-    annotations = resource.annotations
+def _digest(
+    declared: Declared | None,
+    resource: Resource,
+    kind: AnyKind,
+    resolved: ResolvedReferences,
+    revision: int | None = None,
+) -> str:
     covered: dict[str, Json] = {
         "written": resource.author_digest,
         "labels": resource.labels,
         # A secret counts by its version, never by its value.
         "secrets": resolved.versions,
-        "annotations": {key: annotations[key] for key in (*_POLICIES, *kind.annotations) if key in annotations},
-        "revision": kind.revision,
+        "annotations": _meaningful_annotations(resource, kind),
+        "revision": kind.revision if revision is None else revision,
     }
     if declared is not None:
         # References as the kind resolves them.
         covered["declared"] = redact(declared.tree, Field(declared.shape))
     return digest(covered)
+
+
+def _meaningful_annotations(resource: Resource, kind: AnyKind) -> dict[str, Json]:
+    annotations = resource.annotations
+    return {key: annotations[key] for key in (*_POLICIES, *kind.annotations) if key in annotations}
+
+
+# --- What is kept of an intent that was applied -----------------------------------------------------------------------
+
+
+def applied_intent(intent: Intent, kind: AnyKind) -> AppliedIntent:
+    """What is kept of the intent; of a kind without cookies, the fields alone."""
+    named = tuple(sorted({path_mark(path) for path in retainable_paths(intent.declared)}))
+    if kind.reconciliation is Reconciliation.STATELESS:
+        return AppliedIntent(named=named)
+    return AppliedIntent(kind.revision, _authored(intent, kind), named)
+
+
+def path_mark(path: Path) -> str:
+    """A short digest of the path of a field."""
+    return digest(str(path))[:8]
+
+
+def is_only_revised(intent: Intent, kind: AnyKind, cookie: Cookie, applied: AppliedIntent | None) -> bool:
+    """Whether the intent differs from that of `cookie` by the kind's revision, and not by what the author wrote."""
+    if applied is not None and applied.authored:
+        return applied.revision != kind.revision and applied.authored == _authored(intent, kind)
+    # Stored by a version that did not keep it: an earlier revision that reads the manifest as this one can be told.
+    resolved, shape = intent.resolved, shape_of(kind.tree_type)
+    declared = None if _depends_on_document_alone(resolved, shape) else intent.declared
+    earlier = (_digest(declared, intent.resource, kind, resolved, revision) for revision in range(kind.revision))
+    return cookie.intent in earlier
+
+
+def _authored(intent: Intent, kind: AnyKind) -> str:
+    """A short digest of what the author wrote, Secrets included; not of what the kind makes of it."""
+    resource = intent.resource
+    covered: dict[str, Json] = {
+        "written": resource.author_digest,
+        "labels": resource.labels,
+        "annotations": _meaningful_annotations(resource, kind),
+        "secrets": {str(ref): seen for ref, seen in intent.resolved.seen.items() if ref.group_kind == SECRET},
+    }
+    return digest(covered)[:16]

@@ -341,6 +341,11 @@ def match_location(pattern: re.Pattern[str], location: str) -> re.Match[str]:
     return found
 
 
+def stateless_kinds(kinds: Iterable[AnyKind]) -> frozenset[str]:
+    """The names of the kinds without cookies."""
+    return frozenset(kind.name for kind in kinds if kind.reconciliation is Reconciliation.STATELESS)
+
+
 async def observe_decoded(location: Location, kind: AnyKind) -> LiveObservation:
     """Observes the object without a known digest: the result is always decoded."""
     found = await kind.observe(location)

@@ -61,6 +61,19 @@ class WriteAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedIntent:
+    """What is kept of the intent that was last applied, to tell what of it has changed.
+
+    Of a type with cookies, the revision and a digest of what the author wrote. `named`: digests of the paths in the
+    spec that would be retained if the spec left them out.
+    """
+
+    revision: int = 0
+    authored: str = ""
+    named: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WaitState:
     """A wait: the key for which it is satisfied, the object, the intent; since when it is under way, or when it ended.
 
@@ -107,6 +120,7 @@ class StoredState:
     ready_details: JsonObject | None = None
     # Whether the location is claimed, and another process may have claimed it first.
     is_claim_pending: bool = False
+    applied: AppliedIntent | None = None
 
     @staticmethod
     def of(resource: Resource) -> "StoredState":
@@ -132,6 +146,7 @@ class StoredState:
             _tree(ours.get("generating")) or None,
             _tree(ours.get(READY_DETAILS)) or None,
             ours.get("claimPending") is True,
+            _applied(ours.get("applied")),
         )
 
     def into(self, status: JsonObject, *, with_cookie: bool) -> JsonObject:
@@ -167,6 +182,7 @@ class StoredState:
             "generating": self.generating,
             READY_DETAILS: self.ready_details,
             "claimPending": self.is_claim_pending or None,
+            "applied": None if self.applied is None else _applied_data(self.applied),
         }
         return {name: value for name, value in members.items() if value is not None}
 
@@ -258,6 +274,22 @@ def _attempt_data(attempt: WriteAttempt) -> Json:
     if attempt.unconverged_at is not None:
         data["stuckAt"] = str(attempt.unconverged_at)
     return data
+
+
+def _applied(data: Json) -> AppliedIntent | None:
+    if not isinstance(data, Mapping):
+        return None
+    match data.get("revision"), data.get("authored"):
+        case int(revision), str(authored):
+            return AppliedIntent(revision, authored, _texts(data.get("named")))
+        case _:
+            return AppliedIntent(named=_texts(data.get("named")))
+
+
+def _applied_data(applied: AppliedIntent) -> Json:
+    by_cookie: dict[str, Json] = {"revision": applied.revision, "authored": applied.authored}
+    named: dict[str, Json] = {"named": list(applied.named)} if applied.named else {}
+    return {**by_cookie, **named} if applied.authored else named
 
 
 def _wait(data: JsonObject) -> WaitState | None:

@@ -25,6 +25,7 @@ from setpoint.clients.admin_api import (
     RECONCILE_PATH,
     ApplyRequest,
     ProcessInfo,
+    ReconcileRequest,
     ResourceName,
     ResourceNames,
     StepFailure,
@@ -47,6 +48,7 @@ from setpoint.engine.owners.children import is_unreconciled
 from setpoint.engine.references import dependencies_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.engine.transfer.importer import DryRunApply
 from setpoint.errors import Bug, ManifestInvalid, RemoteRefused, SetpointError, StoreInUse, UserError, WriteConflict
 from setpoint.runtime.manager import Phase
@@ -102,11 +104,13 @@ class AdminApi:
             await self._delete(ref)
         return refs
 
-    async def reconcile(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
-        """Requests a reconcile of those that are there; returns them."""
+    async def reconcile(
+        self, refs: Sequence[ResourceRef], command: CommandTrigger = CommandTrigger.RECONCILE
+    ) -> Sequence[ResourceRef]:
+        """Requests a reconcile of those that are there, for `command`; returns them."""
         self._require_running()
         self._require_handled(refs)
-        return [ref for ref in refs if await self._request(ref)]
+        return [ref for ref in refs if await self._request(ref, command)]
 
     def _require_running(self) -> None:
         if self._running.phase in (Phase.DRAINING, Phase.ENDED):
@@ -159,24 +163,24 @@ class AdminApi:
         elif before.is_deleting:
             # The store decides whether the manifest is still accepted, so it is applied without the request.
             await self._engine.store.apply(manifest)
-            await self._request(ref)
+            await self._request(ref, CommandTrigger.APPLY)
         else:
             # In one write: a second one would conflict with the step that the first one triggers.
-            await self._engine.store.apply(_with_annotation(manifest, self._new_request()))
+            await self._engine.store.apply(_with_annotation(manifest, self._new_request(CommandTrigger.APPLY)))
 
     async def _delete(self, ref: ResourceRef) -> None:
         before = await self._engine.store.get(ref)
         left = await self._engine.store.delete(ref)
         # Otherwise the deletion itself triggers the step.
         if left is not None and before is not None and (before.is_deleting or _was_paused(before)):
-            await self._request(ref)
+            await self._request(ref, CommandTrigger.DELETE)
 
-    def _new_request(self) -> str:
-        return f"{self._engine.clock.now()}/{secrets.token_hex(4)}"
+    def _new_request(self, command: CommandTrigger) -> str:
+        return request_text(f"{self._engine.clock.now()}/{secrets.token_hex(4)}", command)
 
-    async def _request(self, ref: ResourceRef) -> bool:
+    async def _request(self, ref: ResourceRef, command: CommandTrigger) -> bool:
         """Whether the request was recorded: the resource may be gone."""
-        text = self._new_request()
+        text = self._new_request(command)
         for _ in range(_ANNOTATE_ATTEMPTS):
             resource = await self._engine.store.get(ref)
             if resource is None:
@@ -226,9 +230,8 @@ def admin_routes(api: AdminApi) -> Sequence[web.RouteDef]:
         return _logged_names("deleted", await api.delete(_refs(await _decode_body(request, ResourceNames))))
 
     async def reconcile(request: web.Request) -> msgspec.Struct:
-        return _logged_names(
-            "reconcile requested", await api.reconcile(_refs(await _decode_body(request, ResourceNames)))
-        )
+        asked = await _decode_body(request, ReconcileRequest)
+        return _logged_names("reconcile requested", await api.reconcile(_refs(asked), _command(asked)))
 
     async def failures(request: web.Request) -> msgspec.Struct:
         found = api.failures(_refs(await _decode_body(request, ResourceNames)))
@@ -299,8 +302,12 @@ def _decode(body: bytearray | msgspec.Raw, form: type[T]) -> T:
         ) from error
 
 
-def _refs(names: ResourceNames) -> list[ResourceRef]:
-    return [ResourceRef(*msgspec.structs.astuple(name)) for name in names.names]
+def _refs(asked: ResourceNames | ReconcileRequest) -> list[ResourceRef]:
+    return [ResourceRef(*msgspec.structs.astuple(name)) for name in asked.names]
+
+
+def _command(asked: ReconcileRequest) -> CommandTrigger:
+    return CommandTrigger(asked.command) if asked.command in tuple(CommandTrigger) else CommandTrigger.RECONCILE
 
 
 def _logged_names(what: str, refs: Sequence[ResourceRef]) -> ResourceNames:

@@ -71,6 +71,10 @@ def test_reconcile_reverts_drift(shared_harness: ControllerHarness) -> None:
 
     assert (planned, reconciled) == (2, (0, "StorageBucket here/astray updated\n"))
     assert "website" not in shared_harness.live(bucket_path("astray"))
+    place = ("-n", shared_harness.kubectl.namespace)
+    explained = _printed(shared_harness, "explain", "StorageBucket/astray", *place)[1].splitlines()
+    by = "by setpoint reconcile, requested by annotation setpoint.dev/reconcile-requested-at: drifted"
+    assert explained[1].endswith(f", {by}")
 
 
 def test_an_unchanged_apply_requests_a_reconcile(shared_harness: ControllerHarness) -> None:

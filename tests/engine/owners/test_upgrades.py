@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.merge.children import Child, ChildUpdatePolicy
 from setpoint.core.values.paths import Path
 from setpoint.engine.owner import Owner
@@ -37,6 +38,45 @@ COPY = Place("Secret/tc-https-key-secret", Path(("data", "privateKey")), "b3RoZX
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.replace("_", " "))
 def test_upgrades(setting: Setting, claim: Claim) -> None:
     setting.play(claim)
+
+
+@everywhere
+def test_a_raised_revision_is_not_taken_for_an_edit_of_the_author(setting: Setting) -> None:
+    async def scenario(harness: OwnerHarness) -> None:
+        owner = harness.fixture.owner
+        await harness.settle()
+        manage_with(harness, revised(owner))
+
+        revised_plan = await harness.preview()
+        await harness.change()
+        edited = await harness.preview()
+        manage_with(harness, otherwise(owner, with_another(harness.fixture.managed), owner.revision + 1))
+        await harness.apply()
+        generated = await harness.preview()
+
+        assert (revised_plan.decision, revised_plan.writes) == (Decision.REVISED, ())
+        assert edited.decision is Decision.INTENT_CHANGED
+        assert generated.decision is Decision.REVISED
+        assert generated.writes
+
+    setting.play(scenario)
+
+
+@everywhere
+def test_children_that_were_all_deleted_are_told_apart_from_new_ones(setting: Setting) -> None:
+    async def scenario(harness: OwnerHarness) -> None:
+        await harness.begin()
+        new = await harness.preview()
+        await harness.settled()
+        for key in await harness.children():
+            await harness.remove(key)
+
+        deleted = await harness.preview()
+
+        assert (new.decision, new.reason) == (Decision.CREATE, None)
+        assert (deleted.decision, deleted.reason) == (Decision.CREATE, DecisionReason.DELETED)
+
+    setting.play(scenario)
 
 
 # --- It finds what was not declared -----------------------------------------------------------------------------------

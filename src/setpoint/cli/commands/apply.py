@@ -9,7 +9,7 @@ from rich.text import Text
 
 from setpoint.app import open_engine_read_only, overlay_drafts
 from setpoint.cli.annotation_warnings import warn_about_manifests, warn_about_resources
-from setpoint.cli.executors import CommandTrigger, executor_for
+from setpoint.cli.executors import executor_for
 from setpoint.cli.manifest_checks import dry_run_manifests, in_order
 from setpoint.cli.manifests import LoadedManifest, read_manifests
 from setpoint.cli.request import (
@@ -31,6 +31,7 @@ from setpoint.engine.owners.children import owners_of_children
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.delete import is_abandoned
 from setpoint.engine.step.reconcile import preview
+from setpoint.engine.step.reconcile_request import CommandTrigger
 from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError, UserError
 
 

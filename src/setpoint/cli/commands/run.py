@@ -27,6 +27,7 @@ from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.clients.admin_api import prepare_socket, remove_socket
 from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.kind import stateless_kinds
 from setpoint.engine.resource import Resource
 from setpoint.engine.step.reports import StepReporter
 from setpoint.errors import Bug, UserError
@@ -188,7 +189,7 @@ class ControllerProcess:
     ) -> "ControllerProcess":
         """A process that is ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
-        steps = StepCounter(telemetry)
+        steps = StepCounter(telemetry, stateless=stateless_kinds(opened.engine.kinds.values()))
         names = select_kinds(run_options.kinds, opened.engine.resource_types)
         kinds = {name: kind for name, kind in opened.engine.kinds.items() if name in names}
         owners = {name: owner for name, owner in opened.engine.owners.items() if name in names}

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from setpoint.core.conditions import ConditionReason
-from setpoint.core.plan import Action
-from setpoint.engine.conditions import UNMANAGED_REASONS
+from setpoint.core.plan import Action, Plan
+from setpoint.engine.conditions import UNMANAGED_REASONS, retained_message
 from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.step.finish import ADOPT
 from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, SetpointError, WaitFailed, WaitTimedOut
 
 
@@ -36,6 +37,8 @@ ACTION_WORDS = {
     Action.REPLACE: "replaced",
     Action.DELETE: "deleted",
 }
+# What a step began, as a word once it is done.
+BEGUN_WORDS: Mapping[str, str] = {ADOPT: "adopted", **{action.value: word for action, word in ACTION_WORDS.items()}}
 
 
 # What a resource that is not ready means for the command, by its reason. Any other is an owner's: it has done its part.
@@ -51,8 +54,7 @@ def summarize_outcome(outcome: StepOutcome) -> OutcomeSummary:
         case Gone():
             return OutcomeSummary("deleted", "", "green", ExitCode.DONE)
         case Settled(plan, ready) if ready.status == "True":
-            word = ACTION_WORDS[plan.writes[0].action] if plan.writes else "unchanged"
-            return OutcomeSummary(word, "", "green", ExitCode.DONE)
+            return OutcomeSummary(_word(plan), _detail(plan), "green", ExitCode.DONE)
         case Settled(plan, ready):
             code = _EXIT_CODES.get(ready.reason, ExitCode.DONE)
             word = "".join(f" {one.lower()}" if one.isupper() else one for one in ready.reason).strip()
@@ -62,6 +64,19 @@ def summarize_outcome(outcome: StepOutcome) -> OutcomeSummary:
             return OutcomeSummary(word, ready.message, "red" if code is ExitCode.FAILED else "yellow", code)
         case Stopped(error):
             return _summarize_error(error)
+
+
+def _word(plan: Plan) -> str:
+    if plan.is_adoption:
+        return BEGUN_WORDS[ADOPT]
+    return ACTION_WORDS[plan.writes[0].action] if plan.writes else "unchanged"
+
+
+def _detail(plan: Plan) -> str:
+    """That the object was there before, and which fields stay although the spec leaves them out."""
+    adopted = f"it was there before, and {'was updated' if plan.writes else 'nothing was changed'}"
+    parts = ([adopted] if plan.is_adoption else []) + ([retained_message(plan.retained)] if plan.retained else [])
+    return ". ".join(parts)
 
 
 def _summarize_error(error: SetpointError) -> OutcomeSummary:

@@ -10,7 +10,7 @@ from rich.text import Text
 from setpoint.cli.views.outcome import ACTION_WORDS
 from setpoint.cli.views.table import TextTable, fold_similar, one_line
 from setpoint.clients.write_guard import BlockedWrite
-from setpoint.core.decide import Decision
+from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Plan, PlannedWrite, ProjectSource, ResolvedProject
 from setpoint.core.schema.policy import Rule
@@ -19,6 +19,7 @@ from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path
 from setpoint.core.values.shortening import UNSET_TEXT
+from setpoint.engine.conditions import retained_message
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.replay.preview_report import PreviewReport
 
@@ -30,8 +31,16 @@ _DECISION_WORDS = {
     Decision.INTENT_CHANGED: "what is declared changed",
     Decision.DRIFTED: "the live object changed",
     Decision.BOTH: "both sides changed",
+    Decision.REVISED: "the kind's revision changed, what is declared did not",
+    Decision.REVISED_AND_CHANGED: "the kind's revision changed, and the live object reads differently",
     Decision.FIRST_LOOK: "no cookie to go by",
+    Decision.DIFFERS: "the live object is not as declared",
     Decision.IN_SYNC: "nothing changed: fast path",
+}
+REASON_WORDS: Final = {
+    DecisionReason.DELETED: "it was deleted",
+    DecisionReason.ADOPTED: "it was there before, and is adopted",
+    DecisionReason.COMPARED: "compared in full",
 }
 _RULE_WORDS = {
     Rule.SPEC: "the spec says so",
@@ -40,6 +49,7 @@ _RULE_WORDS = {
     Rule.PROTECTED: "kept (protected)",
     Rule.FIXED: "kept (immutable)",
     Rule.CHOSEN: "kept (chosen by the service)",
+    Rule.SERVER_DEFAULT: "kept (server default)",
     Rule.UNMANAGED: "kept (unmanaged)",
     Rule.LISTED: "kept (default-to-gcp-fields)",
     Rule.IGNORED: "kept (ignore-unspecified-fields)",
@@ -70,10 +80,12 @@ _Row = tuple[tuple[str, ...], str]
 def plan_view(plan: Plan) -> RenderableType:
     """A plan: the decision, each write with its fields, and kept fields; an owner's plan child by child."""
     fields = [plan_rows(plan)] if plan.writes or plan.withheld or plan.kept else []
+    told = [Text(retained_message(plan.retained), style="yellow")] if plan.retained else []
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
-    why = plan.because or f"{plan.decision.value}: {_DECISION_WORDS[plan.decision]}"
+    words = _DECISION_WORDS[plan.decision] if plan.reason is None else REASON_WORDS[plan.reason]
+    why = plan.because or f"{plan.decision.value}: {words}"
     where = [] if plan.project is None else [Text(project_text(plan.project))]
-    return Group(Text(why, style="bold"), *where, *fields, *rest)
+    return Group(Text(why, style="bold"), *where, *fields, *told, *rest)
 
 
 def project_text(found: ResolvedProject) -> str:

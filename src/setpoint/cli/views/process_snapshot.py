@@ -30,6 +30,8 @@ class StepCounter:
     all: int = 0
     hits: int = 0
     misses: int = 0
+    # The kinds without cookies: their steps compare everything, and are neither hits nor misses.
+    stateless: frozenset[str] = frozenset()
 
     def count(self, count: StepCount, kind: str) -> None:
         """See StepMetrics."""
@@ -38,7 +40,7 @@ class StepCounter:
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         """See StepMetrics."""
         self.all += 1
-        if decision:
+        if decision and kind not in self.stateless:
             is_hit = decision == Decision.IN_SYNC.value
             self.hits += is_hit
             self.misses += not is_hit

@@ -19,10 +19,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from setpoint.cli.views.outcome import ACTION_WORDS, ExitCode, OutcomeSummary, summarize_outcome
+from setpoint.cli.views.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary, summarize_outcome
 from setpoint.cli.views.table import one_line
 from setpoint.cli.views.terminal import SafeConsole, error_console
-from setpoint.core.plan import Action
 from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewResult
@@ -42,7 +41,7 @@ class ResourceProgress:
     states: dict[ResourceRef, OutcomeSummary] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
     _took: dict[ResourceRef, float] = field(default_factory=dict)
-    _started: dict[ResourceRef, Action] = field(default_factory=dict)
+    _started: dict[ResourceRef, str] = field(default_factory=dict)
     _live: Live | None = None
     _is_finished: bool = False
 
@@ -73,7 +72,7 @@ class ResourceProgress:
     def _summary_of(self, ref: ResourceRef, outcome: StepOutcome) -> OutcomeSummary:
         """The summary of an outcome. The end of an operation counts as the action that it was started for."""
         if isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning) and outcome.error.begun:
-            self._started[ref] = Action(outcome.error.begun)
+            self._started[ref] = outcome.error.begun
         state = summarize_outcome(outcome)
         if (
             isinstance(outcome, Settled)
@@ -81,7 +80,7 @@ class ResourceProgress:
             and state.code is ExitCode.DONE
             and ref in self._started
         ):
-            return replace(state, word=ACTION_WORDS[self._started[ref]])
+            return replace(state, word=BEGUN_WORDS[self._started[ref]])
         return state
 
     def _render(self) -> RenderableType:

@@ -8,12 +8,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from setpoint.cli.views.plan import is_owner_plan, plan_from_record, plan_rows, recorded_value, value_text
+from setpoint.cli.views.plan import (
+    REASON_WORDS,
+    is_owner_plan,
+    plan_from_record,
+    plan_rows,
+    recorded_value,
+    value_text,
+)
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
-from setpoint.core.decide import Cookie
+from setpoint.core.decide import Cookie, DecisionReason
 from setpoint.core.plan import Plan
-from setpoint.core.step_record import MORE, MORE_KEPT, MORE_WITHHELD, MORE_WRITES
+from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHHELD, MORE_WRITES
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
@@ -31,7 +38,8 @@ from setpoint.engine.requeue import (
     resync_seconds,
 )
 from setpoint.engine.resource import Resource
-from setpoint.engine.state import StoredState, outputs_in, shown_server_defaults
+from setpoint.engine.state import RECONCILE_REQUESTED, StoredState, outputs_in, shown_server_defaults
+from setpoint.engine.step.reconcile_request import latest_request
 from setpoint.errors import ManifestInvalid, UserError
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
@@ -188,7 +196,10 @@ def explanation_data(resource: Resource) -> Json:
     """The record of the last step as data; null before the first step."""
     ref = resource.ref
     step = StoredState.of(resource).step
-    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "step": step, "moved": moved_digests(step)}
+    data: dict[str, Json] = {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+    data |= {"step": step, "moved": moved_digests(step)}
+    request = latest_request(resource)
+    return data if request is None else {**data, "request": request}
 
 
 def moved_digests(step: JsonObject | None) -> list[Json]:
@@ -212,9 +223,20 @@ def explanation_of(resource: Resource, *, resyncs: bool = False, is_owner: bool 
     return Group(
         Text(f"{resource.ref}", style="bold cyan"),
         *(_record_lines(step) if step else [Text("no step has come as far as a plan yet")]),
+        *_request_lines(resource),
         Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: no step yet"),
         Text(f"next step: {_next_step(resource, resyncs=resyncs, is_owner=is_owner)}", style="dim"),
     )
+
+
+def _request_lines(resource: Resource) -> list[Text]:
+    """The request of a step that is open, or of one that left nothing to record."""
+    request = latest_request(resource)
+    if request is None:
+        return []
+    who = f"requested by {request['by'] or f'annotation {RECONCILE_REQUESTED}'} at {request['at']}"
+    what = "handled, and nothing was left to record" if request["handled"] else "no step has handled it yet"
+    return [Text(one_line(f"{who}: {what}"))]
 
 
 def _next_step(resource: Resource, *, resyncs: bool, is_owner: bool) -> str:
@@ -242,7 +264,8 @@ def _record_lines(step: Mapping[str, Any]) -> list[Text]:
 
 
 def _step_lines(step: Mapping[str, Any]) -> list[Text]:
-    lines = [Text(f"{step['at']}, by {step['trigger']}: {step['decision']}")]
+    reason = f" ({REASON_WORDS[DecisionReason(step['reason'])]})" if "reason" in step else ""
+    lines = [Text(f"{step['at']}, by {step['trigger']}: {step['decision']}{reason}")]
     plan = plan_from_record(step)
     if is_owner_plan(plan):
         return [*lines, *_owner_lines(step, plan)]
@@ -256,7 +279,9 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     lines += [Text(f"  withheld: {_change_text(change)}", style="yellow") for change in step.get("withheld", ())]
     lines += [Text(f"  withheld: {text}", style="yellow") for text in _left_out(step, MORE_WITHHELD)]
     lines += [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
-    return lines + [Text(f"  kept: {text}", style="dim") for text in _left_out(step, MORE_KEPT)]
+    lines += [Text(f"  kept: {text}", style="dim") for text in _left_out(step, MORE_KEPT)]
+    retained = [*map(_change_text, step.get("retained", ())), *_left_out(step, MORE_RETAINED)]
+    return lines + [Text(f"  taken out of the spec, and kept: {text}", style="yellow") for text in retained]
 
 
 def _left_out(part: Mapping[str, Any], name: str, what: str = "fields") -> list[str]:

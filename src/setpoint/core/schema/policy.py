@@ -39,6 +39,8 @@ class Rule(StrEnum):
     PROTECTED = "protected"
     FIXED = "immutable"
     CHOSEN = "chosen by the service"
+    # Its removal was sent, and the service keeps a value of its own.
+    SERVER_DEFAULT = "server default"
     DEFAULT = "default"
     PRUNED = "pruned"
     # An explicit null: pruned, protected or not.

@@ -11,10 +11,13 @@ from math import inf
 from typing import Any, Final
 
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
-from setpoint.core.decide import Decision
+from setpoint.core.decide import Decision, DecisionReason
+from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Plan, PlannedWrite
+from setpoint.core.schema.policy import Rule
 from setpoint.core.values.canonical import same
-from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.json_types import MISSING, JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.engine.conditions import (
     DELETION_REASONS,
     REASONS,
@@ -262,9 +265,18 @@ def _plan(resource: Resource, before: JsonObject | None) -> Plan:
     step: Any = StoredState.of(resource).step
     if step is None or same(step, before):
         return Plan(Decision.IN_SYNC)
+    reason = next((one for one in DecisionReason if one == step.get("reason")), None)
     return Plan(
-        Decision(step["decision"]), tuple(PlannedWrite(Action(one["action"]), one["name"]) for one in step["writes"])
+        Decision(step["decision"]),
+        tuple(PlannedWrite(Action(one["action"]), one["name"]) for one in step["writes"]),
+        reason=reason,
+        retained=tuple(map(_retained, step.get("retained", ()))),
     )
+
+
+def _retained(data: Mapping[str, Any]) -> FieldChange:
+    """A retained field, without its value."""
+    return FieldChange(Path.parse(data["path"]), MISSING, MISSING, Rule(data["rule"]))
 
 
 async def _newest(store: Store) -> Revision:

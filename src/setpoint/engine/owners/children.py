@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from setpoint.core.decide import Decision, decide
+from setpoint.core.decide import Decision, DecisionReason, decide
 from setpoint.core.merge.child_plan import ChildPlan, plan_child
 from setpoint.core.merge.children import Child, ChildUpdatePolicy, last_generated_status, resolve_last_generated
 from setpoint.core.merge.threeway import LastGenerated
@@ -20,6 +20,7 @@ from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.context import EngineContext, StepContext
 from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
+from setpoint.engine.state import AppliedIntent
 from setpoint.engine.step.hold import HeldField, held_fields, withhold
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.errors import NotReady, SetpointError, UserError
@@ -41,8 +42,9 @@ class OwnerObservation:
     owner: Resource
     generated: GeneratedChildren
     live: Mapping[str, Resource]
-    # The digest of everything that the children are generated from.
+    # The digest of everything that the children are generated from; and what of it is the author's.
     intent: str
+    applied: AppliedIntent
 
     @property
     def live_digest(self) -> str | Missing:
@@ -61,7 +63,8 @@ async def observe_children(resource: Resource, owner: Owner, engine: EngineConte
     generated = owner.generate(resource, found)
     live = await store.get_many([child_ref(child) for child in generated.children])
     existing = {child.key: one for child, one in zip(generated.children, live, strict=True) if one is not None}
-    return OwnerObservation(resource, generated, existing, _intent(resource, owner, generated, found))
+    intent, applied = _intent(resource, owner, generated, found), _applied(resource, owner, found)
+    return OwnerObservation(resource, generated, existing, intent, applied)
 
 
 def child_ref(child: Child) -> ResourceRef:
@@ -117,11 +120,10 @@ def is_two_way_merge(annotations: Mapping[str, str]) -> bool:
 def _intent(
     resource: Resource, owner: Owner, generated: GeneratedChildren, found: Mapping[ResourceRef, Resource]
 ) -> str:
-    annotations = resource.annotations
     return digest(
         {
             "written": resource.author_digest,
-            "annotations": {key: annotations[key] for key in (MERGE, *owner.annotations) if key in annotations},
+            "annotations": _meaningful_annotations(resource, owner),
             "revision": owner.revision,
             "generated": list(_without_secrets(generated.children)),
             "trouble": None if generated.error is None else str(generated.error),
@@ -129,6 +131,21 @@ def _intent(
             "sources": {str(ref): f"{one.uid}/{one.revision}" for ref, one in found.items() if is_secret(one.document)},
         }
     )
+
+
+def _applied(resource: Resource, owner: Owner, found: Mapping[ResourceRef, Resource]) -> AppliedIntent:
+    """The revision, and a short digest of what authors wrote in the owner and its sources: not of the children."""
+    sources: dict[str, Json] = {
+        str(ref): f"{one.uid}/{one.revision}" if is_secret(one.document) else one.author_digest
+        for ref, one in found.items()
+    }
+    written: Json = [resource.author_digest, _meaningful_annotations(resource, owner), sources]
+    return AppliedIntent(owner.revision, digest(written)[:16])
+
+
+def _meaningful_annotations(resource: Resource, owner: Owner) -> dict[str, Json]:
+    annotations = resource.annotations
+    return {key: annotations[key] for key in (MERGE, *owner.annotations) if key in annotations}
 
 
 def _without_secrets(children: Iterable[Child]) -> Iterator[Json]:
@@ -170,7 +187,8 @@ class OwnerPlan:
 def owner_plan(context: StepContext, observation: OwnerObservation) -> OwnerPlan:
     """The plan of an owner's step; nothing is written when both digests match."""
     memory = context.state
-    decision = decide(memory.cookie, observation.intent, observation.live_digest)
+    live = observation.live_digest
+    decision = decide(memory.cookie, observation.intent, live, is_revised=_is_only_revised(context, observation))
     is_settled = decision is Decision.IN_SYNC and memory.generating is None
     if is_settled and not context.status_edited:
         return OwnerPlan(observation, ChildPlans(), Plan(decision))
@@ -184,9 +202,17 @@ def owner_plan(context: StepContext, observation: OwnerObservation) -> OwnerPlan
     )
     writes = tuple(one.write for one in children.plans if one.write is not None)
     kept = tuple(change for one in children.plans for change in one.kept)
-    planned = OwnerPlan(observation, children, Plan(decision, writes, kept))
+    was_there = decision is Decision.CREATE and memory.cookie is not None
+    reason = DecisionReason.DELETED if was_there else None
+    planned = OwnerPlan(observation, children, Plan(decision, writes, kept, reason=reason))
     held = held_fields(planned.plan, observation.intent, context)
     return _withholding(held, planned) if held else planned
+
+
+def _is_only_revised(context: StepContext, observation: OwnerObservation) -> bool:
+    """Whether the revision changed since the last intent was applied, and nothing that authors wrote."""
+    before, now = context.state.applied, observation.applied
+    return before is not None and before.revision != now.revision and before.authored == now.authored
 
 
 def _withholding(held: Sequence[HeldField], planned: OwnerPlan) -> OwnerPlan:

@@ -215,9 +215,15 @@ def _state_after(context: StepContext, planned: OwnerPlan, observation: OwnerObs
     oscillations = (
         before.oscillations.done(context.engine.clock.now()) if before.oscillations.fields else before.oscillations
     )
-    left = _unsettled(context, planned) or None
+    # Kept with the cookie; one that matches stays as it is.
+    is_kept = at == before.cookie
     return replace(
-        before, cookie=at, step=step_record(context, planned.plan, at), oscillations=oscillations, generating=left
+        before,
+        cookie=at,
+        step=step_record(context, planned.plan, at),
+        oscillations=oscillations,
+        generating=_unsettled(context, planned) or None,
+        applied=before.applied if is_kept else observation.applied,
     )
 
 

@@ -60,7 +60,7 @@ def report_drift(plan: Plan, intent: str, context: StepContext, *, is_there: boo
 
 
 def _is_drift(decision: Decision, intent: str, context: KindStepContext) -> bool:
-    if decision is not Decision.FIRST_LOOK:
+    if decision not in (Decision.FIRST_LOOK, Decision.DIFFERS):
         return decision is Decision.DRIFTED
     # Without a cookie: the last step for this intent left something else on record.
     attempt = context.state.attempt

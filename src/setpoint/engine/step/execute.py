@@ -20,7 +20,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.state import StoredState, WriteAttempt, location_in
 from setpoint.engine.step.change_cause import ChangeCause, write_cause
 from setpoint.engine.step.claim import confirm_claim
-from setpoint.engine.step.finish import plan_event, records_creation, step_record
+from setpoint.engine.step.finish import begun_action, plan_events, records_creation, step_record
 from setpoint.engine.step.plan import EffectivePlan, desired_tree, effective_plan, live_mark, with_dry_run
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused
@@ -163,6 +163,11 @@ class InterruptedCreation:
         after = state if follow_up is None else follow_up.state
         return InterruptedCreation(state, after, follow_up, is_made and not records_creation(state.step))
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an earlier step began to create an object."""
+        return self.before.creating is not None
+
     def shown(self, plan: Plan) -> Plan:
         """The plan as it is reported: for a creation that is finished now, whatever is sent, the object is created."""
         if not self.is_creation:
@@ -237,8 +242,8 @@ async def stop_for_operation(
     operation: RemoteOperation, context: KindStepContext, plan: Plan | None = None
 ) -> NoReturn:
     """Ends the step with the operation on record: the next step polls it."""
-    begun = plan.writes[0].action.value if plan is not None and plan.writes else ""
+    begun = "" if plan is None else begun_action(plan)
     running = OperationRunning(f"operation {operation.name} is running", begun=begun)
-    events = () if plan is None else (context.event(*plan_event(plan)),)
+    events = () if plan is None else plan_events(context, plan)
     await context.set_ready(conditions.failure(running, deleting=context.resource.is_deleting), events=events)
     raise running

@@ -1,17 +1,19 @@
 """How a step ends: settled, paused or observed only; its record, which `setpoint explain` shows, and its event."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
-from setpoint.core.decide import Cookie, Decision
+from setpoint.core.decide import Cookie, Decision, DecisionReason
+from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Hold, Plan
+from setpoint.core.schema.policy import Rule
 from setpoint.core.step_record import bounded_record, paths_digest, withheld_paths
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine import conditions
-from setpoint.engine.conditions import ReadyCondition, join_names
+from setpoint.engine.conditions import ReadyCondition, join_names, retained_message
 from setpoint.engine.context import (
     MANAGEMENT,
     KindStepContext,
@@ -22,10 +24,12 @@ from setpoint.engine.context import (
     StepOutcome,
     Stopped,
 )
+from setpoint.engine.intent import applied_intent
 from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation
 from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
-from setpoint.engine.state import StoredState, WriteAttempt, outputs_in
-from setpoint.engine.step.change_cause import report_drift
+from setpoint.engine.ports import EventRecord
+from setpoint.engine.state import AppliedIntent, StoredState, WriteAttempt, outputs_in
+from setpoint.engine.step.change_cause import report_drift, unspecified_digests
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.observe import body_digest_to_keep, cache_as_idle
 from setpoint.engine.step.plan import EffectivePlan, residual
@@ -35,11 +39,15 @@ from setpoint.errors import SetpointError, StillWaiting
 
 @dataclass(frozen=True, slots=True)
 class _Residual:
-    """What still differs: specified fields, unspecified ones with their digests, and whether some are withheld."""
+    """What still differs: specified fields, unspecified ones with their digests, and whether some are withheld.
+
+    `insisted` are the unspecified fields that were sent, and of which the service keeps a value of its own.
+    """
 
     specified: tuple[str, ...]
     unspecified: Mapping[str, str]
     has_withheld: bool
+    insisted: tuple[FieldChange, ...] = ()
 
 
 async def settle(
@@ -50,13 +58,15 @@ async def settle(
     # What is withheld in the end is still to be written.
     plan = _with_holds_of(planned.plan, plan)
     intent, left = planned.followed, _residual(context, observed, planned)
+    if left.insisted and _has_updated(context, plan):
+        plan = replace(plan, retained=(*plan.retained, *left.insisted))
     at = Cookie(intent.digest, digest(observed.live))
     wait = wait_result(context, intent, observed)
     ready = _ready(left, plan)
     error = wait.error if wait is not None and ready is conditions.UP_TO_DATE else None
     if wait is not None and error is not None:
         ready = wait.ready
-    found = _after(context, left, at)
+    found = _after(context, left, at, _applied(context, plan, intent))
     state = replace(
         found,
         body=body_digest_to_keep(context, found, observed),
@@ -69,7 +79,7 @@ async def settle(
         read_failed=False,
     )
     shown = observed.outputs if wait is None else {**observed.outputs, **wait.outputs}
-    events = (context.event(*plan_event(plan)),) if plan.writes else ()
+    events = (*plan_events(context, plan), *_retained_events(context, plan))
     context = await replace(context, state=state).set_ready(ready, shown, events)
     if ready is conditions.UP_TO_DATE and _is_stateful(context):
         cache_as_idle(context, intent, observed.body, _until(context))
@@ -83,16 +93,49 @@ def _with_holds_of(last: Plan, plan: Plan) -> Plan:
 
 
 def _with_begun_action(error: SetpointError, plan: Plan) -> SetpointError:
-    if isinstance(error, StillWaiting) and plan.writes:
-        return StillWaiting(str(error), error.left, plan.writes[0].action.value)
+    if isinstance(error, StillWaiting) and begun_action(plan):
+        return StillWaiting(str(error), error.left, begun_action(plan))
     return error
+
+
+def begun_action(plan: Plan) -> str:
+    """What a step with this plan begins: an adoption, or the action of its first write; empty for neither."""
+    if plan.is_adoption:
+        return ADOPT
+    return plan.writes[0].action.value if plan.writes else ""
 
 
 def _residual(context: KindStepContext, observed: LiveObservation, planned: EffectivePlan) -> _Residual:
     """On the fast path, nothing differs but the known server defaults."""
-    if planned.plan.decision is Decision.IN_SYNC:
+    if planned.plan.is_fast_path:
         return _Residual((), context.state.server_defaults, has_withheld=False)
-    return _Residual(*residual(planned.followed, observed, context), has_withheld=bool(planned.plan.withheld))
+    specified, unspecified = residual(planned.followed, observed, context)
+    # Of a resource that did not converge, nothing more is to be written.
+    has_withheld = bool(planned.plan.withheld) and planned.plan.held is not Hold.NOT_CONVERGED
+    sent = () if context.state.attempt is None else context.state.attempt.sent
+    return _Residual(
+        tuple(str(one.path) for one in specified),
+        unspecified_digests(unspecified),
+        has_withheld,
+        tuple(replace(one, after=one.before, rule=Rule.SERVER_DEFAULT) for one in unspecified if str(one.path) in sent),
+    )
+
+
+def _has_updated(context: KindStepContext, plan: Plan) -> bool:
+    """Whether this step sent a change of an object that existed, or waited for the operation of one that did."""
+    if plan.writes:
+        return plan.writes[0].action is not Action.CREATE
+    return StoredState.of(context.resource).operation is not None and not records_creation(context.state.step)
+
+
+def _applied(context: KindStepContext, plan: Plan, intent: Intent) -> AppliedIntent | None:
+    """What is kept of the intent; where nothing has changed, a state of an earlier version stays without it."""
+    known, resource = context.state.applied, context.resource
+    is_idle = plan.reason is DecisionReason.COMPARED and not plan.writes
+    is_observed = resource.status.get("observedGeneration") == resource.generation
+    if plan.is_fast_path or (known is None and is_idle and is_observed):
+        return known
+    return applied_intent(intent, context.kind)
 
 
 def _ready(left: _Residual, plan: Plan) -> ReadyCondition:
@@ -101,21 +144,24 @@ def _ready(left: _Residual, plan: Plan) -> ReadyCondition:
     return withheld_condition(plan) if left.has_withheld else conditions.UP_TO_DATE
 
 
-def _after(context: KindStepContext, left: _Residual, at: Cookie) -> StoredState:
+def _after(context: KindStepContext, left: _Residual, at: Cookie, applied: AppliedIntent | None) -> StoredState:
     """The state after the step: a cookie only where nothing differs but server defaults."""
     before = context.state
     if left.specified:
         attempt = replace(before.attempt or WriteAttempt(at.intent), intent=at.intent)
         # With fields that are withheld, the attempt is not over yet. What one that is over has sent is not asked again.
-        return replace(
-            before,
-            attempt=attempt if left.has_withheld else WriteAttempt(at.intent, unconverged_at=at),
-            cookie=None,
-        )
+        attempt = attempt if left.has_withheld else WriteAttempt(at.intent, unconverged_at=at)
+        return replace(before, attempt=attempt, cookie=None, applied=applied)
     if left.has_withheld:
         # The cookie stays: the intent is the same, and it matches once the fields are written.
-        return replace(before, attempt=None, server_defaults=left.unspecified)
-    return replace(before, attempt=None, cookie=at if _is_stateful(context) else None, server_defaults=left.unspecified)
+        return replace(before, attempt=None, server_defaults=left.unspecified, applied=_with_cookie(before, applied))
+    cookie = at if _is_stateful(context) else None
+    return replace(before, attempt=None, cookie=cookie, server_defaults=left.unspecified, applied=applied)
+
+
+def _with_cookie(before: StoredState, applied: AppliedIntent | None) -> AppliedIntent | None:
+    """What is kept of the intent while the cookie stays: the revision is that of the cookie."""
+    return applied if before.applied is None or applied is None else replace(before.applied, named=applied.named)
 
 
 def _done(context: KindStepContext) -> Oscillations:
@@ -134,6 +180,8 @@ def _until(context: KindStepContext) -> float:
     return inf if expires_in is None else clock.monotonic() + expires_in
 
 
+# What a step that adopts an object has begun, beside the actions of writes.
+ADOPT: Final = "adopt"
 OBSERVE_ONLY: Final = f"nothing is written: {MANAGEMENT} is {Management.OBSERVE}"
 
 
@@ -181,17 +229,21 @@ def step_record(context: StepContext, plan: Plan, at: Cookie | None = None) -> J
     """The record of this step; an idle step, or one that still waits, keeps the last record."""
     last, before = context.state.step, context.state.cookie
     if last is not None and not plan.writes and (_is_idle(context, plan) or _waits_on(last, plan)):
-        return last
+        return bounded_record({**last, **plan.retained_data()}) if plan.retained else last
     digests: dict[str, Json] = {"before": _text(before), "after": _text(at)}
     now = context.engine.clock.now()
     return bounded_record({"at": now, "trigger": context.trigger, "cookie": digests, **plan.to_data()})
 
 
 def _is_idle(context: StepContext, plan: Plan) -> bool:
+    if plan.held is Hold.NOT_CONVERGED:
+        # The Ready condition has it.
+        return True
     is_end_of_another = context.state.attempt is not None
     # An owner may have to wait before it can create anything.
-    is_idle = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK, Decision.CREATE)
-    return is_idle and not plan.withheld
+    is_unchanged = plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK, Decision.CREATE)
+    is_news = plan.is_adoption or plan.retained
+    return (is_end_of_another or (is_unchanged and not is_news)) and not plan.withheld
 
 
 def _waits_on(last: JsonObject, plan: Plan) -> bool:
@@ -213,11 +265,25 @@ def records_creation(step: JsonObject | None) -> bool:
             return False
 
 
-def plan_event(plan: Plan) -> tuple[str, str]:
-    """The event of a step that wrote: its reason, and the fields without their values."""
+def plan_events(context: StepContext, plan: Plan) -> Iterator[EventRecord]:
+    """The events of a step: that it adopted its object, and what it wrote, the fields without their values."""
+    if plan.is_adoption:
+        yield context.event("Adopted", f"adopted {context.state.location}: it was there before")
+    if not plan.writes:
+        return
     fields = join_names(str(change.path) for change in plan.changes)
-    created = plan.writes[0].action is Action.CREATE
-    if created:
+    if plan.writes[0].action is Action.CREATE:
         # A creation that a killed step began has no fields left to name.
-        return "Created", f"created with {fields}" if fields else "created"
-    return "Updated", f"{plan.decision.value}: set {fields}"
+        yield context.event("Created", _created(plan, fields))
+    else:
+        yield context.event("Updated", f"{plan.decision.value}: set {fields}")
+
+
+def _created(plan: Plan, fields: str) -> str:
+    word = "created again, it was deleted," if plan.reason is DecisionReason.DELETED else "created"
+    return f"{word} with {fields}" if fields else word.rstrip(",")
+
+
+def _retained_events(context: StepContext, plan: Plan) -> Iterator[EventRecord]:
+    if plan.retained:
+        yield context.event("Kept", retained_message(plan.retained))

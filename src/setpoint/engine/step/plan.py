@@ -6,23 +6,29 @@ from typing import Final
 
 from msgspec import Struct
 
-from setpoint.core.decide import Cookie, Decision
+from setpoint.core.decide import Cookie, Decision, DecisionReason, decide
 from setpoint.core.diff import FieldChange, redacted_change
 from setpoint.core.overlay import EffectiveState, struct_of
-from setpoint.core.plan import Action, Plan, PlannedWrite, PlanOptions, plan_effective
+from setpoint.core.plan import Action, Hold, Plan, PlannedWrite, PlanOptions, plan_effective, retained_fields
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import atomic_ancestor
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine.capabilities import SupportsCreationCheck, SupportsDryRun
-from setpoint.engine.context import KindStepContext
-from setpoint.engine.kind import Absent, Intent, LiveObservation
+from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun
+from setpoint.engine.context import KindStepContext, Management
+from setpoint.engine.intent import is_only_revised, path_mark
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Reconciliation
 from setpoint.engine.state import StoredState, WriteAttempt, known_server_defaults
 from setpoint.engine.step.change_cause import ChangeCause, change_cause, unspecified_digests
 from setpoint.engine.step.hold import held_fields, withhold
 
+# Why nothing is planned for a resource that did not converge.
+NOT_TAKEN: Final = (
+    "sent before, the service did not take it: nothing is sent again until the spec or the live object changes; "
+    "`setpoint reconcile` sends it again"
+)
 # Where the spec of a kind with dry runs has its object.
 _MANIFEST: Final = Path(("spec", "manifest"))
 
@@ -37,6 +43,78 @@ def desired_tree(intent: Intent, observed: LiveObservation, context: KindStepCon
     if isinstance(context.kind, SupportsDryRun):
         return intent.declared.tree
     return _effective(intent, observed, context).tree
+
+
+async def plan_observation(
+    context: KindStepContext, intent: Intent, observed: LiveObservation, *, is_created: bool = False
+) -> tuple[KindStepContext, "EffectivePlan"]:
+    """The plan for this observation, and the context with what it is made from.
+
+    `is_created`: an earlier step began to create the object, so that it is not adopted.
+    """
+    context = context.with_current_oscillations(intent.digest, live_mark(observed))
+    decision = _decide(intent, observed, context)
+    context = await with_dry_run(decision, intent, observed, context)
+    planned = effective_plan(decision, intent, observed, context)
+    if planned.plan.is_fast_path:
+        return context, planned
+    plan = _with_reason(planned.plan, intent, observed, context, is_created=is_created)
+    return context, replace(planned, plan=replace(plan, retained=_retained(plan, intent, observed, context)))
+
+
+def _decide(intent: Intent, observed: LiveObservation, context: KindStepContext) -> Decision:
+    state, kind = context.state, context.kind
+    cookie = state.cookie if kind.reconciliation is Reconciliation.STATEFUL else None
+    live = live_digest(observed)
+    if cookie is None or cookie.intent == intent.digest or isinstance(observed, Absent):
+        return decide(cookie, intent.digest, live)
+    is_revised = is_only_revised(intent, kind, cookie, state.applied)
+    # The same bytes are the same object: only the new revision reads it otherwise.
+    is_same_body = is_revised and state.body is not None and observed.body == state.body
+    return decide(cookie, intent.digest, cookie.live if is_same_body else live, is_revised=is_revised)
+
+
+def _with_reason(
+    plan: Plan, intent: Intent, observed: LiveObservation, context: KindStepContext, *, is_created: bool
+) -> Plan:
+    """The plan with what its decision does not say; that of a kind without cookies is what the comparison found."""
+    state = context.state
+    if isinstance(observed, Absent):
+        was_there = state.location == intent.location and state.creating is None
+        return replace(plan, reason=DecisionReason.DELETED if was_there else None)
+    if plan.decision is not Decision.FIRST_LOOK or is_created:
+        return plan
+    if context.management is Management.FULL and _is_new_object(intent, context):
+        return replace(plan, reason=DecisionReason.ADOPTED)
+    if context.kind.reconciliation is Reconciliation.STATEFUL:
+        return plan
+    found = Decision.DIFFERS if plan.writes or plan.withheld else Decision.IN_SYNC
+    return replace(plan, decision=found, reason=DecisionReason.COMPARED)
+
+
+def _is_new_object(intent: Intent, context: KindStepContext) -> bool:
+    """Whether no step for the object has come to an end; a claim may be that of a step that was killed."""
+    state = context.state
+    if state.location is None or state.location == intent.location:
+        return state.step is None or state.location is None
+    return not isinstance(context.kind, SupportsAliases)
+
+
+def _retained(
+    plan: Plan, intent: Intent, observed: LiveObservation, context: KindStepContext
+) -> tuple[FieldChange, ...]:
+    """The fields that the author took out of the spec, and that stay; of an adopted object, the protected ones."""
+    if isinstance(observed, Absent) or context.management is not Management.FULL:
+        return ()
+    applied = context.state.applied if context.state.location == intent.location else None
+    is_new = plan.is_adoption or plan.decision in (Decision.INTENT_CHANGED, Decision.BOTH)
+    if isinstance(context.kind, SupportsDryRun) or not (is_new if applied is None else applied.named):
+        return ()
+    declared = _effective(intent, observed, context).declared
+    found = retained_fields(declared, context.kind.view(observed.live))
+    if applied is None:
+        return tuple(one for one in found if one.rule is Rule.PROTECTED)
+    return tuple(one for one in found if path_mark(one.path) in applied.named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +171,11 @@ def live_mark(observed: LiveObservation) -> str:
 
 def plan_writes(decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext) -> Plan:
     """The writes that are left; none when both digests match, or neither changed since the service did not converge."""
-    if decision is Decision.IN_SYNC or is_not_converging(intent, observed, context.state):
+    if decision is Decision.IN_SYNC:
         return Plan(decision)
+    if is_not_converging(intent, observed, context.state):
+        left, _ = residual(intent, observed, context)
+        return Plan(decision, withheld=left, because=NOT_TAKEN, held=Hold.NOT_CONVERGED)
     if context.dry_run_writes is not None:
         return _dry_run_plan(decision, intent, observed, context)
     known, versions = context.state.secrets, intent.resolved.versions
@@ -154,14 +235,14 @@ def _only(is_wanted: Callable[[FieldChange], bool], writes: Iterable[PlannedWrit
 
 def residual(
     intent: Intent, observed: LiveObservation, context: KindStepContext
-) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """The fields that still differ: the specified ones; and the unspecified ones with the digest of their value."""
+) -> tuple[tuple[FieldChange, ...], tuple[FieldChange, ...]]:
+    """The fields that still differ: those that are specified, and those that are not."""
     if context.dry_run_writes is not None:
-        return _paths(Plan(Decision.FIRST_LOOK, _dry_run_writes(intent, context)).changes), {}
+        return Plan(Decision.FIRST_LOOK, _dry_run_writes(intent, context)).changes, ()
     sending = replace(context.kind.sending(intent), resend=())
     changes = _plan_effective(Decision.FIRST_LOOK, intent, observed, context, options=sending).changes
-    specified = [change for change in changes if change.rule is Rule.SPEC]
-    return _paths(specified), unspecified_digests(changes)
+    specified = tuple(change for change in changes if change.rule is Rule.SPEC)
+    return specified, tuple(change for change in changes if change.rule is not Rule.SPEC)
 
 
 def is_not_converging(intent: Intent, observed: LiveObservation, state: StoredState) -> bool:
@@ -216,7 +297,3 @@ def _without_attempted(plan: Plan, intent: Intent, context: KindStepContext) -> 
             one for write in left for one in (_only(is_oscillating, (write,)) if write.name in whole else (write,))
         ),
     )
-
-
-def _paths(changes: Iterable[FieldChange]) -> tuple[str, ...]:
-    return tuple(str(change.path) for change in changes)

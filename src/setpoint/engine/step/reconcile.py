@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import inf
 from typing import Final, assert_never
 
-from setpoint.core.decide import Decision, decide
+from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
 from setpoint.core.secret_fields import secret_texts, without_texts
 from setpoint.core.values.messages import Message, message_of
@@ -37,7 +37,6 @@ from setpoint.engine.kind import (
     Intent,
     LiveObservation,
     Present,
-    Reconciliation,
     SecretKeyReference,
     Unchanged,
     observe_decoded,
@@ -67,7 +66,8 @@ from setpoint.engine.step.delete import (
 from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll_operation
 from setpoint.engine.step.finish import plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import cache_as_idle, is_listed_unchanged, observe_unless_unchanged
-from setpoint.engine.step.plan import EffectivePlan, effective_plan, live_digest, live_mark, with_dry_run
+from setpoint.engine.step.plan import EffectivePlan, plan_observation
+from setpoint.engine.step.reconcile_request import request_trigger
 from setpoint.engine.step.reports import StepSubject, is_refusal
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
@@ -176,6 +176,8 @@ def _begin_step(
     engine.leave_status(resource)
     state = StoredState.of(resource)
     request = reconcile_request(resource.annotations)
+    if request is not None and state.handled != request and not requested:
+        trigger = request_trigger(request, is_in_cluster=engine.store.collects)
     requested = requested or state.handled != request
     if requested:
         # Server defaults are compared again, which a cookie that covers them would prevent.
@@ -275,22 +277,14 @@ async def _plan_intent(context: KindStepContext, intent: Intent) -> StepPlan:
     if isinstance(observed, Unchanged):
         return _plan_idle(context, intent)
     begun = InterruptedCreation.of(context, intent, observed)
-    context, planned = await _planned(replace(context, state=begun.state), intent, observed)
+    context, planned = await plan_observation(
+        replace(context, state=begun.state), intent, observed, is_created=begun.is_under_way
+    )
     if context.management is Management.OBSERVE:
         return plan_observed(context, intent, observed, planned.plan)
     writes = bool(planned.plan.writes) or begun.follow_up is not None
     await check_claim(context, intent, observed, writes=writes)
     return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
-
-
-async def _planned(
-    context: KindStepContext, intent: Intent, observed: LiveObservation
-) -> tuple[KindStepContext, EffectivePlan]:
-    """The plan for this observation, and the context with what it is made from."""
-    context = context.with_current_oscillations(intent.digest, live_mark(observed))
-    decision = _decide(intent, observed, context)
-    context = await with_dry_run(decision, intent, observed, context)
-    return context, effective_plan(decision, intent, observed, context)
 
 
 async def _plan_replacement(context: KindStepContext, intent: Intent) -> StepPlan:
@@ -300,7 +294,7 @@ async def _plan_replacement(context: KindStepContext, intent: Intent) -> StepPla
     """
     try:
         observed = await observe_decoded(intent.location, context.kind)
-        _, planned = await _planned(context, intent, observed)
+        _, planned = await plan_observation(context, intent, observed)
     except SetpointError as error:
         return FailedStep(error, lambda: delete_replaced(context))
     return PlannedStep(as_replacement(planned.plan), lambda: delete_replaced(context))
@@ -345,11 +339,6 @@ def _plan_read_failure(context: KindStepContext, error: RemoteError) -> FailedSt
     return FailedStep(error, execute)
 
 
-def _decide(intent: Intent, observed: LiveObservation, context: KindStepContext) -> Decision:
-    stateful = context.kind.reconciliation is Reconciliation.STATEFUL
-    return decide(context.state.cookie if stateful else None, intent.digest, live_digest(observed))
-
-
 def _require_valid(context: KindStepContext, intent: Intent) -> None:
     """ManifestInvalid for an invalid spec; one that was settled before is valid."""
     cookie = context.state.cookie
@@ -365,7 +354,7 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
     if context.state.location == intent.location:
         return context
     # The state of an object at another location says nothing about this one.
-    state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
+    state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None, applied=None)
     # Another process may claim the object at the same time.
     return replace(context, state=replace(state, is_claim_pending=context.engine.claims.is_shared))
 

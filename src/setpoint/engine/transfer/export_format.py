@@ -22,7 +22,14 @@ from setpoint.core.values.yaml_documents import YamlDocument
 from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.oscillation import Oscillations
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
-from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, RECONCILE_REQUESTED, StoredState, WriteAttempt
+from setpoint.engine.state import (
+    COOKIE,
+    COOKIE_ANNOTATION,
+    RECONCILE_REQUESTED,
+    AppliedIntent,
+    StoredState,
+    WriteAttempt,
+)
 from setpoint.errors import ManifestInvalid, NotJson
 
 API_VERSION: Final = "setpoint.dev/v1alpha1"
@@ -320,7 +327,15 @@ def translate_state(state: StoredState, translation: StateTranslation) -> Stored
         body=None if state.body is None else translation.live(state.body),
         creating=None if state.creating is None else translation.secrets(state.creating),
         wait=None if state.wait is None else replace(state.wait, intent=translation.intent(state.wait.intent)),
+        applied=_applied(state.applied, translation),
     )
+
+
+def _applied(applied: AppliedIntent | None, translation: StateTranslation) -> AppliedIntent | None:
+    """Without the digest of what the author wrote where that reads differently; the cookie says as much by then."""
+    if applied is None or all(old == new for old, new in translation.intents.items()):
+        return applied
+    return replace(applied, revision=0, authored="")
 
 
 def _oscillations(oscillations: Oscillations, translation: StateTranslation) -> Oscillations:

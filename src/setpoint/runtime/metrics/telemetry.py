@@ -16,7 +16,7 @@ from setpoint.core.decide import Decision
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
-from setpoint.engine.kind import Reconciliation
+from setpoint.engine.kind import stateless_kinds
 from setpoint.engine.metrics import STEP_COUNTS, StepCount
 from setpoint.errors import Retry
 from setpoint.runtime.controller import Controller
@@ -167,8 +167,7 @@ class Telemetry:
     def watch(self, manager: MonitoredManager) -> None:
         """From now on the page shows this manager's controllers and resources as well."""
         self._manager = manager
-        kinds = manager.engine.kinds.values()
-        self._stateless = frozenset(kind.name for kind in kinds if kind.reconciliation is Reconciliation.STATELESS)
+        self._stateless = stateless_kinds(manager.engine.kinds.values())
         resource_types = manager.engine.resource_types.values()
         for resource_type in sorted(resource_types, key=lambda one: one.name):
             self._add_series(resource_type.name)
