@@ -154,7 +154,7 @@ def test_a_secret_that_is_missing_is_named_before_anything_is_written(user: Work
         "error: Secret default/s: referred to, and neither in the export nor in this store. Put it there first, or "
         "export it, too: Secrets with --with-secrets\n"
     )
-    assert json.loads(user.run(*NEW, "get", "-o", "json").stdout) == []
+    assert json.loads(user.run(*NEW, "get", "-o", "json").stdout)["items"] == []
 
 
 # --- A running controller ---------------------------------------------------------------------------------------------

@@ -195,7 +195,7 @@ def test_the_mark_is_refused_wherever_a_view_prints_it(workspace: Workspace, doc
 
     done = workspace.run("apply", "-f", "manifest.yaml")
 
-    assert (done.returncode, workspace.run("get", "-A", "-o", "json").stdout) == (1, "[]\n")
+    assert (done.returncode, json.loads(workspace.run("get", "-A", "-o", "json").stdout)["items"]) == (1, [])
     assert f'{at} is "(redacted)", which stands for a value that was not shown: write the value itself' in done.stderr
 
 
@@ -214,7 +214,7 @@ def test_an_export_hides_passwords_and_is_refused_without_them(workspace: Worksp
     assert refused.returncode == 1
     assert 'spec.password.value is "(redacted)"' in refused.stderr
     assert moved.stdout.startswith("SQLUser default/app moved\n"), moved.stderr
-    assert again.stdout == "SQLUser default/app unchanged\n"
+    assert again.stdout == "SQLUser default/app unchanged\nunchanged 1\n"
     assert workspace.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0
 
 
@@ -285,16 +285,16 @@ def test_nothing_is_sent_after_an_upgrade_of_the_store(workspace: Workspace) -> 
     workspace.apply(manifest(PASSWORD), write_document(instance))
     workspace.in_cloud(lambda cloud: cloud.advance(3600))
     workspace.run_quietly("reconcile")
-    before = json.loads(workspace.run("get", "-o", "json").stdout)
+    before = json.loads(workspace.run("get", "-o", "json").stdout)["items"]
     _make_earlier(workspace.folder / ".setpoint" / "state.db")
     workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
     planned = workspace.run("plan")
     applied = workspace.run("apply", "-f", "manifest.yaml")
-    after = json.loads(workspace.run("get", "-o", "json").stdout)
+    after = json.loads(workspace.run("get", "-o", "json").stdout)["items"]
 
     assert planned.returncode == 0, planned.stdout
-    assert applied.stdout == "SQLInstance default/second unchanged\nSQLUser default/app unchanged\n"
+    assert applied.stdout == "SQLInstance default/second unchanged\nSQLUser default/app unchanged\nunchanged 2\n"
     assert [one["status"] for one in after] == [one["status"] for one in before]
     assert [one["metadata"] for one in after] == [one["metadata"] for one in before]
     assert workspace.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0

@@ -25,12 +25,17 @@ def _printed(harness: ControllerHarness, *arguments: str, user: str = ADMIN) -> 
     return done.returncode, (done.stdout + done.stderr).replace(harness.kubectl.namespace, "here")
 
 
+def _deleted(name: str) -> str:
+    """What the deletion of a bucket prints."""
+    return f"StorageBucket here/{name} deleted: projects/some-project/buckets/{name}\ndeleted 1\n"
+
+
 def test_a_resource_is_planned_applied_shown_and_deleted_by_commands(shared_harness: ControllerHarness) -> None:
     harness, place = shared_harness, ("-n", shared_harness.kubectl.namespace)
     file = _written(harness, bucket("by-hand"))
 
     assert _printed(harness, "plan", "-f", file)[0] == 2
-    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/by-hand created\n")
+    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/by-hand created\ncreated 1\n")
     assert _printed(harness, "plan", "-f", file)[0] == 0
     assert _printed(harness, "plan", "StorageBucket/by-hand", *place)[0] == 0
     assert "True    UpToDate" in _printed(harness, "get", "StorageBucket/by-hand", *place)[1]
@@ -39,8 +44,14 @@ def test_a_resource_is_planned_applied_shown_and_deleted_by_commands(shared_harn
     assert code == 0
     assert '  wrote: create\n    spec.location: unset → "EU" (spec)\n' in explained
     assert "next step: by the running process, at the latest" in explained
-    assert _printed(harness, "delete", "-f", file) == (0, "StorageBucket here/by-hand deleted\n")
+    code, planned = _printed(harness, "delete", "-f", file, "--dry-run")
+    assert (code, planned.replace(" would be", "")) == (0, f"{_deleted('by-hand')[:-1]} (dry run)\n")
+    assert _printed(harness, "delete", "-f", file) == (0, _deleted("by-hand"))
     assert harness.live(bucket_path("by-hand")) is None
+    code, missing = _printed(harness, "delete", "-f", file)
+    assert (code, missing.splitlines()[-1]) == (1, "not found 1")
+    assert missing.startswith("StorageBucket here/by-hand not found: it is not declared here")
+    assert _printed(harness, "delete", "-f", file, "--ignore-not-found")[0] == 0
 
 
 def test_a_grant_is_applied_shown_and_deleted_by_commands_and_nothing_reconciles_it(
@@ -69,7 +80,7 @@ def test_reconcile_reverts_drift(shared_harness: ControllerHarness) -> None:
     planned = _printed(shared_harness, "plan", "-f", file)[0]
     reconciled = _printed(shared_harness, "reconcile", "-f", file)
 
-    assert (planned, reconciled) == (2, (0, "StorageBucket here/astray updated\n"))
+    assert (planned, reconciled) == (2, (0, "StorageBucket here/astray updated\nupdated 1\n"))
     assert "website" not in shared_harness.live(bucket_path("astray"))
 
 
@@ -79,8 +90,8 @@ def test_an_unchanged_apply_requests_a_reconcile(shared_harness: ControllerHarne
     unchanged = _printed(shared_harness, "apply", "-f", file)
     shared_harness.in_cloud(lambda cloud: cloud.edit("/b/again", {"website": {"mainPageSuffix": "index.html"}}))
 
-    assert unchanged == (0, "StorageBucket here/again unchanged\n")
-    assert _printed(shared_harness, "apply", "-f", file) == (0, "StorageBucket here/again updated\n")
+    assert unchanged == (0, "StorageBucket here/again unchanged\nunchanged 1\n")
+    assert _printed(shared_harness, "apply", "-f", file) == (0, "StorageBucket here/again updated\nupdated 1\n")
 
 
 def test_without_permission_for_leases_a_controller_is_assumed(shared_harness: ControllerHarness) -> None:
@@ -92,8 +103,9 @@ def test_without_permission_for_leases_a_controller_is_assumed(shared_harness: C
     shared_harness.kubectl.access.until_permitted("alice", "create", buckets, shared_harness.kubectl.namespace)
     file = _written(shared_harness, bucket("of-alice"))
 
-    assert _printed(shared_harness, "apply", "-f", file, user="alice") == (0, "StorageBucket here/of-alice created\n")
-    assert _printed(shared_harness, "delete", "-f", file, user="alice") == (0, "StorageBucket here/of-alice deleted\n")
+    applied = _printed(shared_harness, "apply", "-f", file, user="alice")
+    assert applied == (0, "StorageBucket here/of-alice created\ncreated 1\n")
+    assert _printed(shared_harness, "delete", "-f", file, user="alice") == (0, _deleted("of-alice"))
 
 
 def test_a_resource_of_another_namespace_than_the_store_is_refused(shared_harness: ControllerHarness) -> None:
@@ -119,7 +131,7 @@ def test_without_a_controller_a_resource_is_stored_and_waits(harness: Controller
 
     harness.start_controller()
     harness.kubectl.until_ready("storagebucket/alone")
-    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/alone unchanged\n")
+    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/alone unchanged\nunchanged 1\n")
 
 
 def test_a_deletion_without_a_controller_waits_for_one(harness: ControllerHarness) -> None:
