@@ -69,6 +69,7 @@ def test_a_new_trustee_takes_at_most_ten_commits_and_ten_reads(workspace: Worksp
     assert [line.partition(",")[0] for line in lines] == [
         "KbsConfig default/trustee-kbs-config created",
         "TrusteeConfig default/trustee created",
+        "created 2",
     ]
     assert 1 <= costs.commits <= 10
     assert 1 <= costs.reads <= 10

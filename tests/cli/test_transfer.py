@@ -64,7 +64,7 @@ def test_an_imported_resource_is_in_sync_in_the_other_store(workspace: Workspace
     )
     assert lines == ["StorageBucket default/logs moved", "StorageBucket default/more moved", PAUSED]
     assert (plan.returncode, plan.stdout.count("in sync: nothing changed: fast path")) == (0, 2)
-    assert again == ["StorageBucket default/logs unchanged", "StorageBucket default/more unchanged"]
+    assert again == ["StorageBucket default/logs unchanged", "StorageBucket default/more unchanged", "unchanged 2"]
     assert writes(workspace) == []
 
 

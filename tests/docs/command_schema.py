@@ -1,4 +1,4 @@
-"""`python -m tests.docs.command_schema` writes `docs/command-output.schema.json` anew from the types of the document."""
+"""`python -m tests.docs.command_schema` writes `docs/command-output.schema.json` anew from the types of the code."""
 
 import json
 from pathlib import Path

@@ -59,7 +59,7 @@ async def delete(request: CommandRequest) -> ExitCode:
     async with reporting(request, ReportedCommand.DELETE) as report:
         if request.dry_run:
             return await _dry_run(request, report)
-        is_asking = not request.yes and sys.stdin.isatty() and sys.stdout.isatty()
+        is_asking = not request.yes and all(one is not None and one.isatty() for one in (sys.stdin, sys.stdout))
         if is_asking:
             await _require_confirmed(request, report)
         async with executor_for(request) as executor:
@@ -161,7 +161,7 @@ async def _dry_run(request: CommandRequest, report: CommandReport) -> ExitCode:
 
 def _shown_fate(deletion: _Deletion, ref: ResourceRef) -> _Fate:
     is_paused = management_of(deletion.found[ref].annotations) is Management.PAUSED
-    return _Fate(ResultOutcome.WAITING, _PAUSED) if is_paused else deletion.fates[ref]
+    return _Fate(ResultOutcome.UNCHANGED, _PAUSED) if is_paused else deletion.fates[ref]
 
 
 # --- The question -----------------------------------------------------------------------------------------------------

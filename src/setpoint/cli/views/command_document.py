@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from setpoint.cli.views.outcome import ExitCode, OutcomeSummary
 from setpoint.core.plan import Action, Plan
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.conditions import failure
+from setpoint.engine.conditions import UNMANAGED_REASONS, failure
 from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, SetpointError
@@ -155,7 +155,8 @@ def _outcome_of(summary: OutcomeSummary, outcome: StepOutcome | None, begun: Act
             return ResultOutcome.FAILED
         case _ if summary.code is ExitCode.WAITING:
             return ResultOutcome.WAITING
-        case Settled(plan=plan) if plan.writes:
+        # Of an unmanaged resource the writes are those of an earlier step.
+        case Settled(plan=plan, ready=ready) if plan.writes and ready.reason not in UNMANAGED_REASONS:
             return _DONE[plan.writes[0].action]
         case Gone():
             return ResultOutcome.DELETED
