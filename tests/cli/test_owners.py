@@ -1,5 +1,7 @@
 """Owners and their children on the command line: plans, edits, adoption and transfer."""
 
+import json
+
 import pytest
 import yaml
 
@@ -113,6 +115,17 @@ def test_the_plan_of_an_edited_child_shows_the_plan_of_its_owner(commands: Trust
             "unchanged 1",
         ],
     )
+
+
+def test_an_owner_that_joins_an_apply_has_written_what_it_writes_now(commands: TrusteeCommands) -> None:
+    commands.workspace.write(POLICY)
+
+    first, again = (json.loads("\n".join(commands.run("apply", "-f", "manifest.yaml", "-o", "json")[1])) for _ in "12")
+
+    outcomes = [{one["kind"]: one["outcome"] for one in document["results"]} for document in (first, again)]
+    assert outcomes[0]["ConfigMap"] == "updated"
+    assert outcomes[1] == dict.fromkeys(("ConfigMap", "KbsConfig", "TrusteeConfig"), "unchanged")
+    assert [one["changes"] for one in again["results"]] == [[], [], []]
 
 
 def test_a_child_applied_without_its_owner_keeps_its_owner_reference(commands: TrusteeCommands) -> None:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -28,6 +29,8 @@ from setpoint.engine.drivers.follower import step_records
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.errors import SetpointError
+
+_WRITTEN: Final = (ResultOutcome.CREATED, ResultOutcome.UPDATED, ResultOutcome.REPLACED)
 
 
 class ReportedCommand(StrEnum):
@@ -110,7 +113,8 @@ class CommandReport:
             state = StoredState() if resource is None else StoredState.of(resource)
             location = self.locations.get(ref) or state.location
             result = self._results[ref]
-            if self._before is not None:
+            # Owners and children join the steps later: of these, only what was written now has a record of now.
+            if self._before is not None and (ref in self._before or result.outcome in _WRITTEN):
                 result = with_record(result, state.step, self._before.get(ref))
             self._results[ref] = replace(result, location=UNSET if location is None else location)
 

@@ -53,12 +53,14 @@ class OutputPipes:
 
     def _opened_again(self, stream: "io.TextIOWrapper | object") -> io.TextIOWrapper:
         """The same stream, which drops what its reader does not take any more."""
+        if not isinstance(stream, io.TextIOWrapper):
+            return stream  # type: ignore[return-value]  # None, or a stream of an embedding program
         try:
-            assert isinstance(stream, io.TextIOWrapper)
             stream.flush()
             writer = PipeWriter(stream.fileno(), "w", closefd=False)
-        except (AssertionError, OSError, ValueError):
-            return stream  # type: ignore[return-value]  # None, closed, or a stream in memory
+        except (OSError, ValueError):
+            # It is closed, or in memory.
+            return stream
         self._writers.append(writer)
         # Without a buffer where the interpreter has none: PYTHONUNBUFFERED.
         buffer = writer if stream.write_through else io.BufferedWriter(writer)

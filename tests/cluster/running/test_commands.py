@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from setpoint.cli.views.command_document import CommandDocument
 from tests.cluster.access import ADMIN
 from tests.cluster.running.controller_harness import ControllerHarness
-from tests.cluster.running.manifests import bucket, bucket_path
+from tests.cluster.running.manifests import bucket, bucket_path, database, instance, instance_path
 
 NO_CONTROLLER = "no controller is running for this cluster"
 
@@ -71,6 +74,56 @@ def test_a_grant_is_applied_shown_and_deleted_by_commands_and_nothing_reconciles
     assert "spec.from[0].namespace" in refused
     assert _printed(harness, "delete", "ReferenceGrant/to-objects", *place)[0] == 0
     assert harness.kubectl.get("referencegrant/to-objects") is None
+
+
+def _document(harness: ControllerHarness, *arguments: str) -> dict[str, Any]:
+    """What the command prints for programs, with the namespace called `here`: its schema knows every member."""
+    data: dict[str, Any] = json.loads(_printed(harness, *arguments, "-o", "json")[1])
+    assert msgspec.to_builtins(msgspec.convert(data, CommandDocument)) == data
+    return data
+
+
+def test_the_documents_for_programs_are_those_of_a_local_command(shared_harness: ControllerHarness) -> None:
+    file = _written(shared_harness, bucket("for-programs"))
+
+    applied = _document(shared_harness, "apply", "-f", file)
+    deleted = _document(shared_harness, "delete", "-f", file)
+
+    name = {"group": "storage.cnrm.cloud.google.com", "kind": "StorageBucket", "namespace": "here"}
+    location = "projects/some-project/buckets/for-programs"
+    (created,) = applied.pop("results")
+    assert applied == {"command": "apply", "summary": {"created": 1}, "exitCode": 0, "warnings": []}
+    assert {"path": "spec.location", "rule": "spec", "after": "EU"} in created.pop("changes")
+    ready = {"outcome": "created", "reason": "UpToDate", "message": "", "location": location}
+    assert created == {**name, "name": "for-programs", **ready}
+    (gone,) = deleted.pop("results")
+    assert deleted == {
+        "command": "delete",
+        "summary": {"deleted": 1},
+        "exitCode": 0,
+        "warnings": [],
+        "dependants": [],
+    }
+    going = {"outcome": "deleted", "reason": "", "message": location, "changes": [], "location": location}
+    assert gone == {**name, "name": "for-programs", **going}
+
+
+def test_dependants_are_named_and_deleted_before_what_they_need(shared_harness: ControllerHarness) -> None:
+    harness, place = shared_harness, ("-n", shared_harness.kubectl.namespace)
+    files = [_written(harness, one) for one in (instance("needed"), database("needing", "needed"))]
+    harness.in_cloud(lambda cloud: cloud.clock.release())
+    for file in files:
+        assert _printed(harness, "apply", "-f", file)[0] == 0
+
+    shown = _printed(harness, "delete", "--dry-run", "SQLInstance/needed", *place)[1].splitlines()
+    code, deleted = _printed(harness, "delete", "SQLInstance/needed", "SQLDatabase/needing", *place)
+
+    assert shown[0] == "SQLDatabase here/needing refers to SQLInstance here/needed by spec.instanceRef, and stays"
+    assert shown[1] == "SQLInstance here/needed would be deleted: projects/some-project/instances/needed"
+    lines = [line.split()[1] for line in deleted.splitlines() if " deleted: " in line]
+    assert (code, lines) == (0, ["here/needing", "here/needed"])
+    assert deleted.splitlines()[-1] == "deleted 2"
+    assert harness.live(instance_path("needed")) is None
 
 
 def test_reconcile_reverts_drift(shared_harness: ControllerHarness) -> None:

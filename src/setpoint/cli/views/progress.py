@@ -95,16 +95,17 @@ class ResourceProgress:
 
     def print_unfinished(self) -> None:
         """Prints what is not done, failures last: again, where other lines have followed. Drawn lines end so anyway."""
-        unfinished = [ref for ref in self._by_code() if self.states[ref].code is not ExitCode.DONE]
+        unfinished = [ref for ref in self._by_code(self.states) if self.states[ref].code is not ExitCode.DONE]
         lines = [ref for ref in unfinished if ref in self._printed]
-        if self.is_shown and lines == list(self._printed)[len(self._printed) - len(lines) :]:
+        last = list(self._printed)[len(self._printed) - len(lines) :]
+        if self.is_shown and last == self._by_code(last) and set(last) == set(lines):
             return
         for ref in lines:
             self.console.print(self._line(ref, self.states[ref]), soft_wrap=True)
 
-    def _by_code(self) -> list[ResourceRef]:
-        """The resources: first what is done, last what failed."""
-        return sorted(self.states, key=lambda ref: _CODE_ORDER.index(self.states[ref].code))
+    def _by_code(self, refs: Iterable[ResourceRef]) -> list[ResourceRef]:
+        """The resources: first what is done, last what failed; otherwise in the order given."""
+        return sorted(refs, key=lambda ref: _CODE_ORDER.index(self.states[ref].code))
 
     def _summary_of(self, ref: ResourceRef, outcome: StepOutcome) -> OutcomeSummary:
         """The summary of an outcome. The end of an operation counts as the action that it was started for."""
@@ -152,7 +153,7 @@ class ResourceProgress:
         names = min(max((cell_len(str(ref)) for ref in self.states), default=1), room)
         words = max((len(state.word) for state in self.states.values()), default=0)
         parts: list[RenderableType] = []
-        for ref in self._by_code():
+        for ref in self._by_code(self.states):
             state = self.states[ref]
             head = f"{ref!s:<{names}}  {state.word:<{words}}  {self._time(ref)}"
             detail = one_line(state.detail)
