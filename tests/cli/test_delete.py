@@ -94,8 +94,8 @@ def test_a_dry_run_says_the_same_and_deletes_nothing(declared: Workspace) -> Non
     assert (shown.returncode, shown.stderr) == (1, "")
     assert shown.stdout.splitlines() == [
         DEPENDANT,
-        "StorageBucket default/kept would be abandoned: the object projects/some-project/buckets/kept stays",
         "SQLInstance default/main would be deleted: projects/some-project/instances/main",
+        "StorageBucket default/kept would be abandoned: the object projects/some-project/buckets/kept stays",
         f"StorageBucket default/nosuch {NOT_DECLARED}",
         "deleted 1, abandoned 1, not found 1 (dry run)",
     ]
