@@ -118,11 +118,11 @@ def test_a_password_is_in_no_file_and_no_output_of_its_whole_life(workspace: Wor
     while_applied = bytes_of(files)
     workspace.write(manifest(OTHER))
     seen += [printed(workspace, "plan", "-f", "manifest.yaml", "-o", form) for form in ("table", "json")]
-    seen += [printed(workspace, "apply", "-f", "manifest.yaml")]
+    seen += [printed(workspace, "apply", "-f", "manifest.yaml", "-o", form) for form in ("json", "text")]
     seen += [printed(workspace, *view) for view in FEW_VIEWS]
     seen += [printed(workspace, "delete", "SQLUser/app")]
 
-    assert seen[1] == "SQLUser default/app created\n"
+    assert seen[1] == "SQLUser default/app created\ncreated 1\n"
     assert [traces(text, "".join(seen).encode()) for text in (PASSWORD, OTHER)] == [[], []]
     assert [traces(text, while_applied + bytes_of(files)) for text in (PASSWORD, OTHER)] == [[], []]
 
