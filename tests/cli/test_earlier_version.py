@@ -63,7 +63,7 @@ def test_the_resources_of_an_earlier_version_are_in_sync_with_and_without_cookie
 
 def test_a_step_on_an_earlier_store_writes_nothing_and_keeps_every_cookie(workspace: Workspace) -> None:
     def cookies() -> dict[str, Any]:
-        found = json.loads(workspace.run("get", "StorageBucket", "-o", "json").stdout)
+        found = json.loads(workspace.run("get", "StorageBucket", "-o", "json").stdout)["items"]
         return {one["metadata"]["name"]: one["status"]["lastModifiedCookie"] for one in found}
 
     before = cookies()

@@ -76,9 +76,9 @@ spec:
   settings: {tier: db-custom-1-3840}
 """
     workspace.write(manifest)
-    created = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
+    created = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-2]
     workspace.write(manifest.replace("3840}", "3840, availabilityType: REGIONAL}"))
-    updated = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
-    unchanged = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
+    updated = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-2]
+    unchanged = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-2]
 
     assert [line.rpartition(" ")[2] for line in (created, updated, unchanged)] == ["created", "updated", "unchanged"]

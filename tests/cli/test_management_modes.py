@@ -73,7 +73,7 @@ def test_the_plan_of_an_observe_only_resource_shows_the_diff_and_writes_nothing(
 
     assert (shown.exit_code, data.exit_code) == (0, 0)
     assert "nothing is written: setpoint.dev/management is observe" in shown.output
-    (plan,) = (one["plan"] for one in orjson.loads(data.output))
+    (plan,) = (one["plan"] for one in orjson.loads(data.output)["results"])
     assert (plan["writes"], [change["path"] for change in plan["withheld"]]) == ([], ["spec.versioning.enabled"])
 
 

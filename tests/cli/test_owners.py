@@ -1,5 +1,7 @@
 """Owners and their children on the command line: plans, edits, adoption and transfer."""
 
+import json
+
 import pytest
 import yaml
 
@@ -40,6 +42,7 @@ def test_a_plan_has_one_line_for_each_new_child(workspace: Workspace) -> None:
             "+ ConfigMap/trustee-attestation-policy-cpu created",
             "+ ConfigMap/trustee-attestation-policy-gpu created",
             "+ KbsConfig/trustee-kbs-config created",
+            "create 1",
         ],
     )
 
@@ -51,6 +54,7 @@ def test_an_apply_shows_its_writes_and_what_the_owner_waits_for(workspace: Works
             f"KbsConfig default/trustee-kbs-config created, rolling out: {ROLLING}",
             "TrusteeConfig default/trustee created, not ready: KbsConfig default/trustee-kbs-config is not ready: "
             f"{ROLLING}",
+            "created 2",
         ],
     )
 
@@ -84,7 +88,8 @@ def test_a_graph_shows_a_child_below_its_owner(commands: TrusteeCommands) -> Non
 def test_an_edit_of_a_child_is_merged_in_the_same_command(commands: TrusteeCommands) -> None:
     code, lines = commands.edit(KBS, KbsDeploymentSpec={"replicas": 3}, kbsServiceType="NodePort", KbsEnvVars={})
 
-    assert (code, lines[-1].partition(":")[0]) == (0, "TrusteeConfig default/trustee updated, not ready")
+    assert (code, lines[-2].partition(":")[0]) == (0, "TrusteeConfig default/trustee updated, not ready")
+    assert lines[-1] == "updated 2"
     explained = _words(commands.run("explain", "TrusteeConfig/trustee")[1])
     assert explained[2:6] == [
         "~ KbsConfig/trustee-kbs-config",
@@ -107,8 +112,20 @@ def test_the_plan_of_an_edited_child_shows_the_plan_of_its_owner(commands: Trust
             "= ConfigMap/trustee-resource-policy",
             '= data["resource-policy.rego"] "mine" kept (a person\'s edit)',
             "Nothing to write.",
+            "unchanged 1",
         ],
     )
+
+
+def test_an_owner_that_joins_an_apply_has_written_what_it_writes_now(commands: TrusteeCommands) -> None:
+    commands.workspace.write(POLICY)
+
+    first, again = (json.loads("\n".join(commands.run("apply", "-f", "manifest.yaml", "-o", "json")[1])) for _ in "12")
+
+    outcomes = [{one["kind"]: one["outcome"] for one in document["results"]} for document in (first, again)]
+    assert outcomes[0]["ConfigMap"] == "updated"
+    assert outcomes[1] == dict.fromkeys(("ConfigMap", "KbsConfig", "TrusteeConfig"), "unchanged")
+    assert [one["changes"] for one in again["results"]] == [[], [], []]
 
 
 def test_a_child_applied_without_its_owner_keeps_its_owner_reference(commands: TrusteeCommands) -> None:
@@ -162,7 +179,14 @@ def test_only_objects_that_owners_generate_or_read_are_accepted(workspace: Works
     commands = TrusteeCommands(workspace)
     volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: certificates}\n"
 
-    assert commands.apply(POLICY, volume) == (0, [])
+    assert commands.apply(POLICY, volume) == (
+        0,
+        [
+            "ConfigMap default/trustee-resource-policy created",
+            "PersistentVolume default/certificates created",
+            "created 2",
+        ],
+    )
     code, (line,) = commands.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
     assert (code, line.partition(";")[0]) == (1, "error: manifest.yaml:1: Pod default/p: no kind 'Pod' is known here")
 
@@ -170,7 +194,7 @@ def test_only_objects_that_owners_generate_or_read_are_accepted(workspace: Works
 def test_the_daemon_accepts_the_same_objects(commands: TrusteeCommands) -> None:
     commands.workspace.daemon()
 
-    assert commands.apply(POLICY) == (0, [])
+    assert commands.apply(POLICY) == (0, ["ConfigMap default/trustee-resource-policy updated", "updated 1"])
     assert commands.tree("ConfigMap/trustee-resource-policy")["data"] == {"resource-policy.rego": "mine"}
 
 

@@ -63,6 +63,14 @@ def test_planned_writes_are_shown_field_by_field(fleet: Workspace) -> None:
     assert writes(fleet) == []
 
 
+def test_quiet_lists_no_planned_writes(fleet: Workspace) -> None:
+    drift(fleet)
+
+    done = fleet.run("plan", "--all", "-q")
+
+    assert (done.returncode, done.stdout.splitlines()[0]) == (2, "KIND            IN SYNC   WRITES")
+
+
 def test_a_difference_hidden_by_a_cookie_is_masked_and_fails(fleet: Workspace) -> None:
     drift(fleet)
     match_cookie_to_live(fleet)
@@ -70,6 +78,7 @@ def test_a_difference_hidden_by_a_cookie_is_masked_and_fails(fleet: Workspace) -
     plain, done = fleet.run("plan", "StorageBucket/logs"), fleet.run("plan", "--all")
 
     assert plain.returncode == 0
+    assert done.stdout == fleet.run("plan", "--all", "-q").stdout
     assert done.returncode == 1
     assert done.stdout.splitlines()[:2] == [
         "StorageBucket default/logs masked: the cookie says in sync, and a full comparison does not",

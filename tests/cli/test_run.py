@@ -57,7 +57,7 @@ def test_after_the_shutdown_another_process_may_write_to_the_store(workspace: Wo
 
     applied = workspace.run("apply", "-f", "manifest.yaml")
 
-    assert (applied.returncode, applied.stdout) == (0, "StorageBucket default/logs created\n")
+    assert (applied.returncode, applied.stdout) == (0, "StorageBucket default/logs created\ncreated 1\n")
 
 
 def test_running_steps_are_finished_before_the_shutdown(workspace: Workspace) -> None:
@@ -116,7 +116,7 @@ def test_the_next_process_removes_the_socket_of_a_killed_one(workspace: Workspac
     assert left
     assert stat.S_IMODE(_socket(workspace).stat().st_mode) == 0o600
     workspace.write(bucket("logs"))
-    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
+    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created", "created 1"])
 
 
 # --- At work ----------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_only_the_kinds_that_are_named_are_handled(workspace: Workspace) -> None
         "stop it, or start it with --kinds SQLDatabase as well",
         refused.stderr,
     )
-    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
+    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created", "created 1"])
 
 
 def test_health_and_metrics_can_be_read(workspace: Workspace) -> None:
@@ -197,7 +197,7 @@ def test_a_second_process_for_a_store_is_refused(workspace: Workspace) -> None:
     assert second.returncode == 1
     assert re.fullmatch(r"error: \S+/state\.db is in use by process \d+: wait for it or .*\n", second.stderr)
     workspace.write(bucket("logs"))
-    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
+    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created", "created 1"])
 
 
 # --- On a terminal ----------------------------------------------------------------------------------------------------

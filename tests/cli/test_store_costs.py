@@ -54,7 +54,7 @@ def test_a_new_bucket_takes_at_most_four_commits_and_four_reads(workspace: Works
 
     code, lines = workspace.run_in_process("apply")
 
-    assert (code, lines) == (0, ["StorageBucket default/new-bucket created"])
+    assert (code, lines) == (0, ["StorageBucket default/new-bucket created", "created 1"])
     assert 1 <= costs.commits <= 4
     # One of them for all claims of live objects, however many resources are new.
     assert 1 <= costs.reads <= 4
@@ -69,6 +69,7 @@ def test_a_new_trustee_takes_at_most_ten_commits_and_ten_reads(workspace: Worksp
     assert [line.partition(",")[0] for line in lines] == [
         "KbsConfig default/trustee-kbs-config created",
         "TrusteeConfig default/trustee created",
+        "created 2",
     ]
     assert 1 <= costs.commits <= 10
     assert 1 <= costs.reads <= 10

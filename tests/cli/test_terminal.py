@@ -13,6 +13,7 @@ from tests.cli.workspace import Workspace, bucket, database
 
 GREEN, YELLOW, RED = "32", "33", "31"
 LONG_NAME = "l" + "o" * 61 + "g"
+DELETED = "SQLDatabase default/app  deleted  0s  projects/some-project/instances/main/databases/app"
 INTERRUPTED = "interrupted: what was begun is on record, and the next run goes on"
 
 
@@ -47,8 +48,9 @@ def test_apply_shows_state_time_and_message_of_each_resource(workspace: Workspac
 
     assert terminal.end() == 3
     assert _timeless(terminal) == [
-        "SQLDatabase default/app     waiting  0s  reference SQLInstance default/main is not found",
         "StorageBucket default/logs  created  0s",
+        "SQLDatabase default/app     waiting  0s  reference SQLInstance default/main is not found",
+        "created 1, waiting 1",
     ]
 
 
@@ -57,12 +59,12 @@ def test_delete_shows_the_operation_that_it_waits_for(workspace: Workspace) -> N
     workspace.apply(database("app", "{external: main}"))
     workspace.hold_operations()
 
-    terminal = workspace.terminal("delete", "SQLDatabase/app")
+    terminal = workspace.terminal("delete", "--yes", "SQLDatabase/app")
     terminal.until(lambda: re.search(r"app  waiting  \d+s  operation \S+ is running", "\n".join(terminal.lines)))
     workspace.release()
 
     assert terminal.end() == 0
-    assert _timeless(terminal) == ["SQLDatabase default/app  deleted  0s"]
+    assert _timeless(terminal) == [DELETED, "deleted 1"]
 
 
 def test_done_waiting_and_failed_have_different_colours(workspace: Workspace) -> None:
@@ -102,16 +104,16 @@ def test_the_next_apply_continues_an_interrupted_one(workspace: Workspace) -> No
     workspace.make_instance("main")
     workspace.apply(database("app", "{external: main}"))
     workspace.hold_operations()
-    terminal = workspace.terminal("delete", "SQLDatabase/app")
+    terminal = workspace.terminal("delete", "--yes", "SQLDatabase/app")
     terminal.until_shown("is running")
     terminal.interrupt()
     assert terminal.end() == 130
     workspace.release()
 
-    again = workspace.terminal("delete", "SQLDatabase/app")
+    again = workspace.terminal("delete", "--yes", "SQLDatabase/app")
 
     assert again.end() == 0
-    assert _timeless(again) == ["SQLDatabase default/app  deleted  0s"]
+    assert _timeless(again) == [DELETED, "deleted 1"]
     requests = [entry.method for entry in workspace.in_cloud(lambda cloud: cloud.journal.entries)]
     assert requests.count("DELETE") == 1
 
@@ -125,7 +127,8 @@ def test_on_a_small_screen_unfinished_resources_are_shown_first(workspace: Works
     workspace.release()
 
     assert terminal.end() == 0
-    assert _timeless(terminal) == [f"StorageBucket default/logs-{number:02}  created  0s" for number in range(15)]
+    created = [f"StorageBucket default/logs-{number:02}  created  0s" for number in range(15)]
+    assert _timeless(terminal) == [*created, "created 15"]
 
 
 # --- Narrow terminals, long words -------------------------------------------------------------------------------------
@@ -215,10 +218,10 @@ def test_a_pipe_gets_a_plain_line_for_each_change(workspace: Workspace) -> None:
     applied = workspace.run("apply", "-f", "manifest.yaml")
 
     assert applied.returncode == 3
-    assert sorted(applied.stdout.splitlines()) == [
-        "SQLDatabase default/app waiting: reference SQLInstance default/main is not found",
-        "StorageBucket default/logs created",
-    ]
+    *lines, waiting, summary = applied.stdout.splitlines()
+    assert {"StorageBucket default/logs created"} == {*lines} - {waiting}
+    assert waiting == "SQLDatabase default/app waiting: reference SQLInstance default/main is not found"
+    assert summary == "created 1, waiting 1"
     assert applied.stderr == ""
 
 
@@ -239,7 +242,7 @@ def test_colours_can_be_forced_upon_a_pipe_and_nothing_is_drawn_there(workspace:
 
     applied = workspace.run("apply", "-f", "manifest.yaml", FORCE_COLOR="1")
 
-    assert applied.stdout == "\x1b[32mStorageBucket default/logs created\x1b[0m\n"
+    assert applied.stdout == "\x1b[32mStorageBucket default/logs created\x1b[0m\n\x1b[1mcreated 1\x1b[0m\n"
 
 
 def test_a_terminal_that_cannot_draw_gets_plain_lines(workspace: Workspace) -> None:
@@ -248,16 +251,25 @@ def test_a_terminal_that_cannot_draw_gets_plain_lines(workspace: Workspace) -> N
     terminal = workspace.terminal("apply", "-f", "manifest.yaml", TERM="dumb")
 
     assert terminal.end() == 0
-    assert terminal.written == "StorageBucket default/logs created\r\n"
+    assert terminal.written == "StorageBucket default/logs created\r\ncreated 1\r\n"
 
 
 # --- For programs -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [("plan", "-f", "manifest.yaml"), ("get",), ("describe",), ("explain",)])
+@pytest.mark.parametrize(
+    ("command", "member"),
+    [
+        (("apply", "-f", "manifest.yaml"), "results"),
+        (("plan", "-f", "manifest.yaml"), "results"),
+        (("get",), "items"),
+        (("describe",), None),
+        (("explain",), None),
+    ],
+)
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_data_for_programs_is_one_document_without_colours_also_on_a_terminal(
-    workspace: Workspace, command: tuple[str, ...], form: str
+    workspace: Workspace, command: tuple[str, ...], member: str | None, form: str
 ) -> None:
     workspace.apply(bucket("logs"), bucket("more"))
 
@@ -265,7 +277,8 @@ def test_data_for_programs_is_one_document_without_colours_also_on_a_terminal(
 
     assert terminal.end() == 0
     assert "\x1b" not in terminal.written
-    assert len((json.loads if form == "json" else yaml.safe_load)(terminal.text)) == 2
+    shown = (json.loads if form == "json" else yaml.safe_load)(terminal.text)
+    assert len(shown if member is None else shown[member]) == 2
 
 
 def test_json_is_printed_without_styles_or_wrapping(workspace: Workspace) -> None:
@@ -282,10 +295,9 @@ def test_json_is_printed_without_styles_or_wrapping(workspace: Workspace) -> Non
         (("get", "StorageBucket/logs"), dict),
         (("describe", "StorageBucket/logs"), dict),
         (("explain", "StorageBucket/logs"), dict),
-        (("plan", "StorageBucket/logs"), dict),
-        (("get", "StorageBucket"), list),
-        (("get",), list),
-        (("plan", "-f", "manifest.yaml"), list),
+        (("describe", "StorageBucket/logs", "StorageBucket/logs"), list),
+        (("describe",), list),
+        (("explain",), list),
     ],
 )
 def test_one_named_resource_is_one_document_and_anything_else_is_a_list(

@@ -64,7 +64,7 @@ def test_an_imported_resource_is_in_sync_in_the_other_store(workspace: Workspace
     )
     assert lines == ["StorageBucket default/logs moved", "StorageBucket default/more moved", PAUSED]
     assert (plan.returncode, plan.stdout.count("in sync: nothing changed: fast path")) == (0, 2)
-    assert again == ["StorageBucket default/logs unchanged", "StorageBucket default/more unchanged"]
+    assert again == ["StorageBucket default/logs unchanged", "StorageBucket default/more unchanged", "unchanged 2"]
     assert writes(workspace) == []
 
 
@@ -154,7 +154,7 @@ def test_a_secret_that_is_missing_is_named_before_anything_is_written(user: Work
         "error: Secret default/s: referred to, and neither in the export nor in this store. Put it there first, or "
         "export it, too: Secrets with --with-secrets\n"
     )
-    assert json.loads(user.run(*NEW, "get", "-o", "json").stdout) == []
+    assert json.loads(user.run(*NEW, "get", "-o", "json").stdout)["items"] == []
 
 
 # --- A running controller ---------------------------------------------------------------------------------------------

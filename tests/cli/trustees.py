@@ -56,5 +56,5 @@ class TrusteeCommands:
         return self.apply(yaml.safe_dump(found))
 
     def changes(self) -> Sequence[str]:
-        """The lines of the plan of the owner below its reason."""
-        return self.run("plan", "TrusteeConfig/trustee")[1][2:]
+        """The lines of the plan of the owner, between its reason and the summary."""
+        return self.run("plan", "TrusteeConfig/trustee")[1][2:-1]

@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from setpoint.app import AppSettings
-from setpoint.cli.commands.apply import apply, delete, plan, reconcile
+from setpoint.cli.commands.apply import apply, plan, reconcile
+from setpoint.cli.commands.delete import delete
 from setpoint.cli.commands.inspect import describe, events, explain, get
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.terminal import SafeConsole

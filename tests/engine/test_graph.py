@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.dependency_graph import predecessors, reconcile_order
+from setpoint.engine.dependency_graph import deletion_order, predecessors, reconcile_order
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import DependencyCycle
@@ -105,3 +105,40 @@ def test_all_that_have_to_be_ready_come_before_unless_some_wait_for_each_other(
     else:
         wanted = {_ref(str(one)): {_ref(str(other)) for at, other in waiting if at == one} for one in range(10)}
         assert before == wanted
+
+
+# --- Deletions --------------------------------------------------------------------------------------------------------
+
+
+@given(pairs, pairs)
+def test_each_resource_is_deleted_after_all_of_its_dependants(
+    waiting: list[tuple[int, int]], naming: list[tuple[int, int]]
+) -> None:
+    needed = _later([*waiting, *naming])
+
+    order = deletion_order(_graph(_later(waiting), _later(naming)))
+
+    assert sorted(order) == [_ref(str(number)) for number in range(10)]
+    assert order == {_ref(str(one)): {_ref(str(a)) for a, b in needed if b == one} for one in range(10)}
+    places = list(order)
+    assert all(places.index(one) < places.index(ref) for ref, first in order.items() for one in first)
+
+
+@given(pairs, pairs)
+def test_whatever_refers_to_whatever_every_resource_has_its_turn(
+    waiting: list[tuple[int, int]], naming: list[tuple[int, int]]
+) -> None:
+    gone: set[ResourceRef] = set()
+    for ref, first in deletion_order(_graph(waiting, naming)).items():
+        assert first <= gone
+        gone.add(ref)
+
+    assert len(gone) == 10
+
+
+def test_a_secret_is_deleted_after_the_resources_that_read_it() -> None:
+    assert deletion_order({B: [], A: [SecretKeyReference("spec.password", B, "key")]}) == {A: set(), B: {A}}
+
+
+def test_resources_that_wait_for_each_other_are_deleted_in_no_order() -> None:
+    assert deletion_order({A: waits_for(B), B: waits_for(A)}) == {A: set(), B: set()}

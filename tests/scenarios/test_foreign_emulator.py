@@ -51,8 +51,8 @@ def client(emulator: str) -> Iterator[Any]:
 def test_a_bucket_is_created_as_declared(emulator: str, client: Any, tmp_path: Path) -> None:
     _write(tmp_path, FIRST)
 
-    assert _setpoint(tmp_path, emulator, "apply") == "StorageBucket team/some-bucket created"
-    assert _setpoint(tmp_path, emulator, "apply") == "StorageBucket team/some-bucket unchanged"
+    assert _setpoint(tmp_path, emulator, "apply") == "StorageBucket team/some-bucket created\ncreated 1"
+    assert _setpoint(tmp_path, emulator, "apply") == "StorageBucket team/some-bucket unchanged\nunchanged 1"
     found = client.get_bucket("some-bucket")
     assert (found.location, found.storage_class) == ("US", "STANDARD")
     assert found.labels == {"managed-by-cnrm": "true", "team": "data"}
@@ -65,8 +65,8 @@ def test_an_edit_is_sent_once(emulator: str, client: Any, tmp_path: Path) -> Non
     _setpoint(tmp_path, emulator, "apply")
     _write(tmp_path, SECOND)
 
-    assert _setpoint(tmp_path, emulator, "apply") == "StorageBucket team/some-bucket updated"
-    assert _setpoint(tmp_path, emulator, "reconcile") == "StorageBucket team/some-bucket unchanged"
+    assert _setpoint(tmp_path, emulator, "apply") == "StorageBucket team/some-bucket updated\nupdated 1"
+    assert _setpoint(tmp_path, emulator, "reconcile") == "StorageBucket team/some-bucket unchanged\nunchanged 1"
     found = client.get_bucket("some-bucket")
     assert (found.labels["team"], found.versioning_enabled, found.metageneration) == ("ops", True, 3)
 
@@ -79,7 +79,7 @@ def test_drift_by_another_client_is_corrected(emulator: str, client: Any, tmp_pa
     theirs.labels = {"managed-by-cnrm": "true", "team": "another-team"}
     theirs.patch()
 
-    assert _setpoint(tmp_path, emulator, "reconcile") == "StorageBucket team/some-bucket updated"
+    assert _setpoint(tmp_path, emulator, "reconcile") == "StorageBucket team/some-bucket updated\nupdated 1"
     found = client.get_bucket("some-bucket")
     assert (found.labels["team"], found.versioning_enabled) == ("ops", True)
 
@@ -88,7 +88,7 @@ def test_a_bucket_that_another_client_created_is_adopted(emulator: str, client: 
     client.create_bucket("some-bucket")
     _write(tmp_path, SECOND)
 
-    told = "StorageBucket team/some-bucket adopted: it was there before, and was updated"
+    told = "StorageBucket team/some-bucket adopted: it was there before, and was updated\nadopted 1"
     assert _setpoint(tmp_path, emulator, "apply") == told
     assert client.get_bucket("some-bucket").versioning_enabled is True
 
@@ -97,7 +97,9 @@ def test_a_deleted_bucket_is_gone(emulator: str, client: Any, tmp_path: Path) ->
     _write(tmp_path, FIRST)
     _setpoint(tmp_path, emulator, "apply")
 
-    assert _setpoint(tmp_path, emulator, "delete") == "StorageBucket team/some-bucket deleted"
+    assert _setpoint(tmp_path, emulator, "delete") == (
+        "StorageBucket team/some-bucket deleted: projects/some-project/buckets/some-bucket\ndeleted 1"
+    )
     assert client.lookup_bucket("some-bucket") is None
 
 

@@ -78,7 +78,7 @@ class TransferHarness:
     def plans(self, store: str) -> dict[str, Any]:
         """The plan of each resource."""
         shown = json.loads(self.run("--store", store, "plan", "-n", self._namespace, "-o", "json"))
-        return {f"{one['kind']}/{one['name']}": one["plan"] for one in shown}
+        return {f"{one['kind']}/{one['name']}": one["plan"] for one in shown["results"]}
 
     def explained(self, store: str) -> Any:
         """The last step of each, as `explain` shows it."""
@@ -87,7 +87,7 @@ class TransferHarness:
 
     def reconcile(self, store: str) -> list[str]:
         """The output of a reconcile of everything."""
-        lines = self.run("--store", store, "reconcile", "-n", self._namespace).splitlines()
+        *lines, _ = self.run("--store", store, "reconcile", "-n", self._namespace).splitlines()
         return sorted(line.replace(f"{self._namespace}/", "") for line in lines)
 
     def forget_requests(self) -> None:

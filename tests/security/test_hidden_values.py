@@ -118,11 +118,11 @@ def test_a_password_is_in_no_file_and_no_output_of_its_whole_life(workspace: Wor
     while_applied = bytes_of(files)
     workspace.write(manifest(OTHER))
     seen += [printed(workspace, "plan", "-f", "manifest.yaml", "-o", form) for form in ("table", "json")]
-    seen += [printed(workspace, "apply", "-f", "manifest.yaml")]
+    seen += [printed(workspace, "apply", "-f", "manifest.yaml", "-o", form) for form in ("json", "text")]
     seen += [printed(workspace, *view) for view in FEW_VIEWS]
     seen += [printed(workspace, "delete", "SQLUser/app")]
 
-    assert seen[1] == "SQLUser default/app created\n"
+    assert seen[1] == "SQLUser default/app created\ncreated 1\n"
     assert [traces(text, "".join(seen).encode()) for text in (PASSWORD, OTHER)] == [[], []]
     assert [traces(text, while_applied + bytes_of(files)) for text in (PASSWORD, OTHER)] == [[], []]
 
@@ -195,7 +195,7 @@ def test_the_mark_is_refused_wherever_a_view_prints_it(workspace: Workspace, doc
 
     done = workspace.run("apply", "-f", "manifest.yaml")
 
-    assert (done.returncode, workspace.run("get", "-A", "-o", "json").stdout) == (1, "[]\n")
+    assert (done.returncode, json.loads(workspace.run("get", "-A", "-o", "json").stdout)["items"]) == (1, [])
     assert f'{at} is "(redacted)", which stands for a value that was not shown: write the value itself' in done.stderr
 
 
@@ -214,7 +214,7 @@ def test_an_export_hides_passwords_and_is_refused_without_them(workspace: Worksp
     assert refused.returncode == 1
     assert 'spec.password.value is "(redacted)"' in refused.stderr
     assert moved.stdout.startswith("SQLUser default/app moved\n"), moved.stderr
-    assert again.stdout == "SQLUser default/app unchanged\n"
+    assert again.stdout == "SQLUser default/app unchanged\nunchanged 1\n"
     assert workspace.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0
 
 
@@ -285,16 +285,16 @@ def test_nothing_is_sent_after_an_upgrade_of_the_store(workspace: Workspace) -> 
     workspace.apply(manifest(PASSWORD), write_document(instance))
     workspace.in_cloud(lambda cloud: cloud.advance(3600))
     workspace.run_quietly("reconcile")
-    before = json.loads(workspace.run("get", "-o", "json").stdout)
+    before = json.loads(workspace.run("get", "-o", "json").stdout)["items"]
     _make_earlier(workspace.folder / ".setpoint" / "state.db")
     workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
     planned = workspace.run("plan")
     applied = workspace.run("apply", "-f", "manifest.yaml")
-    after = json.loads(workspace.run("get", "-o", "json").stdout)
+    after = json.loads(workspace.run("get", "-o", "json").stdout)["items"]
 
     assert planned.returncode == 0, planned.stdout
-    assert applied.stdout == "SQLInstance default/second unchanged\nSQLUser default/app unchanged\n"
+    assert applied.stdout == "SQLInstance default/second unchanged\nSQLUser default/app unchanged\nunchanged 2\n"
     assert [one["status"] for one in after] == [one["status"] for one in before]
     assert [one["metadata"] for one in after] == [one["metadata"] for one in before]
     assert workspace.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0

@@ -7,6 +7,8 @@ other versions by this module's name: it must not move.
 import os
 import sys
 
+from setpoint.cli.output_pipes import BROKEN_PIPE_CODE, OutputPipes
+
 SUMMARY = "Keeps cloud and Kubernetes resources as they were declared."
 STORE_HELP = "Where resources are kept: sqlite:///path."
 COOKIE_HELP = "Where cookies are kept: status or annotation."
@@ -17,7 +19,8 @@ COMMAND_HELP = {
     "completion": 'Print the completion script of a shell. Load it with eval "$(setpoint completion bash)".',
     "crds": "Print the CustomResourceDefinitions of kinds. Those of all come with an admission policy, which warns of "
     "annotations without effect. For kubectl apply --server-side -f -.",
-    "delete": "Delete resources and their live objects.",
+    "delete": "Delete resources and their live objects. Dependants go before what they need, and those that stay are "
+    "named. On a terminal it asks. Exit 0 gone, 1 failed, not declared or not confirmed, 3 still waiting or blocked.",
     "demo": "Show drift, field policies and deletion of a local bucket. Touches nothing outside this process.",
     "describe": "Show everything on record about a resource.",
     "events": "Show what happened to resources, oldest first.",
@@ -43,7 +46,18 @@ COMMAND_HELP = {
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Runs the command line. Without a reader of its output it goes on to its end, and exits as after SIGPIPE."""
+    pipes = OutputPipes()
+    try:
+        _run()
+    except SystemExit:
+        if not pipes.are_broken:
+            raise
+    if pipes.are_broken:
+        raise SystemExit(BROKEN_PIPE_CODE)
+
+
+def _run() -> None:
     # A shell that completes a line calls without arguments, too.
     if sys.argv[1:] in ([], ["-h"], ["--help"]) and "_SETPOINT_COMPLETE" not in os.environ:
         sys.stdout.write(help_text())

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from rich.text import Text
-
 from setpoint.app import StoreAccess, is_shared_store, open_engine, store_file
+from setpoint.cli.command_report import CommandReport
 from setpoint.cli.manifests import LoadedManifest
 from setpoint.cli.request import CommandRequest
-from setpoint.cli.views.outcome import ExitCode, worst_exit_code
-from setpoint.cli.views.progress import ResourceProgress
+from setpoint.cli.views.outcome import ExitCode
 from setpoint.clients.admin_api import AdminClient, ResourceName, connect_admin
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import EngineContext
@@ -51,8 +49,13 @@ class Executor(Protocol):
         """Marks the resources for deletion."""
         ...
 
-    async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
-        """Shows the progress until every resource is settled, blocked or failed; without `--wait`, of one step each."""
+    async def settle(
+        self, refs: Sequence[ResourceRef], trigger: CommandTrigger, report: CommandReport, seconds: float
+    ) -> None:
+        """Shows the progress until every resource is settled, blocked or failed; without `--wait`, of one step each.
+
+        It returns after so many seconds, done or not.
+        """
         ...
 
 
@@ -98,19 +101,19 @@ class LocalExecutor:
         for ref in refs:
             await self.engine.store.delete(ref)
 
-    async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
+    async def settle(
+        self, refs: Sequence[ResourceRef], trigger: CommandTrigger, report: CommandReport, seconds: float
+    ) -> None:
         """See Executor."""
         requested = trigger is CommandTrigger.RECONCILE
         refs = await self._with_owners_first(refs)
-        with ResourceProgress(self.request.console, refs) as progress:
-            if self.request.wait:
-                await StepRunner(self.engine, progress.show, trigger.value, requested).until_done(
-                    refs, self.request.seconds
-                )
-            else:
-                for ref in refs:
-                    progress.show(ref, await step(ref, self.engine, trigger=trigger.value, requested=requested))
-        return worst_exit_code(state.code for state in progress.states.values())
+        progress = report.progress
+        progress.expect(refs)
+        if self.request.wait:
+            await StepRunner(self.engine, progress.show, trigger.value, requested).until_done(refs, seconds)
+        else:
+            for ref in refs:
+                progress.show(ref, await step(ref, self.engine, trigger=trigger.value, requested=requested))
 
     async def _with_owners_first(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
         """With the owners of children that were applied: without a watch, they are reconciled from here.
@@ -143,31 +146,31 @@ class DaemonExecutor:
         """See Executor."""
         await self.daemon.delete(map(_daemon_name, refs))
 
-    async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
+    async def settle(
+        self, refs: Sequence[ResourceRef], trigger: CommandTrigger, report: CommandReport, seconds: float
+    ) -> None:
         """See Executor. When the other process exits first, the output says so."""
         self._trigger = trigger
         if trigger is CommandTrigger.RECONCILE:
             self._before = await step_records(refs, self.engine.store)
             await self._request_reconcile(refs)
-        with ResourceProgress(self.request.console, refs) as progress:
-            follow = StatusFollower(self.engine.store, progress.show, self._request_reconcile, self._before)
-            is_alive = await self._follow(follow, refs)
-        code = worst_exit_code(state.code for state in progress.states.values())
-        if not is_alive and code is not ExitCode.DONE:
-            _warn(
-                self.request,
-                "the running process ended before this was done: what was begun is on record, and the next goes on",
+        progress = report.progress
+        progress.expect(refs)
+        follow = StatusFollower(self.engine.store, progress.show, self._request_reconcile, self._before)
+        is_alive = await self._follow(follow, refs, seconds)
+        if not is_alive and any(progress.states[ref].code is not ExitCode.DONE for ref in refs):
+            report.warn(
+                "the running process ended before this was done: what was begun is on record, and the next goes on"
             )
         elif is_alive:
             for ref in refs:
                 if ref not in follow.outcomes:
-                    _warn(self.request, f"{ref} had no step in time: the log of the running process says why")
-        return code
+                    report.warn(f"{ref} had no step in time: the log of the running process says why")
 
-    async def _follow(self, follow: StatusFollower, refs: Sequence[ResourceRef]) -> bool:
+    async def _follow(self, follow: StatusFollower, refs: Sequence[ResourceRef], seconds: float) -> bool:
         """Follows the statuses to the end; False when the other process exited before that."""
         until = follow.until_done if self.request.wait else follow.until_first_outcome
-        following = asyncio.ensure_future(until(refs, self.request.seconds))
+        following = asyncio.ensure_future(until(refs, seconds))
         ended = asyncio.ensure_future(self.daemon.wait_until_exit())
         errors = asyncio.ensure_future(self._poll_errors(follow))
         tasks = (following, ended, errors)
@@ -230,23 +233,24 @@ class ClusterExecutor:
                 # Its deletion was requested before: the status on record may be old.
                 await self._request_reconcile([ref])
 
-    async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
+    async def settle(
+        self, refs: Sequence[ResourceRef], trigger: CommandTrigger, report: CommandReport, seconds: float
+    ) -> None:
         """See Executor."""
         self._trigger = trigger
+        report.progress.expect(refs)
         if trigger is CommandTrigger.RECONCILE:
             self._before = await step_records(refs, self.engine.store)
             await self._request_reconcile(refs)
         if not await cluster_has_controller(self.engine):
-            _warn(self.request, _NO_CONTROLLER)
-            return ExitCode.WAITING if refs else ExitCode.DONE
-        with ResourceProgress(self.request.console, refs) as progress:
-            follow = StatusFollower(self.engine.store, progress.show, self._request_reconcile, self._before)
-            until = follow.until_done if self.request.wait else follow.until_first_outcome
-            await until(refs, self.request.seconds)
+            report.warn(_NO_CONTROLLER)
+            return
+        follow = StatusFollower(self.engine.store, report.progress.show, self._request_reconcile, self._before)
+        until = follow.until_done if self.request.wait else follow.until_first_outcome
+        await until(refs, seconds)
         for ref in refs:
             if ref not in follow.outcomes:
-                _warn(self.request, f"{ref} had no step in time: the log of its controller says why")
-        return worst_exit_code(state.code for state in progress.states.values())
+                report.warn(f"{ref} had no step in time: the log of its controller says why")
 
     def _keeps_generation(self, before: Resource, after: Resource) -> bool:
         """Whether the apply changed nothing that the status shows: then a step is requested by annotation."""
@@ -263,10 +267,6 @@ class ClusterExecutor:
                 except WriteConflict:
                     continue
                 break
-
-
-def _warn(request: CommandRequest, text: str) -> None:
-    request.console.print(Text(text, style="yellow"), soft_wrap=True)
 
 
 # --- Whether a controller is running ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from rich.text import Text
 from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings
 from setpoint.cli.manifest_checks import named_by
 from setpoint.cli.manifests import SUFFIXES, read_manifests
+from setpoint.cli.output_pipes import PipeWriter, output_pipe
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
 from setpoint.core.unstructured import GroupKind
@@ -47,6 +48,12 @@ class CommandRequest:
     seconds: float = 300.0
     # Whether secret values are printed.
     show_secrets: bool = False
+    # Only what is not done is printed, and the summary.
+    quiet: bool = False
+    # Of `delete`: nothing is deleted; nothing is asked; what is not declared is no error.
+    dry_run: bool = False
+    yes: bool = False
+    ignore_not_found: bool = False
 
     @staticmethod
     def of(options: dict[str, Any]) -> "CommandRequest":
@@ -68,6 +75,10 @@ class CommandRequest:
             options.get("watch", False),
             duration_option("--timeout", options.get("timeout", "5m")),
             options.get("show_secrets", False),
+            options.get("quiet", False),
+            options.get("dry_run", False),
+            options.get("yes", False),
+            options.get("ignore_not_found", False),
         )
 
 
@@ -146,7 +157,29 @@ def run_command(command: Command, options: dict[str, Any]) -> int:
 
 
 async def _run_async(command: Command, request: CommandRequest) -> int:
-    return await command(request)
+    pipe = output_pipe() if request.watch else None
+    return await (command(request) if pipe is None else _until_unread(command(request), pipe))
+
+
+async def _until_unread(watching: Awaitable[int], pipe: PipeWriter) -> int:
+    """The exit code of a command that only prints changes: it ends with the reader of its output."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(watching)
+
+    def end() -> None:
+        pipe.is_broken = True
+        loop.remove_reader(pipe)
+        task.cancel()
+
+    # The end of a pipe that is written to becomes readable only when the other end is closed.
+    loop.add_reader(pipe, end)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if not pipe.is_broken:
+            raise
+        return ExitCode.DONE
+    finally:
+        loop.remove_reader(pipe)
 
 
 def print_documents(documents: list[Json], request: CommandRequest) -> None:
@@ -154,15 +187,20 @@ def print_documents(documents: list[Json], request: CommandRequest) -> None:
 
     With `--watch` every document is printed by itself, in JSON on one line each.
     """
-    names = [target.partition("/")[2] for target in request.targets]
     if request.watch:
         for one in documents:
             text = orjson.dumps(one).decode() if request.output == "json" else f"---\n{write_document(one)}"
             request.console.out(text)
-    elif len(documents) == len(names) == 1 and names[0]:
+    elif len(documents) == 1 and names_one(request):
         print_document(documents[0], request)
     else:
         print_document(documents, request)
+
+
+def names_one(request: CommandRequest) -> bool:
+    """Whether the targets are a single KIND/NAME, and can be only one resource."""
+    names = [target.partition("/")[2] for target in request.targets]
+    return len(names) == 1 and bool(names[0]) and not request.files and request.namespace is not None
 
 
 def print_document(document: Json, request: CommandRequest) -> None:

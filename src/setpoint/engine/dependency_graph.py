@@ -1,6 +1,6 @@
 """The dependency graph: the order in which resources are reconciled, cycles by name, and the graph that people see."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
@@ -11,7 +11,13 @@ from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.engine.conditions import BLOCKED_REASONS, condition_of, is_failure_reason
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference, ValueReference, dependency_target
-from setpoint.engine.references import DEPENDS_ON, OWNER_REFERENCES, dependencies_of, owner_dependency
+from setpoint.engine.references import (
+    DEPENDS_ON,
+    OWNER_REFERENCES,
+    dependencies_of,
+    may_have_dependencies,
+    owner_dependency,
+)
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyCycle, ReferenceNotGranted, UserError
 
@@ -39,6 +45,47 @@ def predecessors(dependencies: Mapping[ResourceRef, Sequence[Dependency]]) -> Ma
     except CycleError:
         return {}
     return waiting
+
+
+def deletion_order(dependencies: Mapping[ResourceRef, Sequence[Dependency]]) -> Mapping[ResourceRef, Set[ResourceRef]]:
+    """The resources in the order of their deletion, each with its dependants among them, which are deleted first.
+
+    Where they have to be ready for each other, there is no order.
+    """
+    order, cycle = _ordered(dependencies)
+    position = {ref: number for number, ref in enumerate(order)}
+    first: dict[ResourceRef, set[ResourceRef]] = {ref: set() for ref in sorted(dependencies)}
+    for ref in () if cycle else order:
+        for dependency in dependencies[ref]:
+            needed = dependency_target(dependency)
+            # A reference that was left out of the order to break a cycle is left out here, too.
+            if needed in position and (isinstance(dependency, SecretKeyReference) or position[needed] < position[ref]):
+                first[needed].add(ref)
+    return {ref: first[ref] for ref in TopologicalSorter(first).static_order()}
+
+
+def dependencies_among(
+    resources: Iterable[Resource], engine: EngineContext
+) -> Mapping[ResourceRef, Sequence[Dependency]]:
+    """The dependencies of each; none for one that is not reconciled, or whose references are invalid."""
+    types = engine.resource_types
+    return {one.ref: _dependencies(one, engine) if one.ref.group_kind in types else () for one in resources}
+
+
+def dependants_of(
+    needed: Collection[ResourceRef], resources: Iterable[Resource], engine: EngineContext
+) -> tuple["GraphEdge", ...]:
+    """The references by which other resources, which are not being deleted, depend on `needed`."""
+    others = {
+        one.ref: one
+        for one in resources
+        if one.ref not in needed
+        and one.ref.group_kind in engine.resource_types
+        and not one.is_deleting
+        and may_have_dependencies(one)
+    }
+    edges = (_edge(ref, dependency) for ref in sorted(others) for dependency in _dependencies(others[ref], engine))
+    return tuple(dict.fromkeys(edge for edge in edges if edge.needed in needed))
 
 
 def _targets(

@@ -209,4 +209,6 @@ def test_a_protected_object_is_not_even_marked_for_deletion(setpoint: Run, names
 
     assert "is protected by spec.deleteProtection: set that to false and apply it first" in refused
     assert "deletionTimestamp" not in still["metadata"]
-    assert deleted == f"KubernetesObject {namespace}/one deleted\n"
+    first, summary = deleted.splitlines()
+    assert first.startswith(f"KubernetesObject {namespace}/one deleted: v1 ConfigMap {namespace}/")
+    assert summary == "deleted 1"

@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from setpoint.cli.views.command_document import CommandDocument
 from tests.cluster.access import ADMIN
 from tests.cluster.running.controller_harness import ControllerHarness
-from tests.cluster.running.manifests import bucket, bucket_path
+from tests.cluster.running.manifests import bucket, bucket_path, database, instance, instance_path
 
 NO_CONTROLLER = "no controller is running for this cluster"
 
@@ -25,12 +28,17 @@ def _printed(harness: ControllerHarness, *arguments: str, user: str = ADMIN) -> 
     return done.returncode, (done.stdout + done.stderr).replace(harness.kubectl.namespace, "here")
 
 
+def _deleted(name: str) -> str:
+    """What the deletion of a bucket prints."""
+    return f"StorageBucket here/{name} deleted: projects/some-project/buckets/{name}\ndeleted 1\n"
+
+
 def test_a_resource_is_planned_applied_shown_and_deleted_by_commands(shared_harness: ControllerHarness) -> None:
     harness, place = shared_harness, ("-n", shared_harness.kubectl.namespace)
     file = _written(harness, bucket("by-hand"))
 
     assert _printed(harness, "plan", "-f", file)[0] == 2
-    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/by-hand created\n")
+    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/by-hand created\ncreated 1\n")
     assert _printed(harness, "plan", "-f", file)[0] == 0
     assert _printed(harness, "plan", "StorageBucket/by-hand", *place)[0] == 0
     assert "True    UpToDate" in _printed(harness, "get", "StorageBucket/by-hand", *place)[1]
@@ -39,8 +47,14 @@ def test_a_resource_is_planned_applied_shown_and_deleted_by_commands(shared_harn
     assert code == 0
     assert '  wrote: create\n    spec.location: unset → "EU" (spec)\n' in explained
     assert "next step: by the running process, at the latest" in explained
-    assert _printed(harness, "delete", "-f", file) == (0, "StorageBucket here/by-hand deleted\n")
+    code, planned = _printed(harness, "delete", "-f", file, "--dry-run")
+    assert (code, planned.replace(" would be", "")) == (0, f"{_deleted('by-hand')[:-1]} (dry run)\n")
+    assert _printed(harness, "delete", "-f", file) == (0, _deleted("by-hand"))
     assert harness.live(bucket_path("by-hand")) is None
+    code, missing = _printed(harness, "delete", "-f", file)
+    assert (code, missing.splitlines()[-1]) == (1, "not found 1")
+    assert missing.startswith("StorageBucket here/by-hand not found: it is not declared here")
+    assert _printed(harness, "delete", "-f", file, "--ignore-not-found")[0] == 0
 
 
 def test_a_grant_is_applied_shown_and_deleted_by_commands_and_nothing_reconciles_it(
@@ -62,6 +76,56 @@ def test_a_grant_is_applied_shown_and_deleted_by_commands_and_nothing_reconciles
     assert harness.kubectl.get("referencegrant/to-objects") is None
 
 
+def _document(harness: ControllerHarness, *arguments: str) -> dict[str, Any]:
+    """What the command prints for programs, with the namespace called `here`: its schema knows every member."""
+    data: dict[str, Any] = json.loads(_printed(harness, *arguments, "-o", "json")[1])
+    assert msgspec.to_builtins(msgspec.convert(data, CommandDocument)) == data
+    return data
+
+
+def test_the_documents_for_programs_are_those_of_a_local_command(shared_harness: ControllerHarness) -> None:
+    file = _written(shared_harness, bucket("for-programs"))
+
+    applied = _document(shared_harness, "apply", "-f", file)
+    deleted = _document(shared_harness, "delete", "-f", file)
+
+    name = {"group": "storage.cnrm.cloud.google.com", "kind": "StorageBucket", "namespace": "here"}
+    location = "projects/some-project/buckets/for-programs"
+    (created,) = applied.pop("results")
+    assert applied == {"command": "apply", "summary": {"created": 1}, "exitCode": 0, "warnings": []}
+    assert {"path": "spec.location", "rule": "spec", "after": "EU"} in created.pop("changes")
+    ready = {"outcome": "created", "reason": "UpToDate", "message": "", "location": location}
+    assert created == {**name, "name": "for-programs", **ready}
+    (gone,) = deleted.pop("results")
+    assert deleted == {
+        "command": "delete",
+        "summary": {"deleted": 1},
+        "exitCode": 0,
+        "warnings": [],
+        "dependants": [],
+    }
+    going = {"outcome": "deleted", "reason": "", "message": location, "changes": [], "location": location}
+    assert gone == {**name, "name": "for-programs", **going}
+
+
+def test_dependants_are_named_and_deleted_before_what_they_need(shared_harness: ControllerHarness) -> None:
+    harness, place = shared_harness, ("-n", shared_harness.kubectl.namespace)
+    files = [_written(harness, one) for one in (instance("needed"), database("needing", "needed"))]
+    harness.in_cloud(lambda cloud: cloud.clock.release())
+    for file in files:
+        assert _printed(harness, "apply", "-f", file)[0] == 0
+
+    shown = _printed(harness, "delete", "--dry-run", "SQLInstance/needed", *place)[1].splitlines()
+    code, deleted = _printed(harness, "delete", "SQLInstance/needed", "SQLDatabase/needing", *place)
+
+    assert shown[0] == "SQLDatabase here/needing refers to SQLInstance here/needed by spec.instanceRef, and stays"
+    assert shown[1] == "SQLInstance here/needed would be deleted: projects/some-project/instances/needed"
+    lines = [line.split()[1] for line in deleted.splitlines() if " deleted: " in line]
+    assert (code, lines) == (0, ["here/needing", "here/needed"])
+    assert deleted.splitlines()[-1] == "deleted 2"
+    assert harness.live(instance_path("needed")) is None
+
+
 def test_reconcile_reverts_drift(shared_harness: ControllerHarness) -> None:
     file = _written(shared_harness, bucket("astray"))
     _printed(shared_harness, "apply", "-f", file)
@@ -69,7 +133,7 @@ def test_reconcile_reverts_drift(shared_harness: ControllerHarness) -> None:
     planned = _printed(shared_harness, "plan", "-f", file)[0]
     reconciled = _printed(shared_harness, "reconcile", "-f", file)
 
-    assert (planned, reconciled) == (2, (0, "StorageBucket here/astray updated\n"))
+    assert (planned, reconciled) == (2, (0, "StorageBucket here/astray updated\nupdated 1\n"))
     assert "website" not in shared_harness.live(bucket_path("astray"))
     place = ("-n", shared_harness.kubectl.namespace)
     explained = _printed(shared_harness, "explain", "StorageBucket/astray", *place)[1].splitlines()
@@ -83,8 +147,8 @@ def test_an_unchanged_apply_requests_a_reconcile(shared_harness: ControllerHarne
     unchanged = _printed(shared_harness, "apply", "-f", file)
     shared_harness.in_cloud(lambda cloud: cloud.edit("/b/again", {"website": {"mainPageSuffix": "index.html"}}))
 
-    assert unchanged == (0, "StorageBucket here/again unchanged\n")
-    assert _printed(shared_harness, "apply", "-f", file) == (0, "StorageBucket here/again updated\n")
+    assert unchanged == (0, "StorageBucket here/again unchanged\nunchanged 1\n")
+    assert _printed(shared_harness, "apply", "-f", file) == (0, "StorageBucket here/again updated\nupdated 1\n")
 
 
 def test_without_permission_for_leases_a_controller_is_assumed(shared_harness: ControllerHarness) -> None:
@@ -96,8 +160,9 @@ def test_without_permission_for_leases_a_controller_is_assumed(shared_harness: C
     shared_harness.kubectl.access.until_permitted("alice", "create", buckets, shared_harness.kubectl.namespace)
     file = _written(shared_harness, bucket("of-alice"))
 
-    assert _printed(shared_harness, "apply", "-f", file, user="alice") == (0, "StorageBucket here/of-alice created\n")
-    assert _printed(shared_harness, "delete", "-f", file, user="alice") == (0, "StorageBucket here/of-alice deleted\n")
+    applied = _printed(shared_harness, "apply", "-f", file, user="alice")
+    assert applied == (0, "StorageBucket here/of-alice created\ncreated 1\n")
+    assert _printed(shared_harness, "delete", "-f", file, user="alice") == (0, _deleted("of-alice"))
 
 
 def test_a_resource_of_another_namespace_than_the_store_is_refused(shared_harness: ControllerHarness) -> None:
@@ -123,7 +188,7 @@ def test_without_a_controller_a_resource_is_stored_and_waits(harness: Controller
 
     harness.start_controller()
     harness.kubectl.until_ready("storagebucket/alone")
-    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/alone unchanged\n")
+    assert _printed(harness, "apply", "-f", file) == (0, "StorageBucket here/alone unchanged\nunchanged 1\n")
 
 
 def test_a_deletion_without_a_controller_waits_for_one(harness: ControllerHarness) -> None:

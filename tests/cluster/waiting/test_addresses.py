@@ -60,7 +60,7 @@ def test_a_record_is_blocked_until_the_address_is_known_and_follows_it_with_each
     assert harness.apply(*_manifests()).code == 0
     assert _target(harness) == THIRD
     assert harness.apply(*_manifests()).text == (
-        "KubernetesObject here/web unchanged\nKubernetesObject here/home unchanged\n"
+        "KubernetesObject here/web unchanged\nKubernetesObject here/home unchanged\nunchanged 2\n"
     )
 
     # One create, and two updates for changes of the address; the Service is written once.
@@ -89,7 +89,7 @@ def test_a_waiting_apply_creates_the_record_once_the_address_is_known(harness: W
     code, text = running.result()
 
     assert code == 0
-    assert text.endswith("KubernetesObject here/web created\nKubernetesObject here/home created\n")
+    assert text.endswith("KubernetesObject here/web created\nKubernetesObject here/home created\ncreated 2\n")
     assert _target(harness) == FIRST
 
 

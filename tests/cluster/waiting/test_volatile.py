@@ -54,7 +54,7 @@ def _assert_settled(harness: WaitHarness, written: list[str]) -> None:
     assert (harness.output("web"), harness.output("app")) == (KNOWN, {"state": "null"})
     code, text = harness.apply(*_manifests())
     unchanged = [f"KubernetesObject here/{name} unchanged" for name in ("app", "needs-it", "web")]
-    assert (code, sorted(text.splitlines())) == (0, unchanged)
+    assert (code, sorted(text.splitlines())) == (0, [*unchanged, "unchanged 3"])
     assert harness.writes() == written
 
 
@@ -89,5 +89,5 @@ def test_an_object_with_only_a_declared_name_leaves_all_fields_to_other_writers(
 
     assert '+  metadata.name  unset → "bare"' in planned.text
     assert harness.plan(bare).code == 0
-    assert harness.apply(bare).text == "KubernetesObject here/bare unchanged\n"
+    assert harness.apply(bare).text == "KubernetesObject here/bare unchanged\nunchanged 1\n"
     assert harness.writes() == ["PATCH"]

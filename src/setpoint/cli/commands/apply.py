@@ -1,51 +1,50 @@
-"""`setpoint apply`, `reconcile`, `delete` and `plan`: declare resources, and reconcile them or show what that would do.
+"""`setpoint apply`, `reconcile` and `plan`: declare resources, and reconcile them or show what that would do.
 
 START HERE: `apply`.
 """
 
-from collections.abc import Sequence
-
-from rich.text import Text
+from collections.abc import Mapping, Sequence
 
 from setpoint.app import open_engine_read_only, overlay_drafts
 from setpoint.cli.annotation_warnings import warn_about_manifests, warn_about_resources
+from setpoint.cli.command_report import CommandReport, ReportedCommand, reporting
 from setpoint.cli.executors import executor_for
 from setpoint.cli.manifest_checks import dry_run_manifests, in_order
 from setpoint.cli.manifests import LoadedManifest, read_manifests
-from setpoint.cli.request import (
-    CommandRequest,
-    declared_refs,
-    named_refs,
-    print_documents,
-)
-from setpoint.cli.views.outcome import ExitCode, worst_exit_code
+from setpoint.cli.request import CommandRequest, declared_refs
+from setpoint.cli.views.command_document import ResultOutcome, plan_result
+from setpoint.cli.views.outcome import ExitCode, OutcomeSummary
 from setpoint.cli.views.plan import plan_view
 from setpoint.cli.views.table import one_line
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.core.plan import Hold, Plan
-from setpoint.core.schema.annotations import check_annotations
-from setpoint.core.values.json_types import Json
-from setpoint.engine.capabilities import SupportsDeletionProtection
 from setpoint.engine.context import EngineContext
-from setpoint.engine.owners.children import owners_of_children
-from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.step.delete import is_abandoned
+from setpoint.engine.owners.children import is_unreconciled, owners_of_children
+from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.engine.step.reconcile import preview
 from setpoint.engine.step.reconcile_request import CommandTrigger
-from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError, UserError
+from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError
 
 
 async def apply(request: CommandRequest) -> ExitCode:
     """Declares the manifests, then reconciles until every resource is settled, blocked or failed."""
-    read = read_manifests(_require_files(request.files))
-    async with executor_for(request) as executor:
-        checked = await dry_run_manifests(read, executor.engine)
-        refs = in_order(checked.manifests, executor.engine)
-        warn_about_manifests(checked.manifests, executor.engine, request.settings.warn)
-        deleting = await _being_deleted(refs, executor.engine)
-        await executor.apply(checked.manifests)
-        code = await executor.settle(refs, CommandTrigger.APPLY)
-        return worst_exit_code((code, await _report_deleted(deleting, executor.engine, request)))
+    async with reporting(request, ReportedCommand.APPLY) as report:
+        read = read_manifests(_require_files(request.files))
+        async with executor_for(request) as executor:
+            engine = executor.engine
+            checked = await dry_run_manifests(read, engine)
+            manifests, refs = checked.manifests, in_order(checked.manifests, engine)
+            warn_about_manifests(manifests, engine, request.settings.warn)
+            deleting = await _being_deleted(refs, engine)
+            await report.begin(refs, engine)
+            unreconciled = await _revisions([one.ref for one in manifests if is_unreconciled(one.ref, engine)], engine)
+            await executor.apply(manifests)
+            with report.progress:
+                await _show_stored(unreconciled, engine, report)
+                await executor.settle(refs, CommandTrigger.APPLY, report, request.seconds)
+            await _report_deleted(deleting, engine, report)
+            await report.end(engine)
+        return report.finish()
 
 
 def _require_files(files: Sequence[str]) -> Sequence[str]:
@@ -60,77 +59,62 @@ async def _being_deleted(refs: Sequence[ResourceRef], engine: EngineContext) -> 
     return [one.ref for one in found if one is not None and one.is_deleting]
 
 
-async def _report_deleted(deleting: Sequence[ResourceRef], engine: EngineContext, request: CommandRequest) -> ExitCode:
-    """Prints which applied resources were being deleted, and are gone now; they count as waiting."""
-    gone = [ref for ref in deleting if await engine.store.get(ref) is None]
-    for ref in gone:
-        text = f"{ref} was being deleted, and is gone now: apply it again to make it anew"
-        request.console.print(Text(text, style="yellow"), soft_wrap=True)
-    return ExitCode.WAITING if gone else ExitCode.DONE
+async def _report_deleted(deleting: Sequence[ResourceRef], engine: EngineContext, report: CommandReport) -> None:
+    """Adds which applied resources were being deleted, and are gone now; they count as waiting."""
+    for ref in deleting:
+        if await engine.store.get(ref) is None:
+            text = f"{ref} was being deleted, and is gone now: apply it again to make it anew"
+            report.warn(text, ExitCode.WAITING)
+
+
+async def _revisions(refs: Sequence[ResourceRef], engine: EngineContext) -> Mapping[ResourceRef, Revision | None]:
+    """The revision of each; None for one that is not there."""
+    found = await engine.store.get_many(refs) if refs else ()
+    return {ref: None if one is None else one.revision for ref, one in zip(refs, found, strict=True)}
+
+
+async def _show_stored(
+    before: Mapping[ResourceRef, Revision | None], engine: EngineContext, report: CommandReport
+) -> None:
+    """Shows what became of objects that are not reconciled, such as Secrets: writing them is all."""
+    for ref, after in (await _revisions(list(before), engine)).items():
+        if before[ref] is None:
+            outcome = ResultOutcome.CREATED
+        else:
+            outcome = ResultOutcome.UNCHANGED if after == before[ref] else ResultOutcome.UPDATED
+        report.show(ref, outcome, OutcomeSummary(outcome.value, "", "green", ExitCode.DONE))
 
 
 async def reconcile(request: CommandRequest) -> ExitCode:
     """Reconciles resources that are declared already."""
-    async with executor_for(request) as executor:
-        return await executor.settle(await declared_refs(request, executor.engine), CommandTrigger.RECONCILE)
-
-
-async def delete(request: CommandRequest) -> ExitCode:
-    """Requests deletion, then reconciles until all are gone."""
-    async with executor_for(request) as executor:
-        refs = named_refs(request, executor.engine)
-        if not refs:
-            raise ManifestInvalid("nothing to delete: name KIND/NAME, or a file with -f")
-        await _require_known_annotations(refs, executor.engine)
-        await _require_unprotected(refs, executor.engine)
-        await executor.delete(refs)
-        return await executor.settle(refs, CommandTrigger.DELETE)
-
-
-async def _require_known_annotations(refs: Sequence[ResourceRef], engine: EngineContext) -> None:
-    """UserError for a resource with a refused annotation: it may say that the object stays."""
-    for resource in await engine.store.get_many(refs):
-        if resource is None or resource.is_deleting or resource.ref.group_kind not in engine.resource_types:
-            continue
-        try:
-            check_annotations(resource.annotations, engine.annotation_target(resource.ref))
-        except ManifestInvalid as error:
-            raise UserError(f"{resource.ref}: {error}; nothing was deleted") from error
-
-
-async def _require_unprotected(refs: Sequence[ResourceRef], engine: EngineContext) -> None:
-    """UserError for a protected resource: once it is marked for deletion, its spec cannot be changed any more."""
-    for ref in refs:
-        resource = await engine.store.get(ref)
-        if resource is not None and not resource.is_deleting and _is_protected(resource, engine):
-            raise UserError(
-                f"{ref} is protected by spec.deleteProtection: set that to false and apply it first; "
-                "nothing was deleted"
-            )
-
-
-def _is_protected(resource: Resource, engine: EngineContext) -> bool:
-    kind = engine.kinds.get((resource.ref.group, resource.ref.kind))
-    if kind is None or is_abandoned(resource, kind):
-        return False
-    return isinstance(kind, SupportsDeletionProtection) and kind.is_protected(resource)
+    async with reporting(request, ReportedCommand.RECONCILE) as report:
+        async with executor_for(request) as executor:
+            refs = await declared_refs(request, executor.engine)
+            await report.begin(refs, executor.engine)
+            with report.progress:
+                await executor.settle(refs, CommandTrigger.RECONCILE, report, request.seconds)
+            await report.end(executor.engine)
+        return report.finish()
 
 
 async def plan(request: CommandRequest) -> ExitCode:
-    """Shows each plan, in the order in which they would be executed."""
-    async with open_engine_read_only(request.settings, BlockedWrites()) as engine:
-        if request.files:
-            checked = await dry_run_manifests(read_manifests(request.files), engine)
-            refs = in_order(checked.manifests, engine)
-            warn_about_manifests(checked.manifests, engine, request.settings.warn)
-            engine = await overlay_drafts(engine, checked.drafts)
-            refs = await _with_owners(checked.manifests, refs, engine)
-        else:
-            refs = await declared_refs(request, engine)
-            warn_about_resources(await engine.store.get_many(refs), engine, request.settings.warn)
-        previews = {ref: await _preview_plan(ref, engine) for ref in refs}
-    _show_plans(previews, request)
-    return worst_exit_code(_plan_code(one) for one in previews.values())
+    """Shows each plan, in the order in which they would be executed; last those that cannot be made."""
+    async with reporting(request, ReportedCommand.PLAN) as report:
+        async with open_engine_read_only(request.settings, BlockedWrites()) as engine:
+            if request.files:
+                checked = await dry_run_manifests(read_manifests(request.files), engine)
+                refs = in_order(checked.manifests, engine)
+                warn_about_manifests(checked.manifests, engine, request.settings.warn)
+                engine = await overlay_drafts(engine, checked.drafts)
+                refs = await _with_owners(checked.manifests, refs, engine)
+            else:
+                refs = await declared_refs(request, engine)
+                warn_about_resources(await engine.store.get_many(refs), engine, request.settings.warn)
+            previews = {ref: await _preview_plan(ref, engine) for ref in refs}
+        for ref, one in previews.items():
+            report.add(ref, plan_result(ref, one, _plan_code(one)), _plan_code(one))
+        _show_plans(previews, report)
+        return report.finish()
 
 
 async def _with_owners(
@@ -156,17 +140,20 @@ def _plan_code(one: Plan | SetpointError) -> ExitCode:
     return ExitCode.CHANGES if isinstance(one, NotReady) else ExitCode.FAILED
 
 
-def _show_plans(previews: dict[ResourceRef, Plan | SetpointError], request: CommandRequest) -> None:
-    if request.output in ("json", "yaml"):
-        print_documents([_plan_data(ref, one) for ref, one in previews.items()], request)
-        return
-    for ref, one in previews.items():
-        request.console.print(Text(str(ref), style="bold cyan"))
-        if isinstance(one, Plan):
-            request.console.print(plan_view(one), soft_wrap=True)
-        else:
+def _show_plans(previews: dict[ResourceRef, Plan | SetpointError], report: CommandReport) -> None:
+    """Shows the plans in their order, then what waits, and failures last."""
+    for ref, one in sorted(previews.items(), key=lambda item: _error_rank(item[1])):
+        if isinstance(one, SetpointError):
             word, style = _error_word(one)
-            request.console.print(Text(f"{word}: {one_line(str(one))}", style=style), soft_wrap=True)
+            report.print_line(str(ref), "bold cyan")
+            report.print_line(f"{word}: {one_line(str(one))}", style)
+        elif report.prints_lines:
+            report.print_line(str(ref), "bold cyan")
+            report.request.console.print(plan_view(one), soft_wrap=True)
+
+
+def _error_rank(one: Plan | SetpointError) -> int:
+    return (0 if isinstance(one, Plan) else 1) if isinstance(one, Plan | NotReady) else 2
 
 
 def _error_word(error: SetpointError) -> tuple[str, str]:
@@ -178,8 +165,3 @@ def _error_word(error: SetpointError) -> tuple[str, str]:
             return "waiting", "yellow"
         case _:
             return "failed", "red"
-
-
-def _plan_data(ref: ResourceRef, one: Plan | SetpointError) -> Json:
-    name: dict[str, Json] = {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
-    return {**name, "plan": one.to_data()} if isinstance(one, Plan) else {**name, "error": str(one)}

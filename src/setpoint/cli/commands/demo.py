@@ -11,7 +11,8 @@ from typing import Final
 from rich.text import Text
 
 from setpoint.app import AppSettings
-from setpoint.cli.commands.apply import apply, delete, plan, reconcile
+from setpoint.cli.commands.apply import apply, plan, reconcile
+from setpoint.cli.commands.delete import delete
 from setpoint.cli.commands.inspect import explain, get
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.terminal import SafeConsole
@@ -104,7 +105,7 @@ async def _open_session(console: SafeConsole) -> AsyncIterator[DemoSession]:
                 "SETPOINT_GCP_AUTH": "anonymous",
             }
             settings = AppSettings(f"sqlite:///{folder}/state.db", environment=environment, clock=DemoClock())
-            yield DemoSession(cloud, Path(folder), CommandRequest(settings, console))
+            yield DemoSession(cloud, Path(folder), CommandRequest(settings, console, yes=True))
 
 
 async def _declare(session: DemoSession) -> None:

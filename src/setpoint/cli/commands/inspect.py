@@ -14,6 +14,7 @@ from setpoint.cli.request import (
     declared_refs,
     get_declared,
     matches_targets,
+    names_one,
     parse_target,
     print_document,
     print_documents,
@@ -81,10 +82,14 @@ async def _unlisted_objects(
 def _show_resources(
     resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest, secrets: SecretFields
 ) -> None:
-    if request.output in ("json", "yaml"):
-        print_documents([dict(_shown(resource, secrets, request).document) for resource in resources], request)
-    else:
+    if request.output not in ("json", "yaml"):
         request.console.print(table.lines(resources, _now()), soft_wrap=True)
+        return
+    documents: list[Json] = [dict(_shown(resource, secrets, request).document) for resource in resources]
+    if request.watch or names_one(request):
+        print_documents(documents, request)
+    else:
+        print_document({"apiVersion": "v1", "kind": "List", "items": documents}, request)
 
 
 def _shown(resource: Resource, secrets: SecretFields, request: CommandRequest) -> Resource:

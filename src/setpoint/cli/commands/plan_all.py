@@ -102,4 +102,4 @@ def _show(found: PreviewReport, request: CommandRequest) -> None:
     if request.output in ("json", "yaml"):
         print_document(found.to_data(), request)
     else:
-        request.console.print(preview_report_view(found), soft_wrap=True)
+        request.console.print(preview_report_view(found, quiet=request.quiet), soft_wrap=True)

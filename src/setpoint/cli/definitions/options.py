@@ -54,6 +54,14 @@ TENANCY = click.option("--tenancy", type=click.Choice(["strict", "single"]), hel
 TABLE_OR_JSON = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
 TEXT_OR_JSON = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The form.")
 
+TEXT_YAML_OR_JSON = click.option(
+    "-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", help="The form."
+)
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only what failed or is not done, and the summary.")
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
+YES = click.option("-y", "--yes", is_flag=True, help="Do not ask, on a terminal either.")
+IGNORE_NOT_FOUND = click.option("--ignore-not-found", is_flag=True, help="What is not declared is no error.")
+
 
 def options_of(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options as one decorator, in the order given."""

@@ -6,16 +6,21 @@ import click
 
 from setpoint.cli.definitions.options import (
     ALL_NAMESPACES,
+    DRY_RUN,
     FILES,
+    IGNORE_NOT_FOUND,
     NAMESPACE,
     OUTPUT,
     PATHS,
+    QUIET,
     SHOW_SECRETS,
     TARGETS,
     TENANCY,
+    TEXT_YAML_OR_JSON,
     TIMEOUT,
     WAIT,
     WATCH,
+    YES,
     command_named,
     declare,
     exit_with,
@@ -23,14 +28,17 @@ from setpoint.cli.definitions.options import (
     run_request,
 )
 
-apply = declare("apply", "apply", FILES, PATHS, WAIT, TIMEOUT)
-reconcile, delete = (
-    declare(name, "apply", FILES, TARGETS, NAMESPACE, WAIT, TIMEOUT) for name in ("reconcile", "delete")
+apply = declare("apply", "apply", FILES, PATHS, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
+reconcile = declare("reconcile", "apply", FILES, TARGETS, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
+delete = declare(
+    "delete",
+    "delete",
+    *(FILES, TARGETS, NAMESPACE, DRY_RUN, YES, IGNORE_NOT_FOUND, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET),
 )
 
 
 @command_named("plan")
-@options_of(FILES, TARGETS, NAMESPACE, OUTPUT)
+@options_of(FILES, TARGETS, NAMESPACE, OUTPUT, QUIET)
 @click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
 @click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; no service is called.")
 @click.option(

@@ -215,9 +215,13 @@ _FINDING_WORDS: Final[Mapping[PreviewFinding, str]] = {
 }
 
 
-def preview_report_view(found: PreviewReport) -> RenderableType:
-    """The whole report. Resources in sync are only counted, and of many similar ones only some are listed."""
-    loud = [one for one in found.found if one.finding is not PreviewFinding.IN_SYNC]
+def preview_report_view(found: PreviewReport, *, quiet: bool = False) -> RenderableType:
+    """The whole report. Resources in sync are only counted, and of many similar ones only some are listed.
+
+    With `quiet`, only failures are listed.
+    """
+    counted = [one for one in PreviewFinding if _FINDING_STYLES[one] != "red"] if quiet else [PreviewFinding.IN_SYNC]
+    loud = [one for one in found.found if one.finding not in counted]
     parts = list(
         fold_similar(loud, _preview_lines, lambda one: (one.ref.kind, one.finding, one.fields, _finding_text(one)))
     )

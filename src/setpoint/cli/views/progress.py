@@ -5,7 +5,7 @@ Drawn on a terminal; plain lines in a pipe.
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -22,23 +22,32 @@ from rich.text import Text
 from setpoint.cli.views.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary, summarize_outcome
 from setpoint.cli.views.table import one_line
 from setpoint.cli.views.terminal import SafeConsole, error_console
-from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewResult
 from setpoint.errors import OperationRunning
 
 _NOT_STEPPED = OutcomeSummary("reconciling", "", "dim", ExitCode.WAITING)
+_CODE_ORDER: Final = (ExitCode.DONE, ExitCode.CHANGES, ExitCode.WAITING, ExitCode.FAILED)
 # The columns kept free for a word and a time beside a name.
 _MARGIN: Final = 20
 
 
 @dataclass(slots=True)
 class ResourceProgress:
-    """A line for each resource with its latest outcome: redrawn on a terminal, a line per change in a pipe."""
+    """A line for each resource with its latest outcome: redrawn on a terminal, a line per change in a pipe.
+
+    What is not done is in the last lines. With `is_shown` False nothing is printed before `print_unfinished` is called.
+    """
 
     console: SafeConsole
-    refs: Iterable[ResourceRef]
+    is_shown: bool = True
     states: dict[ResourceRef, OutcomeSummary] = field(default_factory=dict)
+    outcomes: dict[ResourceRef, StepOutcome] = field(default_factory=dict)
+    # How resources are shown once they are gone, where that says more than `deleted`.
+    gone: Mapping[ResourceRef, OutcomeSummary] = field(default_factory=dict)
+    # The resources in the order of their last lines in a pipe.
+    _printed: dict[ResourceRef, None] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
     _took: dict[ResourceRef, float] = field(default_factory=dict)
     _started: dict[ResourceRef, str] = field(default_factory=dict)
@@ -46,9 +55,8 @@ class ResourceProgress:
     _is_finished: bool = False
 
     def __enter__(self) -> Self:
-        self.states = dict.fromkeys(sorted(self.refs), _NOT_STEPPED)
         # A pipe with forced colours cannot be redrawn.
-        if self.console.is_interactive and self.console.file.isatty():
+        if self.is_shown and self.console.is_interactive and self.console.file.isatty():
             self._live = Live(get_renderable=self._render, console=self.console, refresh_per_second=8)
             self._live.__enter__()
         return self
@@ -60,19 +68,50 @@ class ResourceProgress:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
+    def expect(self, refs: Iterable[ResourceRef]) -> None:
+        """Shows resources that are going to be reconciled."""
+        self.states = dict(sorted({**dict.fromkeys(refs, _NOT_STEPPED), **self.states}.items()))
+
     def show(self, ref: ResourceRef, outcome: StepOutcome) -> None:
         """Shows the outcome of a step."""
-        state = self._summary_of(ref, outcome)
+        self.outcomes[ref] = outcome
+        self.set_state(ref, self._summary_of(ref, outcome))
+
+    def set_state(self, ref: ResourceRef, state: OutcomeSummary) -> None:
+        """Shows what became of a resource, without a step."""
         before = self.states.get(ref)
         self.states[ref] = state
         self._took[ref] = time.monotonic() - self._since
         if self._live is None and state != before:
-            self.console.print(self._line(ref, state), soft_wrap=True)
+            self._printed.pop(ref, None)
+            self._printed[ref] = None
+            if self.is_shown:
+                self.console.print(self._line(ref, state), soft_wrap=True)
+
+    def begun_action(self, ref: ResourceRef) -> str | None:
+        """What an earlier step began, and waited for the operation of: an action, or an adoption."""
+        return self._started.get(ref)
+
+    def print_unfinished(self) -> None:
+        """Prints what is not done, failures last: again, where other lines have followed. Drawn lines end so anyway."""
+        unfinished = [ref for ref in self._by_code(self.states) if self.states[ref].code is not ExitCode.DONE]
+        lines = [ref for ref in unfinished if ref in self._printed]
+        last = list(self._printed)[len(self._printed) - len(lines) :]
+        if self.is_shown and last == self._by_code(last) and set(last) == set(lines):
+            return
+        for ref in lines:
+            self.console.print(self._line(ref, self.states[ref]), soft_wrap=True)
+
+    def _by_code(self, refs: Iterable[ResourceRef]) -> list[ResourceRef]:
+        """The resources: first what is done, last what failed; otherwise in the order given."""
+        return sorted(refs, key=lambda ref: _CODE_ORDER.index(self.states[ref].code))
 
     def _summary_of(self, ref: ResourceRef, outcome: StepOutcome) -> OutcomeSummary:
         """The summary of an outcome. The end of an operation counts as the action that it was started for."""
         if isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning) and outcome.error.begun:
             self._started[ref] = outcome.error.begun
+        if isinstance(outcome, Gone) and ref in self.gone:
+            return self.gone[ref]
         state = summarize_outcome(outcome)
         if (
             isinstance(outcome, Settled)
@@ -113,7 +152,8 @@ class ResourceProgress:
         names = min(max((cell_len(str(ref)) for ref in self.states), default=1), room)
         words = max((len(state.word) for state in self.states.values()), default=0)
         parts: list[RenderableType] = []
-        for ref, state in self.states.items():
+        for ref in self._by_code(self.states):
+            state = self.states[ref]
             head = f"{ref!s:<{names}}  {state.word:<{words}}  {self._time(ref)}"
             detail = one_line(state.detail)
             line = f"{head}  {detail}" if detail else head

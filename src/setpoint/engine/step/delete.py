@@ -4,6 +4,7 @@ Deletion goes by the location on record: by then the references may be gone.
 """
 
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any, Final, NoReturn
 
 from setpoint.core.decide import Decision
@@ -15,12 +16,14 @@ from setpoint.engine.context import (
     DELETION_DEFENDER,
     DELETION_POLICY,
     FINALIZER,
+    EngineContext,
     Gone,
     KindStepContext,
     Management,
     PlannedStep,
     StepOutcome,
     management_of,
+    step_context,
 )
 from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, RemoteOperation, observe_decoded
 from setpoint.engine.resource import Resource
@@ -96,6 +99,29 @@ def _nothing_to_delete(because: str) -> Plan:
 
 async def _already_gone() -> StepOutcome:
     return Gone()
+
+
+class ObjectFate(StrEnum):
+    """What becomes of the live object when its resource is deleted."""
+
+    DELETED = "deleted"
+    ABANDONED = "abandoned"
+    # Another resource has it.
+    MANAGED_BY_ANOTHER = "managed by another resource"
+    NEVER_MADE = "never made"
+
+
+async def object_fate(resource: Resource, engine: EngineContext) -> ObjectFate:
+    """What becomes of the object of a resource of a kind, as far as it is on record: no service is asked."""
+    context = step_context(resource, engine, StoredState.of(resource))
+    assert isinstance(context, KindStepContext)
+    location = context.state.location
+    if FINALIZER not in resource.finalizers or location is None:
+        return ObjectFate.NEVER_MADE
+    if is_abandoned(resource, context.kind):
+        return ObjectFate.ABANDONED
+    is_kept = await is_claim_kept(context, location)
+    return ObjectFate.DELETED if is_kept else ObjectFate.MANAGED_BY_ANOTHER
 
 
 def is_abandoned(resource: Resource, kind: AnyKind) -> bool:
