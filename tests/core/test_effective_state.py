@@ -70,7 +70,7 @@ def test_a_tree_becomes_structs_all_the_way_down() -> None:
     assert found.flags == [Flag("a", "1")]
     assert found.rules == [Flag("b", None)]
     assert found.nested == Nested("blue", Nested("green"))
-    assert found.by_name == {"c": {"name": "c"}}
+    assert tree_of(found)["by_name"] == {"c": {"name": "c"}}
 
 
 def test_a_live_value_that_no_spec_may_declare_is_kept() -> None:
