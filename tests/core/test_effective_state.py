@@ -70,7 +70,6 @@ def test_a_tree_becomes_structs_all_the_way_down() -> None:
     assert found.flags == [Flag("a", "1")]
     assert found.rules == [Flag("b", None)]
     assert found.nested == Nested("blue", Nested("green"))
-    # A map of structs stays as it is.
     assert tree_of(found)["by_name"] == {"c": {"name": "c"}}
 
 

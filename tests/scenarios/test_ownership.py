@@ -117,7 +117,7 @@ def test_a_bucket_with_a_minimal_spec_keeps_defaults_of_the_service_and_changes_
     after_changes = harness.reconcile()
 
     assert (created.method, created.path) == ("POST", "/storage/v1/b")
-    assert sorted(created.body) == ["iamConfiguration", "labels", "lifecycle", "location", "name", "storageClass"]
+    assert sorted(created.body) == ["labels", "location", "name"]
     assert defaults["softDeletePolicy"]["retentionDurationSeconds"] == "604800"
     assert defaults["iamConfiguration"]["publicAccessPrevention"] == "inherited"
     assert (seen_again, after_changes) == ([], [])
