@@ -143,6 +143,9 @@ def _manifests_in(paths: Sequence[str]) -> Iterator[LoadedManifest | ManifestInv
             else:
                 for document in documents:
                     yield from _manifests(document)
+                    if isinstance(document.value, dict) and is_export_header(document.value):
+                        # The rest of the file belongs to the export.
+                        break
 
 
 def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]]:
