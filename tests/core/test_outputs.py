@@ -343,5 +343,6 @@ def test_a_value_that_a_status_has_no_room_for_is_unknown() -> None:
 
     assert isinstance(output, Unknown)
     assert output.reason == (
-        "the value cannot be stored: it has 300,070 bytes, and a status has room for 262,144: wait for a field within it"
+        "the value cannot be stored: it has 300,070 bytes, and a status has room for 262,144: "
+        "wait for a field within it"
     )
