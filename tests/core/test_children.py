@@ -13,7 +13,7 @@ from setpoint.core.merge.children import (
     read_last_generated,
 )
 from setpoint.core.merge.merge_report import Resolution
-from setpoint.core.merge.threeway import WholeValue
+from setpoint.core.merge.threeway import EntryMap, WholeValue
 from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged
 
@@ -188,3 +188,12 @@ def test_an_absent_immutable_field_is_an_error() -> None:
 
     with pytest.raises(ImmutableFieldChanged, match="delete the object, and it is made anew"):
         child_update(covered(), live, None)
+
+
+def test_a_child_with_more_digests_than_a_status_has_room_for_is_left_out() -> None:
+    data = Path(("data",))
+    many = {f"key{number}": "text" for number in range(1000)}
+    large = Child(config_map("new", **many), ChildUpdatePolicy.MERGE, FieldsView((data,)), {data: EntryMap()})
+
+    assert last_generated_status([large]) == {}
+    assert read_last_generated(last_generated_status([large]), large) is None

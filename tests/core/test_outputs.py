@@ -334,3 +334,15 @@ def test_the_error_of_a_dependant_of_an_untracked_value_says_to_add_the_wait() -
 
     with pytest.raises(ManifestInvalid, match=re.escape(message)):
         value_at(Null(), Path(("status", "x")), WEB)
+
+
+def test_a_value_that_a_status_has_no_room_for_is_unknown() -> None:
+    live: Json = {"status": {"loadBalancer": {"ingress": ["x" * 300_000]}}}
+
+    output = output_of(WAIT, ObjectFound(live), Null(), T1)
+
+    assert isinstance(output, Unknown)
+    assert output.reason == (
+        "the value cannot be stored: it has 300,070 bytes, and a status has room for 262,144: "
+        "wait for a field within it"
+    )

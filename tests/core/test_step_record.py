@@ -29,7 +29,7 @@ def change(path: str, before: Json, after: Json) -> FieldChange:
     return FieldChange(Path.parse(path), before, after)
 
 
-texts = st.text() | st.text(alphabet='"\\\x01é😀', min_size=30, max_size=200) | st.just("x" * 5000)
+texts = st.text() | st.text(alphabet='"\\\x01é😀', min_size=30, max_size=200) | st.just("x" * 1000)
 steps: st.SearchStrategy[PathStep] = (
     texts | st.integers(0, 9) | st.builds(Selector, st.lists(st.tuples(texts, texts), min_size=1).map(tuple))
 )
@@ -38,13 +38,13 @@ sides = json_values | st.just(MISSING) | st.just({"password": "p" * 300}) | st.l
 changes = st.builds(FieldChange, paths, sides, sides, st.sampled_from(Rule), st.booleans())
 # Many changes are the same one: what counts is how many.
 many_changes = st.lists(changes, max_size=4).flatmap(
-    lambda found: st.sampled_from([1, 1, 1, 300]).map(lambda times: tuple(found * times))
+    lambda found: st.sampled_from([1, 1, 1, 30]).map(lambda times: tuple(found * times))
 )
 writes = st.builds(PlannedWrite, st.sampled_from(Action), texts, many_changes)
 plans = st.builds(
     Plan,
     st.sampled_from(Decision),
-    st.lists(writes, max_size=12).map(tuple),
+    st.lists(writes, max_size=10).map(tuple),
     many_changes,
     many_changes,
     texts,

@@ -218,12 +218,11 @@ def failure(error: SetpointError, *, deleting: bool) -> ReadyCondition:
 
 def not_converged(paths: tuple[str, ...]) -> ReadyCondition:
     """The service accepted the write, and these fields still differ."""
-    fields = join_names(paths, _MAX_FIELDS)
     return ReadyCondition(
         "False",
         ConditionReason.NOT_CONVERGED,
-        f"The service accepted the update but did not keep {fields}. Nothing more is written until the spec or the "
-        "live object changes, or you ask with `setpoint reconcile`",
+        f"The service accepted the update but did not keep {join_names(paths, _MAX_FIELDS)}. Nothing more is written "
+        "until the spec or the live object changes, or you ask with `setpoint reconcile`",
     )
 
 
@@ -234,8 +233,9 @@ def observed(paths: tuple[str, ...], *, is_there: bool) -> ReadyCondition:
         return ReadyCondition("False", reason, "The live object is not there; nothing is written")
     if not paths:
         return ReadyCondition("True", reason, "The live object is as declared; nothing is written")
-    fields = join_names(paths, _MAX_FIELDS)
-    return ReadyCondition("False", reason, f"The live object differs in {fields}; nothing is written")
+    return ReadyCondition(
+        "False", reason, f"The live object differs in {join_names(paths, _MAX_FIELDS)}; nothing is written"
+    )
 
 
 def oscillating(because: str) -> ReadyCondition:
