@@ -41,8 +41,10 @@ class StorageService:
 def _completed(body: Body, metageneration: int) -> Body:
     # The storage class is always this one.
     bucket = {"kind": "storage#bucket", "softDeletePolicy": {"retentionDurationSeconds": "604800"}, **body}
-    bucket |= {"location": body["location"].upper(), "storageClass": "STANDARD", "metageneration": str(metageneration)}
-    bucket["iamConfiguration"] = {**_INHERITED, **body["iamConfiguration"]}
+    location = body.get("location", "US").upper()
+    bucket |= {"location": location, "storageClass": "STANDARD", "metageneration": str(metageneration)}
+    own = {"uniformBucketLevelAccess": {"enabled": False}}
+    bucket["iamConfiguration"] = {**_INHERITED, **own, **body.get("iamConfiguration", {})}
     if not bucket.get("lifecycle", {}).get("rule"):
         bucket.pop("lifecycle", None)
     if bucket.get("autoclass", {}).get("enabled"):
