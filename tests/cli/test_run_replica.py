@@ -22,6 +22,7 @@ OPTIONS = {
     "live": False,
     "shards": 8,
     "identity": "pod-1",
+    "audit": None,
     "allowed_addresses": (),
     "denied_addresses": (),
 }

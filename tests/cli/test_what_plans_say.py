@@ -17,6 +17,7 @@ PROTECTED = (
     "kept, though the spec leaves it out: spec.uniformBucketLevelAccess (protected: only an explicit value, or null, "
     "gives it up)"
 )
+PROJECT = "project some-project, by the annotation cnrm.cloud.google.com/project-id"
 NOT_TAKEN = (
     "sent before, the service did not take it: nothing is sent again until the spec or the live object changes; "
     "`setpoint reconcile` sends it again"
@@ -45,12 +46,14 @@ def test_the_plan_of_what_did_not_converge_names_the_field_and_fails_a_gate(work
         [
             "StorageBucket default/logs",
             NOT_TAKEN,
+            PROJECT,
             '!  spec.website.mainPageSuffix  "theirs.html" → "ours.html"  the spec says so',
             "Nothing to write.",
+            "withheld 1",
         ],
     )
     assert as_data.returncode == 2
-    found = json.loads(as_data.stdout)[0]["plan"]
+    found = json.loads(as_data.stdout)["results"][0]["plan"]
     assert (found["writes"], found["because"]) == ([], NOT_TAKEN)
     assert found["withheld"] == [
         {"path": "spec.website.mainPageSuffix", "rule": "spec", "before": "theirs.html", "after": "ours.html"}
@@ -67,9 +70,9 @@ def test_a_deleted_object_is_planned_as_one_that_was_deleted(workspace: Workspac
     as_data = workspace.run("plan", "-f", "manifest.yaml", "-o", "json")
 
     assert (code, lines[:2]) == (2, ["StorageBucket default/logs", "create: it was deleted"])
-    found = json.loads(as_data.stdout)[0]["plan"]
+    found = json.loads(as_data.stdout)["results"][0]["plan"]
     assert (found["decision"], found["reason"]) == ("create", "deleted")
-    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
+    assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created", "created 1"])
     assert "create (it was deleted)" in workspace.run_in_process("explain", "StorageBucket/logs")[1][1]
 
 
@@ -83,10 +86,19 @@ def test_an_object_that_was_there_before_is_adopted(workspace: Workspace) -> Non
 
     assert planned == (
         0,
-        ["StorageBucket default/logs", "first look: it was there before, and is adopted", "Nothing to write."],
+        [
+            "StorageBucket default/logs",
+            "first look: it was there before, and is adopted",
+            PROJECT,
+            "Nothing to write.",
+            "unchanged 1",
+        ],
     )
-    assert applied == (0, ["StorageBucket default/logs adopted: it was there before, and nothing was changed"])
-    assert again == (0, ["StorageBucket default/logs unchanged"])
+    assert applied == (
+        0,
+        ["StorageBucket default/logs adopted: it was there before, and nothing was changed", "adopted 1"],
+    )
+    assert again == (0, ["StorageBucket default/logs unchanged", "unchanged 1"])
     explained = workspace.run_in_process("explain", "StorageBucket/logs")[1]
     assert explained[1].endswith(", by setpoint apply: first look (it was there before, and is adopted)")
     (event,) = [line for line in workspace.run_in_process("events", "StorageBucket/logs")[1] if "Adopted" in line]
@@ -112,7 +124,9 @@ def test_an_adoption_that_takes_an_operation_is_shown_as_one(workspace: Workspac
     workspace.release()
 
     assert applying.end() == 0
-    assert applying.text.splitlines()[-1].startswith("SQLInstance default/main adopted")
+    last, summary = applying.text.splitlines()[-2:]
+    assert last.startswith("SQLInstance default/main adopted")
+    assert summary == "adopted 1"
 
 
 def test_a_protected_field_that_is_taken_out_of_the_spec_is_told_once(workspace: Workspace) -> None:
@@ -125,8 +139,8 @@ def test_a_protected_field_that_is_taken_out_of_the_spec_is_told_once(workspace:
     again = workspace.run_in_process("apply")
 
     assert PROTECTED in planned[1]
-    assert applied == (0, [f"StorageBucket default/logs unchanged: {PROTECTED}"])
-    assert again == (0, ["StorageBucket default/logs unchanged"])
+    assert applied == (0, [f"StorageBucket default/logs unchanged: {PROTECTED}", "unchanged 1"])
+    assert again == (0, ["StorageBucket default/logs unchanged", "unchanged 1"])
     told = [line for line in workspace.run_in_process("events", "StorageBucket/logs")[1] if " Kept " in line]
     assert [line.split("  ")[-1].strip() for line in told] == [PROTECTED]
     explained = workspace.run_in_process("explain", "StorageBucket/logs")[1]
@@ -140,7 +154,7 @@ def test_a_kind_without_cookies_is_compared_in_full(workspace: Workspace) -> Non
 
     assert workspace.run_in_process("plan") == (
         0,
-        ["SQLDatabase default/app", "in sync: compared in full", "Nothing to write."],
+        ["SQLDatabase default/app", "in sync: compared in full", PROJECT, "Nothing to write.", "unchanged 1"],
     )
 
 

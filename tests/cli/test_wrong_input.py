@@ -147,7 +147,7 @@ def test_all_mistakes_of_all_files_are_told_at_once_with_file_and_line(workspace
         "error: manifest.yaml:4: StorageBucket default/logs: "
         "there is no field spec.loction; did you mean spec.location?",
     ]
-    assert workspace.run("get", "-A", "-o", "json").stdout.strip() == "[]"
+    assert json.loads(workspace.run("get", "-A", "-o", "json").stdout)["items"] == []
 
 
 def test_an_item_of_a_list_has_its_own_lines(workspace: Workspace) -> None:
@@ -180,7 +180,7 @@ def test_files_are_applied_with_and_without_the_option(workspace: Workspace, arg
     done = workspace.run("apply", *arguments)
 
     assert (done.returncode, done.stderr) == (0, "")
-    names = [one["metadata"]["name"] for one in json.loads(workspace.run("get", "-o", "json").stdout)]
+    names = [one["metadata"]["name"] for one in json.loads(workspace.run("get", "-o", "json").stdout)["items"]]
     assert names == ["a", "b"]
 
 
@@ -268,5 +268,5 @@ def test_the_cookie_location_is_named_on_either_side_of_the_command(workspace: W
 
     workspace.run("apply", "-f", "manifest.yaml", "--cookie-location", "annotation")
 
-    (logs,) = json.loads(workspace.run("get", "-o", "json").stdout)
+    (logs,) = json.loads(workspace.run("get", "-o", "json").stdout)["items"]
     assert "cnrm.cloud.google.com/last-changed-cookie" in logs["metadata"]["annotations"]

@@ -16,7 +16,7 @@ from setpoint.cli.views.terminal import SafeConsole
 from setpoint.core.values.problems import problems_of
 from setpoint.errors import UserError
 from setpoint.localcloud.server import LocalCloud
-from tests.cli.wrong_manifests import TABLE, examples, rows_of
+from tests.cli.wrong_manifests import ANNOTATION_ROWS, TABLE, WrongAnnotation, examples, rows_of
 
 ROWS = rows_of(TABLE)
 T = TypeVar("T")
@@ -35,6 +35,7 @@ class Judge:
 
     def __init__(self, folder: Path, cloud: LocalCloud) -> None:
         self.cloud = cloud
+        self.warnings: list[str] = []
         self._file = folder / "manifest.yaml"
         self._environment = {
             "SETPOINT_GCP_AUTH": "anonymous",
@@ -46,7 +47,7 @@ class Judge:
         """What comes of `text`."""
         self._file.write_text(text, encoding="utf-8")
         output = io.StringIO()
-        settings = AppSettings("memory:", environment=self._environment)
+        settings = AppSettings("memory:", environment=self._environment, warn=self.warnings.append)
         console = SafeConsole(file=output, width=200)
         try:
             code = await command(CommandRequest(settings, console, files=(str(self._file),), wait=False))
@@ -91,6 +92,23 @@ def test_a_mutation_that_is_meant_is_planned_as_it_says(tmp_path: Path) -> None:
         return [(row, verdict) for row, verdict in found if verdict.errors or row.meant not in verdict.output]
 
     assert asyncio.run(differences()) == []
+
+
+@pytest.mark.parametrize("row", ANNOTATION_ROWS, ids=lambda row: row.new.splitlines()[-1].strip())
+def test_a_wrong_annotation_is_refused_or_warned_of_with_file_and_line(tmp_path: Path, row: WrongAnnotation) -> None:
+    async def told() -> tuple[Sequence[str], Sequence[str]]:
+        async with judging(tmp_path) as judge:
+            verdict = await judge.run(plan, examples()[row.base].replace(row.old, row.new, 1))
+            return verdict.errors, [
+                one.replace(str(tmp_path / "manifest.yaml"), "manifest.yaml") for one in judge.warnings
+            ]
+
+    errors, warnings = asyncio.run(told())
+
+    found, none = (errors, warnings) if row.is_refused else (warnings, errors)
+    assert [line.partition(": ")[0] for line in found] == [f"manifest.yaml:{row.line}"]
+    assert row.words in found[0]
+    assert list(none) == []
 
 
 def test_the_table_covers_every_example() -> None:

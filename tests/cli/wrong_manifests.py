@@ -66,8 +66,7 @@ class WrongAnnotation(NamedTuple):
 
 _BUCKET: Final = "docs/kinds/storage-bucket.md 1"
 _PROJECT: Final = "    cnrm.cloud.google.com/project-id: demo"
-# Kept apart from the table, and not run with it: an annotation that is similar to a known one is refused, and any other
-# one that is not known gives a warning, once annotations are checked by their names.
+# An annotation that is similar to a known one is refused, and any other one that is not known gives a warning.
 ANNOTATION_ROWS: Final[Sequence[WrongAnnotation]] = tuple(
     WrongAnnotation(_BUCKET, _PROJECT, f"{_PROJECT}\n    {new}", 7, words, is_refused)
     for new, words, is_refused in (

@@ -77,11 +77,28 @@ def test_any_other_unknown_key_is_a_warning() -> None:
         "alpha.cnrm.cloud.google.com/reconciler",
         "test.cnrm.cloud.google.com/reconcile-cookie",
         "my.setpoint.dev/management",
+        "a.setpoint.dev/management",
+        "setpoint.development.example/management",
+        "setpont.dev/colour",
         "kubectl.kubernetes.io/last-applied-configuration",
     ],
 )
 def test_annotations_of_other_tools_are_not_judged(key: str) -> None:
     assert list(annotation_problems({key: "x"}, BUCKET)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("setpont.dev/management", "setpoint.dev/management"),
+        ("cnrm.cloud.gogle.com/deletion-policy", "cnrm.cloud.google.com/deletion-policy"),
+        ("Cnrm.cloud.google.com/deletion-policy", "cnrm.cloud.google.com/deletion-policy"),
+    ],
+)
+def test_a_known_name_after_a_misspelt_prefix_is_refused(key: str, meant: str) -> None:
+    (problem,) = annotation_problems({key: "x"}, BUCKET)
+
+    assert (str(problem.message), problem.is_refused) == (f"{key} is unknown: did you mean {meant}?", True)
 
 
 def test_an_annotation_that_a_kind_reads_is_known_on_that_kind() -> None:

@@ -49,6 +49,8 @@ CLAIMS_ABOUT = {
         "the cookie is in the status",
         "the cookie is in the annotation when that is its place",
         "the cookie is read wherever it was written",
+        "the cookie is moved by the first step after a switch",
+        "the cookie of another tool is left alone",
         "a foreign cookie means a full comparison and no write",
         "a raised revision of the kind means one full comparison and no write",
         "a kind that gives up its cookie compares from then on",

@@ -1,6 +1,6 @@
 """The intent: the spec and everything else that changes its meaning, and the digest that stands for all of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -16,7 +16,7 @@ from setpoint.core.schema.validation import violations
 from setpoint.core.secret_fields import HIDDEN_VALUE, redacted_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, Missing
-from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm
+from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, field_named_by
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.context import EngineContext
@@ -25,7 +25,7 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.references import dependencies_of, resolve_dependencies
 from setpoint.engine.resource import SECRET, Resource
 from setpoint.engine.state import AppliedIntent
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import ManifestInvalid, UserError
 
 _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
@@ -37,7 +37,7 @@ def check_manifest(resource: Resource, kind: ResourceType) -> None:
     problems.collect(check_annotations, resource.annotations, annotation_target(kind))
     policy = problems.collect(FieldPolicy.parse, resource.annotations, shape_of(kind.tree_type))
     problems.collect(kind.check, resource)
-    problems.add(*_refused_values(resource, kind, policy or PRUNE))
+    problems.add(*_refused_values(resource, kind, policy or PRUNE, problems.found))
     problems.require_none()
 
 
@@ -46,11 +46,28 @@ def annotation_target(kind: ResourceType) -> AnnotationTarget:
     return AnnotationTarget(kind.name, kind.annotations, is_owner=isinstance(kind, Owner))
 
 
-def _refused_values(resource: Resource, kind: ResourceType, policy: FieldPolicy) -> Iterator[ManifestInvalid]:
-    """An error for each value that the type does not allow, unless the field is unmanaged."""
-    for path, problem in violations(resource.document, shape_of(kind.tree_type)):
-        if not any(unmanaged.covers(Path.parse(path)) for unmanaged in policy.unmanaged):
-            yield ManifestInvalid(Message(SubjectTerm(str(resource.ref)), FieldTerm(path), problem))
+def _refused_values(
+    resource: Resource, kind: ResourceType, policy: FieldPolicy, found: Iterable[UserError]
+) -> Iterator[ManifestInvalid]:
+    """An error for each value that the type does not allow, unless the field is unmanaged.
+
+    Where a mistake was found in the field already, or below it, the rest follows from that.
+    """
+    wrong = tuple(path for path in map(_wrong_field, found) if path is not None)
+    for text, problem in violations(resource.document, shape_of(kind.tree_type)):
+        path = Path.parse(text)
+        is_unmanaged = any(unmanaged.covers(path) for unmanaged in policy.unmanaged)
+        if not is_unmanaged and not any(path.covers(one) or one.covers(path) for one in wrong):
+            yield ManifestInvalid(Message(SubjectTerm(str(resource.ref)), FieldTerm(text), problem))
+
+
+def _wrong_field(problem: UserError) -> Path | None:
+    term = field_named_by(problem)
+    try:
+        return Path.parse(term.path) if isinstance(term, FieldTerm) else None
+    except ManifestInvalid:
+        # An unknown field may have any name.
+        return None
 
 
 def require_shown_values(resource: Resource) -> None:

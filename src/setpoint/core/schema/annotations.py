@@ -1,12 +1,13 @@
 """The annotations of ours and of Config Connector's: what each is for, which values it has, and what is wrong with one.
 
 This is the one list: checks, the admission policy and docs/annotations.md follow from it. Only keys with one of these
-two prefixes count: any other annotation belongs to another tool.
+two prefixes count, or with a known name after one that is misspelt: any other annotation belongs to another tool.
 """
 
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -203,6 +204,9 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
     ),
 )
 KNOWN: Final[Mapping[str, KnownAnnotation]] = {one.key: one for one in ANNOTATIONS}
+# How similar a prefix is to one of the two, if it is that with a typing error.
+_MISSPELT_RATIO: Final = 0.85
+_MISSPELT_LETTERS: Final = 2
 # What an unknown key may be meant to be, by name: what an author writes.
 _WRITTEN: Final = {one.name: one.key for one in ANNOTATIONS if one.scope is not _RECORD}
 
@@ -269,8 +273,11 @@ def annotation_problems(annotations: Mapping[str, str], target: AnnotationTarget
         known = KNOWN.get(key)
         if known is not None:
             yield from _known_problem(known, annotations, target)
-        elif key.startswith((CONFIG_CONNECTOR, OURS)) and key not in target.read:
-            yield _unknown(key)
+        elif key.startswith((CONFIG_CONNECTOR, OURS)):
+            if key not in target.read:
+                yield _unknown(key)
+        elif (meant := _meant_by(key)) is not None:
+            yield _misspelt(key, meant)
 
 
 def _known_problem(
@@ -301,11 +308,27 @@ def _is_said_otherwise(known: KnownAnnotation, annotations: Mapping[str, str], t
     return known.key == STATE_INTO_SPEC and IGNORE_UNSPECIFIED in annotations and not target.is_owner
 
 
+def _meant_by(key: str) -> str | None:
+    """The annotation that is meant by a known name after a misspelt prefix; None for one of another tool."""
+    prefix, slash, name = key.partition("/")
+    known = _WRITTEN.get(name)
+    if known is None or not slash:
+        return None
+    own = known.partition("/")[0]
+    # A subdomain belongs to another tool.
+    is_near = abs(len(prefix) - len(own)) <= _MISSPELT_LETTERS and not prefix.endswith(f".{own}")
+    return known if is_near and SequenceMatcher(None, prefix.lower(), own).ratio() >= _MISSPELT_RATIO else None
+
+
+def _misspelt(key: str, meant: str) -> AnnotationProblem:
+    message = Message(AnnotationTerm(key), f" is unknown: did you mean {meant}?")
+    return AnnotationProblem(key, message, is_refused=True)
+
+
 def _unknown(key: str) -> AnnotationProblem:
     name = key.partition("/")[2]
     near = nearest(name, tuple(_WRITTEN))
     if near:
-        message = Message(AnnotationTerm(key), f" is unknown: did you mean {_WRITTEN[near[0]]}?")
-        return AnnotationProblem(key, message, is_refused=True)
+        return _misspelt(key, _WRITTEN[near[0]])
     problem = " is unknown, and has no effect: correct its name, or leave it out"
     return AnnotationProblem(key, Message(AnnotationTerm(key), problem))
