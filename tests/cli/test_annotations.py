@@ -118,12 +118,14 @@ def test_an_annotation_without_effect_is_named_by_plan_and_apply_and_stops_neith
 
     planned, applied = _setpoint("plan", "-f", "bucket.yaml"), _setpoint("apply", "-f", "bucket.yaml")
     again, every = _setpoint("plan", "StorageBucket/copied"), _setpoint("plan", "--all")
+    for_programs = _setpoint("plan", "StorageBucket/copied", "-o", "json")
     described = _setpoint("describe", "StorageBucket/copied")
 
     assert (planned.exit_code, planned.stderr) == (2, f"warning: bucket.yaml:7: {INSTEAD}\n")
     assert (applied.exit_code, applied.stderr) == (0, f"warning: bucket.yaml:7: {INSTEAD}\n")
     assert (again.exit_code, again.stderr) == (0, f"warning: StorageBucket default/copied: {INSTEAD}\n")
     assert (every.exit_code, every.stderr) == (0, f"warning: StorageBucket default/copied: {INSTEAD}\n")
+    assert orjson.loads(for_programs.stdout)["warnings"] == [f"StorageBucket default/copied: {INSTEAD}"]
     assert "cnrm.cloud.google.com/state-into-spec has no effect" in " ".join(described.stdout.split())
 
 

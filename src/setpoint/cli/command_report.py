@@ -30,7 +30,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.errors import SetpointError
 
-_WRITTEN: Final = (ResultOutcome.CREATED, ResultOutcome.UPDATED, ResultOutcome.REPLACED)
+_WRITTEN: Final = (ResultOutcome.CREATED, ResultOutcome.UPDATED, ResultOutcome.REPLACED, ResultOutcome.ADOPTED)
 
 
 class ReportedCommand(StrEnum):
@@ -78,6 +78,12 @@ class CommandReport:
         """Adds a warning, for the end of the output; `code` is the exit code that it means."""
         self._warnings.append(text)
         self._codes.append(code)
+
+    def warn_at_once(self, text: str) -> None:
+        """Prints a warning about the input on standard error; a document for programs has it, too."""
+        self.request.settings.warn(text)
+        if self.is_data:
+            self._warnings.append(text)
 
     def add(self, ref: ResourceRef, result: ResultData, code: ExitCode) -> None:
         """Adds a result that is not that of a step; `code` is the exit code that it means."""

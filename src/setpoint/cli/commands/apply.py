@@ -34,7 +34,7 @@ async def apply(request: CommandRequest) -> ExitCode:
             engine = executor.engine
             checked = await dry_run_manifests(read, engine)
             manifests, refs = checked.manifests, in_order(checked.manifests, engine)
-            warn_about_manifests(manifests, engine, request.settings.warn)
+            warn_about_manifests(manifests, engine, report.warn_at_once)
             deleting = await _being_deleted(refs, engine)
             await report.begin(refs, engine)
             unreconciled = await _revisions([one.ref for one in manifests if is_unreconciled(one.ref, engine)], engine)
@@ -104,12 +104,12 @@ async def plan(request: CommandRequest) -> ExitCode:
             if request.files:
                 checked = await dry_run_manifests(read_manifests(request.files), engine)
                 refs = in_order(checked.manifests, engine)
-                warn_about_manifests(checked.manifests, engine, request.settings.warn)
+                warn_about_manifests(checked.manifests, engine, report.warn_at_once)
                 engine = await overlay_drafts(engine, checked.drafts)
                 refs = await _with_owners(checked.manifests, refs, engine)
             else:
                 refs = await declared_refs(request, engine)
-                warn_about_resources(await engine.store.get_many(refs), engine, request.settings.warn)
+                warn_about_resources(await engine.store.get_many(refs), engine, report.warn_at_once)
             previews = {ref: await _preview_plan(ref, engine) for ref in refs}
         for ref, one in previews.items():
             report.add(ref, plan_result(ref, one, _plan_code(one)), _plan_code(one))
