@@ -7,7 +7,10 @@ WATCHED: Final = """
 import os, sys
 
 def report(event, arguments):
-    if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+    # A number is a descriptor that is open already: standard output and standard error.
+    if event != "open" or isinstance(arguments[0], int):
+        return
+    if isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
         print("written:", arguments[0], file=sys.stderr)
 
 sys.addaudithook(report)
