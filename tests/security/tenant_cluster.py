@@ -48,6 +48,14 @@ class TenantUser:
         done = self.kubectl("apply", "-f", "-", stdin=stdin)
         assert done.returncode == 0, done.stderr
 
+    def refused(self, *manifests: Any) -> str:
+        """What `kubectl apply` as this user says when the API server refuses a manifest."""
+        done = self.kubectl(
+            "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
+        )
+        assert done.returncode != 0, done.stdout
+        return done.stderr
+
     def get(self, target: str) -> Any:
         """The object `KIND/NAME`, as this user; None when there is none."""
         done = self.kubectl("get", target, "--ignore-not-found", "-o", "json")

@@ -101,10 +101,11 @@ def test_an_account_that_the_controller_may_not_impersonate_is_refused(tenants: 
 def test_a_name_that_is_none_reaches_no_other_account(tenants: TenantCluster, number: int, name: str) -> None:
     alice = tenants.alice
     manifest = kubernetes_object(f"tricky-{number}", config_map(f"tricky-{number}"), serviceAccountName=name)
-    alice.apply(manifest)
 
-    message = alice.until_reason(f"kubernetesobject/tricky-{number}", *REFUSED)
-    assert "serviceAccountName" in message
+    message = alice.refused(manifest)
+
+    assert "spec.serviceAccountName: Invalid value" in message
+    assert alice.get(f"kubernetesobject/tricky-{number}") is None
     assert alice.get(f"configmap/tricky-{number}") is None
 
 

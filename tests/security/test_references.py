@@ -1,5 +1,6 @@
 """References across namespaces: refused without a grant, told nothing, allowed with one, refused again without it."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -166,10 +167,9 @@ def test_of_a_resource_that_is_granted_only_its_readiness_is_told(
     ("number", "source", "to"),
     [
         (0, ("", "KubernetesObject"), (STORAGE, "StorageBucket")),
-        (1, ("setpoint.dev", "kubernetesobject"), (STORAGE, "StorageBucket")),
+        (1, ("setpoint.dev", "Kubernetesobject"), (STORAGE, "StorageBucket")),
         (2, ("setpoint.dev", "KubernetesObject"), ("", "StorageBucket")),
-        (3, ("*", "*"), ("*", "*")),
-        (4, ("setpoint.dev", "KubernetesObject"), (SQL, "StorageBucket")),
+        (3, ("setpoint.dev", "KubernetesObject"), (SQL, "StorageBucket")),
     ],
 )
 def test_a_grant_for_something_else_grants_nothing(
@@ -185,6 +185,22 @@ def test_a_grant_for_something_else_grants_nothing(
 
     alice.until_reason(f"kubernetesobject/{name}", NOT_GRANTED)
     assert alice.get(f"configmap/{name}") is None
+
+
+@pytest.mark.parametrize(
+    ("source", "to"),
+    [(("*", "*"), ("*", "*")), (("setpoint.dev", "kubernetesobject"), (STORAGE, "StorageBucket"))],
+    ids=["everything", "lower case"],
+)
+def test_a_grant_for_everything_or_for_no_kind_is_refused(
+    tenants: TenantCluster, owner: Kubectl, source: tuple[str, str], to: tuple[str, str]
+) -> None:
+    grant = reference_grant("wide", tenants.alice.namespace, source, to)
+
+    done = owner.run("apply", "-f", "-", stdin=json.dumps(grant))
+
+    assert "spec.from[0].kind: Invalid value" in done.stderr
+    assert owner.get("referencegrant/wide") is None
 
 
 def test_a_tenant_with_the_role_edit_cannot_write_a_grant(tenants: TenantCluster, owner: Kubectl) -> None:
