@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, error_summary, foreign_text
+from setpoint.clients.foreign_errors import error_summary, foreign_text
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.errors import error_for_response
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection

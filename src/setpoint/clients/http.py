@@ -4,8 +4,6 @@ A transport failure raises RemoteUnavailable; a status of whatever class does no
 """
 
 import asyncio
-import os
-import socket
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,12 +21,13 @@ from yarl import URL
 
 from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
+from setpoint.clients.foreign_errors import LONGEST_REASON, foreign_text, transport_error
 from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseBody, ResponseStream, abort, new_session
 from setpoint.clients.scoped_value import ScopedValue
-from setpoint.clients.sockets import AddressPolicy, AddressRefused, SocketFactory
+from setpoint.clients.sockets import AddressPolicy, SocketFactory
 from setpoint.clients.url_path import refuse_dot_segments
 from setpoint.core.values.json_limits import MAX_VALUES, excess_of, excess_of_values
-from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteRefused, RemoteUnavailable, ResponseTooLarge
+from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteUnavailable, ResponseTooLarge
 
 T = TypeVar("T")
 IdentityT = TypeVar("IdentityT")
@@ -43,8 +42,6 @@ _PIECEWISE: Final = 2**20
 # How many hosts and counts a client keeps: tenants choose hosts, and hosts choose their status codes.
 _MAX_KEPT: Final = 1000
 _OTHER_COUNT: Final = ("<other>", "<other>", "<other>")
-# The most that is shown of a reason that another end or a library gives.
-LONGEST_REASON: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +109,6 @@ def decode_response(
     except UNDECODABLE as error:
         why = foreign_text(str(error), longest=LONGEST_REASON)
         raise RemoteUnavailable(f"{what}: the answer is not what it should be: {why}") from error
-
-
-def foreign_text(text: str, *, longest: int) -> str:
-    """Text of another end as one line for messages: without control and format characters, and cut."""
-    shown = " ".join(text[: 4 * longest].split())[:longest]
-    return shown if shown.isprintable() else "".join(one if one.isprintable() else "\ufffd" for one in shown)
-
-
-def error_summary(status: int, reason: str, message: str, *, longest: int) -> str:
-    """An error response on one line: status, reason and message, without what is empty; the message is cut."""
-    parts = (str(status), foreign_text(reason, longest=LONGEST_REASON), foreign_text(message, longest=longest))
-    return ": ".join(part for part in parts if part)
 
 
 async def send_authenticated(
@@ -245,7 +230,7 @@ class HttpClient:
                 status = str(response.status)
                 return HttpResponse(response.status, response.headers, body)
         except (aiohttp.ClientError, OSError) as error:
-            raise _error_for(request, error, request.seconds) from error
+            raise transport_error(request, error, request.seconds) from error
         finally:
             self._end(request.method, host, status)
 
@@ -271,10 +256,10 @@ class HttpClient:
             status = str(response.status)
             body = ResponseBody(request, response, self.limits, self.held)
             return ResponseStream(
-                response, body, self._streams, lambda why: _error_for(request, why, idle_timeout), idle_timeout
+                response, body, self._streams, lambda why: transport_error(request, why, idle_timeout), idle_timeout
             )
         except (aiohttp.ClientError, OSError) as error:
-            raise _error_for(request, error, request.seconds) from error
+            raise transport_error(request, error, request.seconds) from error
         finally:
             self._opening -= 1
             self._end(request.method, host, status)
@@ -352,51 +337,3 @@ def fenced_request(request: HttpRequest) -> HttpRequest:
         return request
     seconds = seconds_allowed(FencedWrite(request.method, urlsplit(request.url).path))
     return request if seconds >= request.seconds else replace(request, seconds=seconds)
-
-
-# --- Connections ------------------------------------------------------------------------------------------------------
-
-
-def _error_for(request: HttpRequest, error: Exception, seconds: float) -> RemoteError:
-    if isinstance(error, TimeoutError):
-        return RemoteUnavailable(f"{request}: no answer within {seconds:g} s")
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
-        return RemoteRefused(
-            f"{request}: {error.host}:{error.port} shows a certificate that is not to be trusted: {why}. "
-            "Check the address, and which certificate authority is named for it"
-        )
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):
-        return RemoteRefused(
-            f"{request}: {error.host} leads to an address that no kubeconfig in a Secret may name: name the API server "
-            "of another cluster, or have an administrator allow it with --allow-cluster-address"
-        )
-    return RemoteUnavailable(f"{request}: {_reason(error)}")
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong, without the URL, whose query may hold a secret, and without what the other end sent."""
-    match error:
-        case aiohttp.InvalidURL():
-            return "that is not an address"
-        case aiohttp.ClientResponseError():
-            return "that is not HTTP"
-        case aiohttp.ClientConnectorError():
-            why = f"{_system_reason(error.os_error)}: see whether it runs, and whether the address is right"
-            return f"cannot connect to {error.host}:{error.port}: {why}"
-        case aiohttp.ServerDisconnectedError() | aiohttp.ClientConnectionResetError() | aiohttp.ClientPayloadError():
-            return "the connection ended before the answer did"
-        case OSError():
-            return _system_reason(error)
-        case _:
-            return foreign_text(str(error), longest=LONGEST_REASON) or type(error).__name__
-
-
-def _system_reason(error: OSError) -> str:
-    """What the system says; without the address, which would tell what a name resolves to."""
-    said = error.strerror or ""
-    # OpenSSL and the resolver have numbers of their own.
-    if isinstance(error, socket.gaierror) or said.startswith("["):
-        return foreign_text(said, longest=LONGEST_REASON)
-    # Without a number it is a list of several errors, with the address of each.
-    return "none of its addresses can be reached" if error.errno is None else os.strerror(error.errno)

@@ -22,6 +22,7 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, message_of
 from setpoint.core.values.shortening import MAX_EVENT_BYTES, shorten
+from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in, with_conditions, with_warnings
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_type
@@ -31,7 +32,6 @@ from setpoint.engine.owner import SECRETS, Owner
 from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, StoredState
-from setpoint.engine.step.object_claims import ObjectClaims
 from setpoint.engine.step.reports import NoReports, StepReporter
 from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
@@ -274,7 +274,10 @@ class StepContext:
 
         Nothing is written when the status says so already. Every change of a condition is an event of its own.
         """
-        base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
+        base = self.resource.status
+        if outputs is not None:
+            # New outputs replace all but the conditions.
+            base = {**{name: one for name, one in base.items() if name == "conditions"}, **outputs}
         now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
         status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
         status = self._with_warnings(status, now)
@@ -394,8 +397,3 @@ def step_context(
     if owner is not None:
         return StepContext(engine, resource, state, trigger, requested, restart_wait, owner.minimum_outputs)
     return KindStepContext(engine, resource, state, trigger, requested, restart_wait, kind=engine.kinds[key])
-
-
-def _own_members(status: JsonObject) -> JsonObject:
-    """The members of a status that new outputs do not replace."""
-    return {name: status[name] for name in ("conditions",) if name in status}

@@ -10,6 +10,7 @@ import msgspec
 from setpoint.core.conditions import ConditionType
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
+from setpoint.engine.claims.object_claims import ClaimKey, claim_keys_of
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
@@ -18,7 +19,6 @@ from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
-from setpoint.engine.step.object_claims import ClaimKey, claim_keys_of
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import SetpointError, StoreError

@@ -7,11 +7,11 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
+from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.ports import unserved_kinds
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.object_claims import ObjectClaims
 from setpoint.engine.step.status_edits import StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE

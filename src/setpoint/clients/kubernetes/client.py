@@ -11,15 +11,14 @@ import msgspec
 from msgspec import Raw, Struct
 from multidict import CIMultiDict
 
+from setpoint.clients.foreign_errors import LONGEST_REASON, foreign_text
 from setpoint.clients.http import (
     DEFAULT_LIMITS,
-    LONGEST_REASON,
     UNDECODABLE,
     HttpClient,
     HttpInterceptor,
     HttpRequest,
     HttpResponse,
-    foreign_text,
     send_authenticated,
 )
 from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseStream

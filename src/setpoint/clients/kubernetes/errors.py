@@ -7,7 +7,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.http import UNDECODABLE, HttpResponse, decode_response, error_summary
+from setpoint.clients.foreign_errors import error_summary
+from setpoint.clients.http import UNDECODABLE, HttpResponse, decode_response
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.errors import (
     AlreadyExists,

@@ -19,6 +19,7 @@ from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.engine import conditions
+from setpoint.engine.claims.claim import require_unclaimed_children
 from setpoint.engine.conditions import ReadyCondition, join_names
 from setpoint.engine.context import (
     FailedStep,
@@ -47,7 +48,6 @@ from setpoint.engine.requeue import NOT_READY_SECONDS
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.change_cause import ChangeCause, report_drift, write_cause
-from setpoint.engine.step.claim import require_unclaimed_children
 from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.reports import ReportedWrite, StepSubject

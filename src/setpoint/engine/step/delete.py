@@ -12,6 +12,7 @@ from setpoint.core.plan import Action, Plan, PlannedWrite, plan_delete
 from setpoint.core.schema.annotations import annotation_value
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsAliases, SupportsReplace
+from setpoint.engine.claims.claim import is_claim_kept
 from setpoint.engine.context import (
     DELETION_DEFENDER,
     DELETION_POLICY,
@@ -28,7 +29,6 @@ from setpoint.engine.context import (
 from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, RemoteOperation, observe_decoded
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
-from setpoint.engine.step.claim import is_claim_kept
 from setpoint.engine.step.execute import stop_for_operation
 from setpoint.engine.step.finish import plan_paused
 from setpoint.engine.step.reports import ReportedWrite, StepSubject

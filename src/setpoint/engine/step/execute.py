@@ -8,6 +8,7 @@ from typing import NoReturn, assert_never
 
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.engine import conditions
+from setpoint.engine.claims.claim import confirm_claim
 from setpoint.engine.context import KindStepContext, Management
 from setpoint.engine.kind import (
     Absent,
@@ -19,7 +20,6 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.state import StoredState, WriteAttempt, location_in
 from setpoint.engine.step.change_cause import ChangeCause, write_cause
-from setpoint.engine.step.claim import confirm_claim
 from setpoint.engine.step.finish import begun_action, plan_events, records_creation, step_record
 from setpoint.engine.step.plan import EffectivePlan, desired_tree, effective_plan, live_mark, with_dry_run
 from setpoint.engine.step.reports import ReportedWrite, StepSubject

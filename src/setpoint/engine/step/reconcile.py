@@ -16,6 +16,15 @@ from setpoint.core.secret_fields import secret_texts, without_texts
 from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsProjects, SupportsWait
+from setpoint.engine.claims.claim import (
+    catch_up,
+    check_claim,
+    check_new_claim,
+    claim_keys_of_step,
+    claim_without_write,
+    is_new_claim,
+    release_claim,
+)
 from setpoint.engine.context import (
     FINALIZER,
     UNSPECIFIED_TRIGGER,
@@ -47,15 +56,6 @@ from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState, reconcile_request
 from setpoint.engine.step.change_cause import report_drift
-from setpoint.engine.step.claim import (
-    catch_up,
-    check_claim,
-    check_new_claim,
-    claim_keys_of_step,
-    claim_without_write,
-    is_new_claim,
-    release_claim,
-)
 from setpoint.engine.step.delete import (
     as_replacement,
     delete_replaced,

@@ -16,10 +16,10 @@ from msgspec import UNSET, to_builtins
 
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.claims.object_claims import CLUSTER_OBJECTS, ClaimKey, uid_name
 from setpoint.engine.kind import Location, ResolvedReferences, SecretKeyReference, match_location
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.step.object_claims import CLUSTER_OBJECTS, ClaimKey, uid_name
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
 from setpoint.kinds.kubernetes_object.spec import IN_CLUSTER_ALONE, KUBECONFIG, ClusterSpec, KubernetesObjectSpec
 from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid

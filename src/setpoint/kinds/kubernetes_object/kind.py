@@ -15,6 +15,7 @@ from setpoint.core.values.json_types import JsonObject, Missing
 from setpoint.core.values.problems import Problems
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.capabilities import WatchTopic
+from setpoint.engine.claims.object_claims import ClaimKey
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -31,7 +32,6 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.step.object_claims import ClaimKey
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.kinds.kubernetes_object.clusters import (
     Clusters,

@@ -20,6 +20,7 @@ from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.engine.capabilities import ListScope
+from setpoint.engine.claims.object_claims import ClaimKey
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -35,7 +36,6 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
-from setpoint.engine.step.object_claims import ClaimKey
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ProjectRefused, RemoteConflict
 from setpoint.kinds.gcp.shared.config_connector import (

@@ -16,11 +16,7 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine import conditions
-from setpoint.engine.context import EngineContext, KindStepContext, Management, StepContext
-from setpoint.engine.kind import Intent, LiveObservation, Location, Present
-from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import StoredState, location_in
-from setpoint.engine.step.object_claims import (
+from setpoint.engine.claims.object_claims import (
     CLUSTER_OBJECTS,
     Claim,
     ClaimKey,
@@ -28,6 +24,10 @@ from setpoint.engine.step.object_claims import (
     supports_claim_keys,
     uid_name,
 )
+from setpoint.engine.context import EngineContext, KindStepContext, Management, StepContext
+from setpoint.engine.kind import Intent, LiveObservation, Location, Present
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import StoredState, location_in
 from setpoint.errors import ManagementConflict, OperationRunning
 
 _NO_OUTPUTS: Final[JsonObject] = {}

@@ -2,7 +2,7 @@
 
 A resource claims its object by its location in the status. In a long-running process an index has all claims; a single
 command reads them once, before its first write. Where other processes claim objects of the same store, a claim is
-pending until its process has seen every claim of before: see `engine.step.claim`.
+pending until its process has seen every claim of before: see `engine.claims.claim`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
