@@ -8,7 +8,7 @@ from setpoint.core.decide import Cookie
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
 from setpoint.engine.conditions import UP_TO_DATE, with_conditions
-from setpoint.engine.kind import Location, RemoteOperation
+from setpoint.engine.kind import Location, Reconciliation, RemoteOperation
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.state import StoredState, WriteAttempt
 from tests.cluster.crds.resources import CustomResources, manifest
@@ -43,9 +43,10 @@ SPECS: dict[str, Any] = {
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_status_is_stored_as_written(resources: CustomResources, page: str) -> None:
-    kind = kind_of(page).name
-    made = resources.create(manifest(kind, SPECS[kind])).body
-    status = STATE.into(with_conditions(outputs_of(page), 1, UP_TO_DATE, (), NOW), with_cookie=True)
+    found = kind_of(page)
+    made = resources.create(manifest(found.name, SPECS[found.name])).body
+    has_cookie = found.reconciliation is Reconciliation.STATEFUL
+    status = STATE.into(with_conditions(outputs_of(page), 1, UP_TO_DATE, (), NOW), with_cookie=has_cookie)
     reported = resources.replace_status(made, status)
 
     assert reported.status == 200, reported.body

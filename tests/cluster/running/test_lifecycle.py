@@ -39,7 +39,12 @@ def test_a_creation_is_reported_by_events(shared_harness: ControllerHarness) -> 
     assert {(one["reason"], one["type"], one["message"]) for one in events()} == {
         ("Updating", "Normal", "Update in progress: first look"),
         ("UpToDate", "Normal", "The resource is up to date"),
-        ("Created", "Normal", "created with spec.location, metadata.labels.managed-by-cnrm"),
+        (
+            "Created",
+            "Normal",
+            "created with spec.location, spec.storageClass, spec.uniformBucketLevelAccess, spec.lifecycleRule, "
+            "metadata.labels.managed-by-cnrm",
+        ),
     }
     assert "created with spec.location" in shared_harness.kubectl("describe", target)
 

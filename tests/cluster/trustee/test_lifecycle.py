@@ -78,7 +78,7 @@ def test_a_trustee_config_creates_all_children(trustee_cluster: TrusteeCluster, 
 
 
 def test_the_permissive_profile_serves_plain_http(trustee: TrusteeNamespace) -> None:
-    trustee.settle(trustee_config(profileType="Whatever", tlsConfig={"profile": "old"}))
+    trustee.settle(trustee_config(profileType="", tlsConfig={"profile": "old"}))
 
     settings = tomllib.loads(trustee.get("configmap/tc-kbs-config")["data"]["kbs-config.toml"])
     assert settings["http_server"] == {"sockets": ["0.0.0.0:8080"], "insecure_http": True, "worker_count": 4}

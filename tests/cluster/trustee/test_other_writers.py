@@ -1,8 +1,12 @@
 """Changes by other writers to children and to their dependencies."""
 
+import copy
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from tests.cluster.polling import until
 from tests.cluster.trustee.manifests import encoded, restricted, secret, tls_secrets, trustee_config
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
 from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, condition_of
@@ -157,13 +161,32 @@ def test_a_secret_resource_with_a_dot_in_its_name_is_mounted(
     trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
+@contextmanager
+def _older_definition(cluster: TrusteeCluster) -> Iterator[None]:
+    """A definition that does not check the names of environment variables."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/kbsconfigs.confidentialcontainers.org"
+    found = cluster.access.call("GET", path).body
+    older = copy.deepcopy(found)
+    spec = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    del spec["properties"]["KbsEnvVars"]["x-kubernetes-validations"]
+    assert cluster.access.call("PUT", path, older).status == 200
+    try:
+        yield
+    finally:
+        revision = cluster.access.call("GET", path).body["metadata"]["resourceVersion"]
+        newer = {**found, "metadata": {**found["metadata"], "resourceVersion": revision}}
+        assert cluster.access.call("PUT", path, newer).status == 200
+
+
 def test_a_refused_child_is_reported_until_it_is_corrected(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config())
     before = trustee.version(DEPLOYMENT)
 
-    trustee.patch(KBS, spec={"KbsEnvVars": {"A=B": "no variable can be called that"}})
+    with _older_definition(trustee_cluster):
+        wrong = json.dumps({"spec": {"KbsEnvVars": {"A=B": "no variable can be called that"}}})
+        until(lambda: trustee.kubectl.run("patch", KBS, "--type=merge", "-p", wrong).returncode == 0)
     condition = trustee.until(KBS, lambda found: "A=B" in condition_of(found, "Ready").message)
     assert condition_of(condition, "Ready").reason == "UpdateFailed"
     assert trustee.until_event(KBS, "DeploymentUpdateFailed")["type"] == "Warning"
@@ -175,15 +198,15 @@ def test_a_refused_child_is_reported_until_it_is_corrected(
     trustee_cluster.expect_no_more_writes(trustee, *ALL)
 
 
-def test_a_name_that_is_too_long_for_a_label_is_reported(
-    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
-) -> None:
+def test_a_name_that_is_too_long_for_a_label_is_refused_before_anything_is_made(trustee: TrusteeNamespace) -> None:
     name = "a" * 70
-    trustee.apply(trustee_config(name))
+    manifest = json.dumps(trustee_config(name))
 
-    condition = trustee.until(f"trusteeconfig/{name}", lambda found: "63 " in condition_of(found, "Ready").message)
-    assert condition_of(condition, "Ready").status == "False"
-    trustee_cluster.expect_no_more_writes(trustee, f"configmap/{name}-kbs-config")
+    done = trustee.kubectl.run("apply", "-f", "-", stdin=manifest)
+
+    assert done.returncode != 0
+    assert "metadata.name: write 63 characters at most" in done.stderr
+    assert trustee.get(f"trusteeconfig/{name}") is None
 
 
 def test_edits_of_a_paused_trustee_are_kept_until_it_is_resumed(

@@ -183,7 +183,7 @@ class TrusteeConfigOwner:
 
 
 def _check_profile(resource: Resource) -> None:
-    """ManifestInvalid for a misspelt profile. Any other text is the permissive one, as for trustee-operator."""
+    """ManifestInvalid for a misspelt profile, with the one that is meant; its type refuses any other text."""
     written = resource.spec.get("profileType")
     near = nearest(written, list(ProfileType)) if isinstance(written, str) and written not in list(ProfileType) else ()
     if near:
