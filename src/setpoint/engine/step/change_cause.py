@@ -7,7 +7,7 @@ records reverts of drift.
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from setpoint.core.decide import Decision
+from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Plan
 from setpoint.core.schema.policy import Rule
@@ -50,7 +50,7 @@ def write_cause(decision: Decision, intent: str, context: StepContext) -> Change
 
 def report_drift(plan: Plan, intent: str, context: StepContext, *, is_there: bool = True) -> None:
     """Reports the fields of the live object that another writer changed, or that it deleted the object."""
-    is_deleted = not is_there and context.state.cookie is not None and plan.decision is Decision.CREATE
+    is_deleted = plan.reason is DecisionReason.DELETED
     changes = (*plan.changes, *plan.withheld)
     # With both changed, it is not known which fields are the author's.
     is_drift = plan.decision is Decision.BOTH or write_cause(plan.decision, intent, context) is ChangeCause.DRIFT
