@@ -62,6 +62,7 @@ def test_a_killed_process_leaves_the_write_that_it_was_sending(workspace: Worksp
     until(lambda: _audit(workspace)[-1]["event"] == "request")
     daemon.send(signal.SIGKILL)
     daemon.end()
+    workspace.release()
 
     assert [line["event"] for line in _audit(workspace)] == ["started", "write", "request"]
 
