@@ -101,6 +101,14 @@ def test_a_known_name_after_a_misspelt_prefix_is_refused(key: str, meant: str) -
     assert (str(problem.message), problem.is_refused) == (f"{key} is unknown: did you mean {meant}?", True)
 
 
+def test_of_many_unknown_annotations_only_the_first_are_looked_into() -> None:
+    found = list(annotation_problems({f"setpoint.dev/x{number}": "" for number in range(1000)}, BUCKET))
+
+    assert len(found) == 51
+    assert found[-1].is_refused
+    assert str(found[-1].message) == "setpoint.dev/x50 is unknown, and 50 others are: leave them out"
+
+
 def test_an_annotation_that_a_kind_reads_is_known_on_that_kind() -> None:
     assert _problems(BUCKET, ours__own="x") == []
     assert _problems(INSTANCE, ours__own="x") == [

@@ -1,5 +1,7 @@
 """All mistakes are told at once, each once."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from setpoint.core.values.messages import FieldTerm, Message
@@ -44,7 +46,7 @@ def test_the_problems_of_an_error_are_collected_one_by_one() -> None:
 
 def test_of_several_problems_of_one_field_the_first_is_told() -> None:
     problems = Problems()
-    problems.add(_wrong("spec.a", " is text"), _wrong("spec.a", " is no name"), UserError("x"), UserError("x"))
+    problems.add([_wrong("spec.a", " is text"), _wrong("spec.a", " is no name"), UserError("x"), UserError("x")])
 
     assert [str(one) for one in problems.found] == ["spec.a is text", "x"]
 
@@ -60,3 +62,19 @@ def test_a_check_that_passes_gives_its_result() -> None:
 def test_an_error_that_is_no_mistake_of_the_author_is_raised_at_once() -> None:
     with pytest.raises(NotReady):
         Problems().collect(_raise, NotReady("later"))
+
+
+def test_only_the_first_fifty_mistakes_are_told() -> None:
+    problems, asked = Problems(), 0
+
+    def endless() -> Iterator[ManifestInvalid]:
+        nonlocal asked
+        while True:
+            asked += 1
+            yield ManifestInvalid(f"mistake {asked}")
+
+    problems.add(endless())
+    problems.add(endless())
+
+    assert (len(problems.found), asked) == (50, 50)
+    assert len(problems_of(joined_problems(endless()))) == 50

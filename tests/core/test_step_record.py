@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.decide import Decision
+from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Hold, Plan, PlannedWrite
 from setpoint.core.schema.policy import Rule
@@ -49,6 +49,8 @@ plans = st.builds(
     many_changes,
     texts,
     st.sampled_from(Hold),
+    reason=st.sampled_from([None, *DecisionReason]),
+    retained=many_changes,
 )
 
 
@@ -79,6 +81,8 @@ def test_every_change_of_a_plan_is_shown_or_counted(plan: Plan) -> None:
     assert [len(one["changes"]) + one.get("more", 0) for one in shown] == [len(write.changes) for write in first]
     assert len(shown) + _number(short.get("moreWrites")) == len(plan.writes)
     assert len(_list(short["kept"])) + _number(short.get("moreKept")) == len(plan.kept)
+    assert len(_list(short.get("retained", []))) + _number(short.get("moreRetained")) == len(plan.retained)
+    assert short.get("reason") == (None if plan.reason is None else plan.reason.value)
 
 
 @pytest.mark.laws
@@ -141,6 +145,15 @@ def test_of_thousands_of_fields_the_first_are_kept_and_the_others_counted() -> N
     assert len(canonical(short)) <= 4096
     assert (len(write["changes"]), write["more"]) == (54, 1946)
     assert write["changes"][-1] == {"path": "spec.labels.k53", "rule": "spec", "before": "old", "after": "new"}
+
+
+def test_what_was_taken_out_of_the_spec_and_stays_is_kept_and_counted() -> None:
+    found = tuple(change(f"spec.labels.k{number}", "old", "old") for number in range(100))
+    plan = Plan(Decision.FIRST_LOOK, reason=DecisionReason.ADOPTED, retained=found)
+    short = bounded_record(record(plan))
+
+    assert len(canonical(short)) <= 4096
+    assert (len(_list(short["retained"])), short["moreRetained"], short["reason"]) == (54, 46, "adopted")
 
 
 def test_a_secret_in_a_shortened_value_is_redacted() -> None:

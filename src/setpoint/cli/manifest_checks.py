@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from setpoint.app import dry_run_apply, require_valid
 from setpoint.cli.manifests import LoadedManifest, ReadManifests
-from setpoint.core.values.problems import Problems, joined_problems
+from setpoint.core.values.problems import MAX_PROBLEMS, Problems, joined_problems
 from setpoint.engine.context import EngineContext
 from setpoint.engine.dependency_graph import reconcile_order
 from setpoint.engine.intent import check_manifest
@@ -29,6 +29,8 @@ async def dry_run_manifests(read: ReadManifests, engine: EngineContext) -> Check
     wrong = list(read.problems)
     drafts: list[Resource] = []
     for manifest in read.manifests:
+        if len(wrong) >= MAX_PROBLEMS:
+            break
         found = manifest_problems(manifest, engine)
         wrong += found
         if not found:
@@ -85,7 +87,7 @@ def manifest_problems(manifest: LoadedManifest, engine: EngineContext) -> Sequen
         if kind is not None and ("spec" in manifest.tree or not members.found):
             problems.collect(check_manifest, resource, kind)
             problems.collect(dependencies_of, resource, engine.resource_types)
-    problems.add(*members.found)
+    problems.add(members.found)
     return _placed(manifest, problems)
 
 

@@ -11,7 +11,7 @@ from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import AnnotationTerm, FieldTerm, field_named_by
 from setpoint.core.values.paths import Path as FieldPath
 from setpoint.core.values.paths import get_at, nearest
-from setpoint.core.values.problems import joined_problems, problems_of
+from setpoint.core.values.problems import MAX_PROBLEMS, joined_problems, problems_of
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.transfer.export_format import is_export_header
@@ -119,7 +119,7 @@ def read_manifests(paths: Sequence[str]) -> ReadManifests:
     for one in _manifests_in(paths):
         if isinstance(one, LoadedManifest):
             found.append(one)
-        else:
+        elif len(problems) < MAX_PROBLEMS:
             problems.append(one)
     problems += _duplicates(found)
     if not found:

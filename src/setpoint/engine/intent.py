@@ -37,7 +37,7 @@ def check_manifest(resource: Resource, kind: ResourceType) -> None:
     problems.collect(check_annotations, resource.annotations, annotation_target(kind))
     policy = problems.collect(FieldPolicy.parse, resource.annotations, shape_of(kind.tree_type))
     problems.collect(kind.check, resource)
-    problems.add(*_refused_values(resource, kind, policy or PRUNE, problems.found))
+    problems.add(_refused_values(resource, kind, policy or PRUNE, tuple(problems.found)))
     problems.require_none()
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
-from itertools import islice
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -86,16 +85,12 @@ _WRITE: Final = {
 _STEP: Final = re.compile(r"\.([^.\[]+)|(\[[^\]]*\])")
 
 
-# More of one spec are not told at once.
-_MOST_PROBLEMS: Final = 50
-
-
 def decode_spec(resource: Resource, type_: type[S]) -> S:
     """The decoded spec of `resource`; ManifestInvalid names each wrong field, and suggests names for an unknown one."""
     try:
         return msgspec.convert(resource.spec, type_)
     except msgspec.ValidationError as error:
-        found = islice(_problems(resource.spec, type_, _Place()), _MOST_PROBLEMS)
+        found = _problems(resource.spec, type_, _Place())
         raise joined_problems(
             ManifestInvalid(Message(SubjectTerm(str(resource.ref)), _explained(one, type_)), str(one.field))
             for one in found

@@ -38,7 +38,7 @@ from setpoint.clients.http import UNDECODABLE
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
-from setpoint.core.values.problems import joined_problems, problems_of
+from setpoint.core.values.problems import MAX_PROBLEMS, joined_problems, problems_of
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.context import EngineContext
 from setpoint.engine.dependency_graph import reconcile_order
@@ -139,6 +139,8 @@ class AdminApi:
                 dependencies[draft.ref] = self._dependencies(draft)
             except UserError as error:
                 wrong += problems_of(error)
+                if len(wrong) >= MAX_PROBLEMS:
+                    break
             # There may be thousands: yields to other tasks.
             await asyncio.sleep(0)
         if wrong:

@@ -8,6 +8,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from setpoint.core.redaction import LAST_APPLIED, REDACTED
@@ -183,8 +184,8 @@ def read_manifest(
     tree = decode(canonical(manifest))
     which = f"{display_name(tree)}: "
     problems = Problems()
-    found = (*_problems(tree), *type_problems(tree, types))
-    problems.add(*(ManifestInvalid(Message(which, message_of(one))) for one in found))
+    found = chain(_problems(tree), type_problems(tree, types))
+    problems.add(ManifestInvalid(Message(which, message_of(one))) for one in found)
     problems.require_none()
     authored = _read(tree)
     if secrets is None:

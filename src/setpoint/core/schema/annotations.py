@@ -204,6 +204,7 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
     ),
 )
 KNOWN: Final[Mapping[str, KnownAnnotation]] = {one.key: one for one in ANNOTATIONS}
+_MAX_UNKNOWN: Final = 50
 # How similar a prefix is to one of the two, if it is that with a typing error.
 _MISSPELT_RATIO: Final = 0.85
 _MISSPELT_LETTERS: Final = 2
@@ -258,7 +259,7 @@ class AnnotationProblem(NamedTuple):
 def check_annotations(annotations: Mapping[str, str], target: AnnotationTarget) -> None:
     """ManifestInvalid for every annotation that is refused: the author would get the opposite of what is meant."""
     problems = Problems()
-    problems.add(*(ManifestInvalid(one.message) for one in annotation_problems(annotations, target) if one.is_refused))
+    problems.add(ManifestInvalid(one.message) for one in annotation_problems(annotations, target) if one.is_refused)
     problems.require_none()
 
 
@@ -268,14 +269,24 @@ def annotation_warnings(annotations: Mapping[str, str], target: AnnotationTarget
 
 
 def annotation_problems(annotations: Mapping[str, str], target: AnnotationTarget) -> Iterator[AnnotationProblem]:
-    """What is wrong with the annotations of ours and of Config Connector's, in their order."""
+    """What is wrong with the annotations of ours and of Config Connector's, in their order.
+
+    Of many unknown ones it is not found out what each may be meant to be: they are refused.
+    """
+    unknown = 0
     for key in annotations:
         known = KNOWN.get(key)
         if known is not None:
             yield from _known_problem(known, annotations, target)
         elif key.startswith((CONFIG_CONNECTOR, OURS)):
-            if key not in target.read:
-                yield _unknown(key)
+            if key in target.read:
+                continue
+            unknown += 1
+            if unknown > _MAX_UNKNOWN:
+                message = Message(AnnotationTerm(key), f" is unknown, and {_MAX_UNKNOWN} others are: leave them out")
+                yield AnnotationProblem(key, message, is_refused=True)
+                return
+            yield _unknown(key)
         elif (meant := _meant_by(key)) is not None:
             yield _misspelt(key, meant)
 

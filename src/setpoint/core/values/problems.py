@@ -1,11 +1,14 @@
 """The mistakes of an author, collected, so that one error tells all of them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ParamSpec, TypeVar
+from itertools import islice
+from typing import Final, ParamSpec, TypeVar
 
 from setpoint.core.values.messages import Message, field_named_by, message_of
 from setpoint.errors import ManifestInvalid, UserError
 
+# So many mistakes are told at once: an input may have as many as it has bytes.
+MAX_PROBLEMS: Final = 50
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -22,12 +25,12 @@ class Problems:
         try:
             return check(*args, **options)
         except UserError as error:
-            self.add(*problems_of(error))
+            self.add(problems_of(error))
             return None
 
-    def add(self, *problems: UserError) -> None:
-        """Keeps these problems, but for those about a field that has one already."""
-        for problem in problems:
+    def add(self, problems: Iterable[UserError]) -> None:
+        """Keeps these problems, as many as are told, but for those about a field that has one already."""
+        for problem in islice(problems, MAX_PROBLEMS - len(self.found)):
             about = field_named_by(problem) or str(problem)
             if about not in self._about:
                 self._about.add(about)
@@ -46,8 +49,8 @@ def problems_of(error: UserError) -> Sequence[UserError]:
 
 
 def joined_problems(problems: Iterable[UserError]) -> UserError:
-    """The one problem, or an error with a line for each of them. There has to be one."""
-    first, *others = problems
+    """The one problem, or an error with a line for each of them, as many as are told. There has to be one."""
+    first, *others = islice(problems, MAX_PROBLEMS)
     if not others:
         return first
     parts = [part for one in others for part in ("\n", message_of(one))]

@@ -139,7 +139,7 @@ class TrusteeConfigOwner:
         length = len(resource.ref.name)
         if length > LONGEST_LABEL:
             problem = f" has {length} characters: write {LONGEST_LABEL} at most, for its children have it as a label"
-            problems.add(field_invalid(resource, "metadata.name", problem))
+            problems.add([field_invalid(resource, "metadata.name", problem)])
         problems.require_none()
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:

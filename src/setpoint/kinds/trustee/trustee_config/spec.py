@@ -120,7 +120,7 @@ def check_spec(spec: TrusteeConfigSpec) -> None:
         problems.collect(check_tls, spec.tlsConfig)
     if spec.ibmSE and not spec.ibmSE.pvName:
         advice = " must be set: name the PersistentVolume with the certificates"
-        problems.add(ManifestInvalid(Message(FieldTerm("spec.ibmSE.pvName"), advice)))
+        problems.add([ManifestInvalid(Message(FieldTerm("spec.ibmSE.pvName"), advice))])
     problems.require_none()
 
 
