@@ -30,6 +30,14 @@ def test_a_file_may_hold_several_manifests(tmp_path: Path) -> None:
     assert [str(manifest.ref) for manifest in load_manifests([file])] == ["Gadget default/a", "Gadget default/b"]
 
 
+def test_hidden_folders_are_left_out(tmp_path: Path) -> None:
+    _write(tmp_path, ".git/a.yaml", GADGET.format("a"))
+    _write(tmp_path, "sub/.cache/b.yaml", GADGET.format("b"))
+    _write(tmp_path, "sub/c.yaml", GADGET.format("c"))
+
+    assert [str(one.ref) for one in load_manifests([str(tmp_path)])] == ["Gadget default/c"]
+
+
 def test_a_folder_is_searched_for_yaml_and_json_in_order(tmp_path: Path) -> None:
     _write(tmp_path, "z.yml", GADGET.format("z"))
     _write(tmp_path, "sub/a.yaml", GADGET.format("a"))

@@ -1,6 +1,7 @@
 """Manifests from files, folders and standard input, with file and line of each mistake."""
 
 import re
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -161,12 +162,19 @@ def _files(path: str) -> list[str]:
     folder = Path(path)
     if path == "-" or not folder.is_dir():
         return [path]
-    files = sorted(one for one in folder.rglob("*") if one.suffix in SUFFIXES)
+    files = sorted(_manifest_files(folder))
     if not files:
         raise ManifestInvalid(
             f"{path}: no manifest in this folder: it has no file that ends in {' or '.join(SUFFIXES)}"
         )
     return list(map(str, files))
+
+
+def _manifest_files(folder: Path) -> Iterator[Path]:
+    """The files below a folder that may hold manifests; not in hidden folders, such as that of git."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = (name for name in folders if not name.startswith("."))
+        yield from (Path(here) / name for name in names if Path(name).suffix in SUFFIXES)
 
 
 def _source(file: str) -> str:
