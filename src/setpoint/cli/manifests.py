@@ -1,7 +1,7 @@
 """Manifests from files, folders and standard input, with file and line of each mistake."""
 
-import re
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
