@@ -170,6 +170,12 @@ def test_a_document_without_secret_values_is_returned_as_it_is(document: Any) ->
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kind": "Th ing", "spec": {"key": "hunter2"}}'}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '[{"kind": 1, "spec": {"key": "hunter2"}}]'}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": '{"kind":"List","items":[{"spec":"hunter2"}]}'}}},
+        # A manifest with a typing error, as a map and as text.
+        {"kynd": "Secret", "metadata": {"name": "s"}, "stringData": {"a": "hunter2"}},
+        {"kind": "Sec ret", "metadata": {"name": "s"}, "stringData": {"a": "hunter2"}},
+        object_of("kind*a: Secret\nmetadata: {name: s}\nstringData: {a: hunter2}"),
+        object_of("kind*a: Secret\nmetadata: {name: s}\ndata: {a: hunter2}"),
+        object_of("kind: Secert\nmetadata: {name: s}\ndata: {a: hunter2}"),
         # Not readable: it may be a copy that was cut off.
         {"kind": "ConfigMap", "metadata": {"annotations": {"copy": "ki{nd: Secret\nstringData: {a: hunter2}"}}},
         {"kind": "ConfigMap", "metadata": {"annotations": {LAST_APPLIED: "{hunter2"}}},

@@ -37,6 +37,7 @@ HIDDEN_VALUE: Final = (
 # What takes the place of a secret value.
 Hide: TypeAlias = Callable[[Json], Json]
 _SECRET_KIND: Final = "secret"
+_STRING_DATA: Final = "stringData"
 # The member of a write-only field that says where the value is kept, as in Kubernetes' own types.
 _REFERENCE: Final = "valueFrom"
 # The member of a spec that holds a Kubernetes object, as a map or as text.
@@ -95,7 +96,7 @@ class SecretFields:
             return value
         if not isinstance(value, Mapping):
             return _elements(value, lambda one: self._object(one, hide, listed))
-        if not listed and "kind" not in value:
+        if not listed and "kind" not in value and _STRING_DATA not in value:
             return _members(value, lambda name, one: self._member(name, one, hide))
         kind = str(value.get("kind", listed)).strip().casefold()
         typed, items = self._fields.get(kind), kind.removesuffix("list")
@@ -103,7 +104,8 @@ class SecretFields:
             return _members(value, lambda name, one: self._root_member(name, one, typed, hide))
         if items != kind:
             return _members(value, lambda name, one: self._object(one, hide, items if name == "items" else ""))
-        if kind != _SECRET_KIND:
+        # No other object has this member: the kind is misspelt.
+        if kind != _SECRET_KIND and _STRING_DATA not in value:
             return _members(value, lambda name, one: self._member(name, one, hide))
         # Without metadata it may be a reference to a Secret.
         is_open = OPEN_SECRET_MEMBERS.__contains__ if "metadata" in value else _is_no_data
@@ -132,7 +134,7 @@ class SecretFields:
         found = self._text(text, hide)
         if found is None:
             return hide(text) if key == LAST_APPLIED or _OBJECT_TEXT.search(text) else text
-        return hide(text) if found is text and self._may_be_broken_copy(_read_text(text)) else found
+        return found
 
     def _may_be_broken_copy(self, value: Json) -> bool:
         """Whether it may be the copy of an object, or a list with one, whose kind is misspelt: its type is unknown."""
@@ -153,8 +155,11 @@ class SecretFields:
             return hide(text) if _SECRET_KIND in text.casefold() else text
         return found
 
-    def _text(self, text: str, hide: Hide) -> str | None:
-        """The documents in `text`; `text` itself when they hold no secret value, None when it is not readable."""
+    def _text(self, text: str, hide: Hide) -> Json:
+        """The documents in `text`; `text` itself when they hold no secret value, None when it is not readable.
+
+        A text that may hold one, since the kind of an object is misspelt, is hidden as a whole.
+        """
         documents = _read_text(text)
         if not documents or not all(isinstance(one, Mapping | list) for one in documents):
             return None
@@ -162,7 +167,9 @@ class SecretFields:
             walked = [self._object(one, hide) for one in documents]
         except RecursionError:
             return None
-        return text if all(map(is_, walked, documents)) else _written(walked)
+        if not all(map(is_, walked, documents)):
+            return _written(walked)
+        return hide(text) if self._may_be_broken_copy(documents) else text
 
     def _typed_member(self, name: str, value: Json, parent: Field, hide: Hide) -> Json:
         if value is None:
