@@ -15,13 +15,12 @@ from setpoint.core.schema.annotations import (
     OURS,
     STATE_INTO_SPEC,
     AnnotationScope,
-    AnnotationTarget,
 )
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import NAME
 from setpoint.deployment.rbac import POLICY_GROUP, GroupResource, by_group
 from setpoint.engine.kind import ResourceType
-from setpoint.engine.owner import Owner
+from setpoint.engine.owner import annotation_target
 
 ANNOTATION_POLICY: Final = f"{NAME}-annotations"
 _ADVICE: Final = "see docs/annotations.md"
@@ -90,7 +89,7 @@ def _variables(types: tuple[ResourceType, ...]) -> list[Json]:
     """The list of annotations as CEL, and the keys of an object that are unknown, have a wrong value, or no effect."""
     checked = {one.key: one.values for one in ANNOTATIONS if one.values is not None}
     scoped = [one for one in ANNOTATIONS if one.scope not in (AnnotationScope.EVERY, AnnotationScope.RECORD)]
-    targets = [AnnotationTarget(one.name, one.annotations, is_owner=isinstance(one, Owner)) for one in types]
+    targets = list(map(annotation_target, types))
     affected = {one.key: sorted(target.kind for target in targets if target.is_affected_by(one)) for one in scoped}
     known = sorted({*(one.key for one in ANNOTATIONS), *(key for target in targets for key in target.read)})
     found: dict[str, str] = {

@@ -9,7 +9,7 @@ from setpoint.core.decide import Cookie
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import retainable_paths
 from setpoint.core.redaction import REDACTED, redact
-from setpoint.core.schema.annotations import AnnotationTarget, check_annotations
+from setpoint.core.schema.annotations import check_annotations
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, PRUNE, UNMANAGED, FieldPolicy
 from setpoint.core.schema.shape import Field, ObjectShape, field_at, paths_of, shape_of
 from setpoint.core.schema.validation import violations
@@ -21,7 +21,7 @@ from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Intent, Reconciliation, ResolvedReferences, ResourceType, SecretKeyReference
-from setpoint.engine.owner import Owner
+from setpoint.engine.owner import annotation_target
 from setpoint.engine.references import dependencies_of, resolve_dependencies
 from setpoint.engine.resource import SECRET, Resource
 from setpoint.engine.state import AppliedIntent
@@ -39,11 +39,6 @@ def check_manifest(resource: Resource, kind: ResourceType) -> None:
     problems.collect(kind.check, resource)
     problems.add(_refused_values(resource, kind, policy or PRUNE, tuple(problems.found)))
     problems.require_none()
-
-
-def annotation_target(kind: ResourceType) -> AnnotationTarget:
-    """The type of a resource, which decides which annotations have an effect on it."""
-    return AnnotationTarget(kind.name, kind.annotations, is_owner=isinstance(kind, Owner))
 
 
 def _refused_values(

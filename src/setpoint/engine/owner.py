@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from setpoint.core.merge.children import Child
+from setpoint.core.schema.annotations import AnnotationTarget
 from setpoint.core.schema.shape import paths_of, shape_of
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import ReadyCondition
@@ -93,3 +94,8 @@ def refers_to_secrets(resource_type: ResourceType) -> bool:
     if isinstance(resource_type, Owner):
         return SECRETS in (*resource_type.makes, *resource_type.reads)
     return any(".secretKeyRef" in path for path in paths_of(shape_of(resource_type.tree_type)))
+
+
+def annotation_target(type_: ResourceType) -> AnnotationTarget:
+    """The type of a resource, as far as it decides which annotations have an effect on it."""
+    return AnnotationTarget(type_.name, type_.annotations, is_owner=isinstance(type_, Owner))
