@@ -8,6 +8,7 @@ import pytest
 from tests.cli.fleets import INSTANCE
 from tests.cli.test_transfer import SECRET, USER
 from tests.cli.workspace import Workspace, bucket, user_environment
+from tests.localcloud.process import cloud_process
 
 
 @pytest.fixture
@@ -15,6 +16,21 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """An empty folder and a local cloud; programs started there are ended with the test."""
     with Workspace(tmp_path, user_environment()) as workspace:
         yield workspace
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[str]:
+    """The address of a local cloud in a process of its own."""
+    with cloud_process() as address:
+        yield address
+
+
+@pytest.fixture
+def folder_with_cloud(cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty working folder, and an environment that leads to the local cloud: for commands in this process."""
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud)
+    monkeypatch.setenv("SETPOINT_GCP_AUTH", "anonymous")
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

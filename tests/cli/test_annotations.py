@@ -3,7 +3,6 @@
 import asyncio
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -15,8 +14,8 @@ from setpoint.cli.main import main
 from setpoint.cli.views.resources import explanation_of
 from setpoint.cli.views.terminal import SafeConsole
 from setpoint.engine.resource import Resource, ResourceRef
-from tests.localcloud.process import cloud_process
 
+pytestmark = pytest.mark.usefixtures("folder_with_cloud")
 BUCKET = """\
 apiVersion: storage.cnrm.cloud.google.com/v1beta1
 kind: StorageBucket
@@ -44,20 +43,6 @@ INSTEAD = (
     'cnrm.cloud.google.com/ignore-unspecified-fields: "true" does so here, and "false" says that such a field goes '
     "back to its default"
 )
-
-
-@pytest.fixture(scope="module")
-def cloud() -> Iterator[str]:
-    """The address of a local cloud in a process of its own."""
-    with cloud_process() as address:
-        yield address
-
-
-@pytest.fixture(autouse=True)
-def _environment(cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud)
-    monkeypatch.setenv("SETPOINT_GCP_AUTH", "anonymous")
-    monkeypatch.chdir(tmp_path)
 
 
 def _write(name: str, annotation: str) -> None:

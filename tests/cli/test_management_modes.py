@@ -1,6 +1,5 @@
 """Paused, observe-only and fully managed resources on the command line; Secrets, which are not reconciled."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -8,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from setpoint.cli.main import main
-from tests.localcloud.process import cloud_process
 
+pytestmark = pytest.mark.usefixtures("folder_with_cloud")
 BUCKET = """\
 apiVersion: storage.cnrm.cloud.google.com/v1beta1
 kind: StorageBucket
@@ -21,20 +20,6 @@ metadata:
 spec:
   location: {location}
 """
-
-
-@pytest.fixture(scope="module")
-def cloud() -> Iterator[str]:
-    """The address of a local cloud in a process of its own."""
-    with cloud_process() as address:
-        yield address
-
-
-@pytest.fixture(autouse=True)
-def _environment(cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud)
-    monkeypatch.setenv("SETPOINT_GCP_AUTH", "anonymous")
-    monkeypatch.chdir(tmp_path)
 
 
 def _write(name: str, management: str = "full", location: str = "EU") -> None:
