@@ -11,8 +11,8 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
 COPY requirements/build.txt requirements/runtime.txt requirements/
 RUN python -m venv --without-pip /build
 RUN python -m venv --without-pip /opt/setpoint
-RUN python -m pip --python /build/bin/python install --require-hashes -r requirements/build.txt
-RUN python -m pip --python /opt/setpoint/bin/python install --require-hashes -r requirements/runtime.txt
+RUN python -m pip --python /build/bin/python install --no-deps --require-hashes -r requirements/build.txt
+RUN python -m pip --python /opt/setpoint/bin/python install --no-deps --require-hashes -r requirements/runtime.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 RUN python -m pip --python /build/bin/python wheel --no-index --no-deps --no-build-isolation --wheel-dir /dist .

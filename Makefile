@@ -33,10 +33,11 @@ if [ -z "$${found:-}" ]; then \
 fi
 endef
 
-# $(call install,ENVIRONMENT,REQUIREMENTS): an environment with exactly the pinned packages.
+# $(call install,ENVIRONMENT,REQUIREMENTS): an environment with exactly the pinned packages. The files pin the whole
+# closure, so pip resolves nothing: else a newer release of a package that is also asked for with an extra breaks the install.
 define install
 @$(find_python); echo "Making $(1) from $(2) with $$found"; "$$found" -m venv --clear $(1)
-@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes $(addprefix -r ,$(2))
+@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes $(addprefix -r ,$(2))
 endef
 
 # $(call install_setpoint,ENVIRONMENT): setpoint itself, straight from the source tree.

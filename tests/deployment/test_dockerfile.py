@@ -48,6 +48,7 @@ def test_the_entrypoint_needs_no_shell() -> None:
 @pytest.mark.parametrize("one", PIP, ids=_ids)
 def test_only_packages_with_a_checked_hash_are_installed(one: Instruction) -> None:
     assert "--require-hashes" in one.words or "--no-index" in one.words
+    assert "--no-deps" in one.words, "the pins are the whole closure: a resolver may only break it"
     assert BUILD.environment["PIP_ONLY_BINARY"] == ":all:"
 
 
