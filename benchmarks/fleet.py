@@ -23,11 +23,12 @@ from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSetti
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.context import EngineContext, Settled
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Location, Present
 from setpoint.engine.ports import SystemClock
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteRefused
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind

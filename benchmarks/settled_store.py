@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from benchmarks.buckets import InMemoryStorage, Size, body_of, manifest_of, name_of, ref_of
 from setpoint.clients.google.client import GoogleClient
 from setpoint.core.values.canonical import digest, sha256_hex
-from setpoint.engine.context import EngineContext, Settled
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import SystemClock
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import step
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import read_bucket

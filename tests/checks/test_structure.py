@@ -9,7 +9,19 @@ def test_a_project_within_the_limits_passes(tmp_path: Path, capsys: pytest.Captu
     write(tmp_path, "__init__.py", '"""A package."""\n')
 
     assert main(tmp_path) == 0
-    assert "structure: modules in src: 1 (at most 370) ok\n" in capsys.readouterr().out
+    assert "structure: modules in src, one for every 150 lines: 1 (at most 20) ok\n" in capsys.readouterr().out
+
+
+def test_many_small_modules_are_too_many_and_as_many_larger_ones_are_not(tmp_path: Path) -> None:
+    for number in range(21):
+        write(tmp_path, f"room{number}/m.py", "x = 1\n" * 149)
+
+    assert measure(tmp_path, "modules in src").is_broken
+
+    for number in range(21):
+        write(tmp_path, f"room{number}/m.py", "x = 1\n" * 150)
+
+    assert not measure(tmp_path, "modules in src").is_broken
 
 
 def test_a_crowded_folder_is_named_with_its_number_of_modules(tmp_path: Path) -> None:
@@ -59,9 +71,14 @@ def test_a_figure_over_its_limit_fails_and_lists_its_places(tmp_path: Path, caps
 
 def measured(root: Path, what: str) -> list[str]:
     """The places of the measure that begins with `what`."""
-    (found,) = (one for one in measures_of(list(modules_below(root / "src"))) if one.what.startswith(what))
+    found = measure(root, what)
     assert found.figure == len(found.places)
     return list(found.places)
+
+
+def measure(root: Path, what: str) -> Measure:
+    (found,) = (one for one in measures_of(list(modules_below(root / "src"))) if one.what.startswith(what))
+    return found
 
 
 def write(root: Path, file: str, text: str) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.context import EngineContext, Settled
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.preview import PreviewFinding, with_cookie
 from setpoint.engine.step.reconcile import step
 from setpoint.localcloud.server import LocalCloud

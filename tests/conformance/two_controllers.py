@@ -7,9 +7,10 @@ from itertools import count
 from typing import Any
 
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
-from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from setpoint.cli.views.outcome import ExitCode, summarize_outcome
-from setpoint.engine.context import StepOutcome, Stopped
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS, RunnerHarness
 from tests.engine.things import value_of
 

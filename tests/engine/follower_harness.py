@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from setpoint.engine.context import EngineContext, StepOutcome
+from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.follower import StatusFollower
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.reconcile import step
 from setpoint.stores.journal import StoreLimits
 from setpoint.stores.memory import MemoryStore

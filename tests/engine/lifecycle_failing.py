@@ -2,7 +2,7 @@
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Hold
-from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable
 from tests.engine.claim import claim

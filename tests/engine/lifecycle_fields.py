@@ -1,7 +1,7 @@
 """The owner of a field: the author's annotations, and the protection that silence never gives up."""
 
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
-from setpoint.engine.context import Stopped
+from setpoint.engine.step.outcomes import Stopped
 from setpoint.errors import UnknownField
 from tests.engine.claim import claim
 from tests.engine.kind_fixture import Part

@@ -3,8 +3,8 @@
 from typing import Any
 
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.context import Settled
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import preview
 from tests.engine.claim import claim
 from tests.engine.kind_fixture import Part, Trouble

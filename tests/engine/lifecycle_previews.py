@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from setpoint.engine.context import MANAGEMENT, Gone, Settled, Stopped
+from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import OperationRunning
 from tests.engine.claim import claim

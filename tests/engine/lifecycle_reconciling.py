@@ -1,9 +1,10 @@
 """The lifecycle of a resource that is to be there: it is made, adopted, kept as declared, never moved."""
 
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.context import FINALIZER, MANAGEMENT, Settled, Stopped
+from setpoint.engine.context import FINALIZER, MANAGEMENT
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ImmutableFieldChanged, LocationChanged, ManifestInvalid
 from tests.engine.claim import claim

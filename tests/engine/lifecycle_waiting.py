@@ -1,8 +1,8 @@
 """What a resource names outside itself: it waits for other resources, and follows Secrets."""
 
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import DependencyInvalid, DependencyNotFound, DependencyNotReady
 from tests.engine.claim import claim

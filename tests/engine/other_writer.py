@@ -1,7 +1,7 @@
 """Another writer that changes a field, and the oscillation that follows."""
 
-from setpoint.engine.context import StepOutcome
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import StepOutcome
 from tests.engine.step_harness import StepHarness
 
 MINUTE, HOUR = 60, 3600

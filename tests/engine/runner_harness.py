@@ -8,13 +8,14 @@ from typing import Any
 
 from setpoint.core.plan import Plan
 from setpoint.core.wait import outputs
-from setpoint.engine.context import EngineContext, StepOutcome, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.follower import StatusFollower
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import SetpointError
 from setpoint.stores.memory import MemoryStore

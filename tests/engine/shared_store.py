@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.context import EngineContext, StepOutcome
+from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.references import DEPENDS_ON
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT, GrantedReferences
 from setpoint.engine.tenancy.tenants import Tenancy, Tenant

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from setpoint.engine.context import CookieLocation, EngineContext, Settled, StepOutcome, Stopped
+from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning
 from setpoint.stores.memory import MemoryStore

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
-from setpoint.engine.context import Settled
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import COOKIE_ANNOTATION
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.preview import PreviewFinding, preview_with_and_without_cookie
 from setpoint.engine.step.reconcile import step
 from setpoint.migration import ResourceAdoption, preview_adoption, with_annotations

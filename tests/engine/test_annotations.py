@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from setpoint.engine.context import Gone, Settled, Stopped
+from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ManifestInvalid
 from tests.engine.gadget_fixture import GadgetFixture

@@ -10,12 +10,12 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.engine import conditions
 from setpoint.engine.conditions import NO_DETAILS, ReadyCondition, ReadyDetails, condition_of, with_conditions
-from setpoint.engine.context import Stopped
 from setpoint.engine.drivers.follower import outcome_of
 from setpoint.engine.kind import ValueReference
 from setpoint.engine.references import output_value
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState, WaitState
+from setpoint.engine.step.outcomes import Stopped
 from setpoint.errors import (
     Blocked,
     BlockingLink,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.engine.context import Gone, Settled, StepOutcome
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome
 from tests.engine.interruptions import (
     Doing,
     Pace,

@@ -9,10 +9,10 @@ import pytest
 
 from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.context import Settled
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import ENGINE_STATE, StoredState
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import preview
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
 from tests.engine.gadgets import Gadget, GadgetKind

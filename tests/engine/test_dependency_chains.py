@@ -2,9 +2,9 @@
 
 import pytest
 
-from setpoint.engine.context import Settled
 from setpoint.engine.dependency_graph import reconcile_order
 from setpoint.engine.references import dependencies_of
+from setpoint.engine.step.outcomes import Settled
 from setpoint.errors import (
     DependencyCycle,
     DependencyNotReady,

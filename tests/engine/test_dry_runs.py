@@ -3,7 +3,7 @@
 import asyncio
 
 from setpoint.core.plan import Action
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from tests.engine.runner_harness import RunnerHarness, play
 
 

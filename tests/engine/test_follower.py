@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from setpoint.cli.views.outcome import OutcomeSummary, summarize_outcome
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.drivers.follower import outcome_of, step_records
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import DependencyNotFound, DependencyNotReady, OperationRunning
 from setpoint.stores.journal import StoreLimits
 from tests.engine.follower_harness import FollowerHarness, play

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import Bug, RemoteUnavailable
 from tests.engine.follower_harness import FollowerHarness, play
 

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.dependency_graph import NodeState, dependency_graph
 from setpoint.engine.intent import resolve_ignoring_readiness
 from setpoint.engine.kind import SecretKeyReference
 from setpoint.engine.owners.children import is_unreconciled, observe_children
 from setpoint.engine.references import resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.engine.tenancy.reference_grants import GrantedReferences, is_granted_by
 from setpoint.errors import Blocked, DependencyNotReady, ManifestInvalid, ReferenceNotGranted, Retry
 from tests.engine.owners.gallery import GalleryOwner

@@ -10,10 +10,11 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Hold, Plan, PlannedWrite
 from setpoint.core.values.paths import Path
 from setpoint.engine.conditions import ReadyCondition
-from setpoint.engine.context import Settled, StepContext, StepOutcome
+from setpoint.engine.context import StepContext
 from setpoint.engine.step import hold
 from setpoint.engine.step.change_cause import ChangeCause, change_cause
 from setpoint.engine.step.hold import HOLD_RULES, HeldField, HoldRule, seconds_until_retry, withhold
+from setpoint.engine.step.outcomes import Settled, StepOutcome
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
 from tests.engine.step_harness import StepHarness, harness_for
 

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import Json
-from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.kind_fixture import Trouble

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from setpoint.core.plan import Action
-from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.ports import DerivedStoreOperations, ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
 from tests.engine.gadget_fixture import GadgetFixture

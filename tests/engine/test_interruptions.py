@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.drivers.runner import StepRunner
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteUnavailable, SetpointError, StoreError
 from tests.engine.interruptions import Doing, Interruption, Side, after_any_await, begun, interrupted
 from tests.engine.kind_fixture import Part

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 import pytest
 
-from setpoint.engine.context import StepOutcome, Stopped
 from setpoint.engine.kind import Location
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteUnavailable
 from tests.engine.gadget_fixture import GadgetFixture

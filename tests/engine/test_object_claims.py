@@ -13,11 +13,12 @@ from setpoint.core.conditions import find_condition
 from setpoint.core.unstructured import conditions_of
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.claims.object_claims import Claim, ClaimKey, claim_keys_of
-from setpoint.engine.context import EngineContext, Gone, Settled, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.engine.tenancy.tenants import Tenancy, Tenant
 from setpoint.errors import ManagementConflict

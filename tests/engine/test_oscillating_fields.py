@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.engine.context import Settled, StepOutcome
 from setpoint.engine.kind import Present
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED, StoredState
+from setpoint.engine.step.outcomes import Settled, StepOutcome
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.gadgets import Gadget, GadgetKind, GadgetLabels, GadgetSpec
 from tests.engine.interruptions import Interruption, Killed, Side, after_any_await, die, interrupted

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from setpoint.core.wait.outputs import Known, Null, OutputState, Unknown
-from setpoint.engine.context import Settled
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Settled
 from setpoint.errors import (
     RemoteUnavailable,
     StillWaiting,

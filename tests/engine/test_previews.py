@@ -11,9 +11,10 @@ from msgspec import UNSET, UnsetType
 
 from setpoint.core.decide import Cookie, Decision
 from setpoint.core.schema.shape import Default
-from setpoint.engine.context import EngineContext, Settled
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Absent, Location, Present, Reconciliation, Unchanged
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.preview import (
     PreviewFinding,
     PreviewResult,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from setpoint.core.wait.outputs import Unknown
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from tests.engine.runner_harness import (
     ADDRESS,
     FOR_ADDRESS,

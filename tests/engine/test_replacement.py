@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.core.plan import Action
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import ImmutableFieldChanged, LocationChanged, OperationRunning, RemoteRefused
 from tests.engine.runner_harness import FOR_ADDRESS, RunnerHarness, play
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.schema.policy import IGNORE_UNSPECIFIED, Rule
-from setpoint.engine.context import Settled, StepOutcome
 from setpoint.engine.state import ENGINE_STATE, StoredState
+from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.reconcile import preview
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
 from tests.engine.step_harness import StepHarness, harness_for

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import (
     Bug,
     DependencyNotFound,

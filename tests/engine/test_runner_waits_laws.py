@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.wait.outputs import Known
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import Blocked, DependencyNotReady, WaitFailed, WaitTimedOut
 from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import value_of

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import EngineContext, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.tenancy.tenants import NamespaceTenants, Tenancy, TenancyMode, Tenant, namespace_ref, tenant_from
 from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, TenantInvalid

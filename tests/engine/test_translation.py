@@ -8,9 +8,10 @@ import pytest
 
 from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.context import CookieLocation, Settled
+from setpoint.engine.context import CookieLocation
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import COOKIE_ANNOTATION, RECONCILE_REQUESTED, AppliedIntent, StoredState
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.transfer.export_format import StateTranslation, translate_state
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.context import CookieLocation, Settled, StepOutcome, Stopped
+from setpoint.engine.context import CookieLocation
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import SetpointError
 from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock

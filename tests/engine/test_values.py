@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from setpoint.errors import (
     Blocked,
     DependencyNotFound,

@@ -10,10 +10,10 @@ import pytest
 from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, RemoteOperation, Unchanged
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteUnavailable, StoreError, WaitTimedOut
 from tests.engine.interruptions import Interruption, Killed, die
 from tests.engine.runner_harness import ADDRESS, RunnerHarness

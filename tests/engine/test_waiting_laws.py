@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.wait.outputs import Known, Null, OutputState, Unknown
-from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import Blocked, RemoteUnavailable, StillWaiting, WaitTimedOut
 from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import value_of

@@ -11,10 +11,11 @@ from setpoint.core.plan import Plan
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.paths import Path
 from setpoint.core.values.yaml_documents import YamlDocument
-from setpoint.engine.context import CookieLocation, EngineContext, StepOutcome
+from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.engine.transfer.export_format import ExportHeader, StoreExport, export_documents, read_export
 from setpoint.engine.transfer.exporter import gather_export

@@ -6,9 +6,10 @@ from typing import Protocol
 
 from setpoint.clients.http import intercepted_by
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
-from setpoint.engine.context import EngineContext, Settled, StepOutcome
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult, preview_with_and_without_cookie, with_cookie
 from setpoint.replay.snapshot import take_snapshot
 from tests.engine.kind_fixture import Spec

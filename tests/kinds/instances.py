@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from tests.engine.kind_fixture import Spec
 from tests.kinds.kind_harness import PROJECT, SQL, KindHarness, kind_harness

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
-from setpoint.engine.context import EngineContext, StepOutcome, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind

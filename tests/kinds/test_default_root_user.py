@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteConflict, RemoteUnavailable
 from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begun, die, interrupted
 from tests.engine.kind_fixture import Trouble

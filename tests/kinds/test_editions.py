@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from setpoint.core.plan import Plan
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import ManifestInvalid, RemoteRefused, SetpointError
 from tests.laws.google.cloud_harness import CloudHarness, manifest, run
 

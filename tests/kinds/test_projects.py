@@ -7,9 +7,10 @@ import pytest
 from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
 from setpoint.core.plan import ProjectSource, ResolvedProject
-from setpoint.engine.context import EngineContext, Settled
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ManifestInvalid

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     DependencyNotFound,

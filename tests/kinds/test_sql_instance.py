@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from setpoint.engine.context import StepOutcome
+from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning, RemoteRefused, UserError
 from setpoint.localcloud.faults import FailOperation

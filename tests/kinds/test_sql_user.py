@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from setpoint.clients.http import HttpRequest
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     OperationRunning,

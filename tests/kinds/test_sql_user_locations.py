@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import Gone, Settled
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.outcomes import Gone, Settled
 from setpoint.errors import (
     DependencyNotFound,
     DependencyNotReady,

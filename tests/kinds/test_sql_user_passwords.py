@@ -6,7 +6,7 @@ import pytest
 
 from setpoint.core.schema.policy import UNMANAGED
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import DependencyInvalid, DependencyNotFound, RemoteRefused
 from setpoint.localcloud.faults import FailRequest

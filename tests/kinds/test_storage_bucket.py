@@ -6,9 +6,10 @@ import pytest
 
 from setpoint.clients.http import HttpRequest
 from setpoint.core.decide import Decision
-from setpoint.engine.context import FINALIZER, Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.context import FINALIZER
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     DependencyNotFound,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from tests.kinds.kind_harness import KindHarness, bucket, in_kind_harness
 
 NEW = {"managed-by-cnrm": "true"}

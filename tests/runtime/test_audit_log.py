@@ -15,8 +15,9 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.paths import Path as FieldPath
-from setpoint.engine.context import MANAGEMENT, StepOutcome, Stopped
+from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.step.reports import NoReports, ReportedWrite, StepSubject
 from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, UserError

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from setpoint.clients.http import HttpRequest
-from setpoint.engine.context import EngineContext, StepOutcome
+from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.errors import LeaseLost, SetpointError, StoreInUse
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex

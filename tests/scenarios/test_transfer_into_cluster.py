@@ -12,8 +12,9 @@ import pytest
 from setpoint.app import AppSettings, dry_run_apply, open_engine
 from setpoint.app import StoreAccess as Purpose
 from setpoint.core.decide import Decision
-from setpoint.engine.context import EngineContext, Settled
+from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.transfer.export_format import ExportHeader, StoreExport
 from setpoint.engine.transfer.exporter import gather_export

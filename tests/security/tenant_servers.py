@@ -14,9 +14,9 @@ import yaml
 from aiohttp import web
 
 from setpoint.app import AppSettings, StoreAccess, definitions, open_app
-from setpoint.engine.context import StepOutcome
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.reconcile import step
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
 from tests.clients.loopback_servers import http_server

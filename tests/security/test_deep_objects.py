@@ -12,9 +12,10 @@ from setpoint.app import AppSettings, StoreAccess, open_app
 from setpoint.clients.http_transport import MAX_RESPONSE_VARIABLE
 from setpoint.core.conditions import ConditionType
 from setpoint.engine.conditions import condition_of
-from setpoint.engine.context import EngineContext, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import ManifestInvalid, NotJson
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME

@@ -12,8 +12,8 @@ from setpoint.app import AppSettings, StoreAccess, definitions, open_app
 from setpoint.cli.main import main
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import ManifestInvalid
 from tests.cluster.access import Access

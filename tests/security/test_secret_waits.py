@@ -10,7 +10,7 @@ import pytest
 
 from setpoint.clients.kubernetes.contexts import connection_from_files
 from setpoint.core.wait.wait_for import parse_wait
-from setpoint.engine.context import Stopped
+from setpoint.engine.step.outcomes import Stopped
 from setpoint.errors import WaitFailed
 from setpoint.objects.session import ClusterSession
 from setpoint.objects.wait import ObjectWait

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import UserError
 from tests.cluster.access import Access
 from tests.security.tenant_servers import TenantsOfCluster, TlsServers, connect_proxy

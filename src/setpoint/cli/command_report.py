@@ -24,10 +24,11 @@ from setpoint.cli.views.command_document import (
 from setpoint.cli.views.outcome import ExitCode, OutcomeSummary, worst_exit_code
 from setpoint.cli.views.progress import ResourceProgress
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.context import EngineContext, Gone
+from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.follower import step_records
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Gone
 from setpoint.errors import SetpointError
 
 _WRITTEN: Final = (ResultOutcome.CREATED, ResultOutcome.UPDATED, ResultOutcome.REPLACED, ResultOutcome.ADOPTED)

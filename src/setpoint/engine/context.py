@@ -1,13 +1,13 @@
 """What a step works with, and what it may end in: the engine's dependencies, the step context, the outcome."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Self, TypeAlias
+from typing import Final, Self
 
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
-from setpoint.core.plan import Plan, PlannedWrite
+from setpoint.core.plan import PlannedWrite
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import (
     AnnotationProblem,
@@ -36,7 +36,7 @@ from setpoint.engine.step.reports import NoReports, StepReporter
 from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
-from setpoint.errors import ManifestInvalid, SetpointError
+from setpoint.errors import ManifestInvalid
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
 # A finalizer of Config Connector, which it removes unless the CustomResourceDefinition itself is being deleted.
@@ -165,59 +165,6 @@ class EngineContext:
         """The kind of `resource`; ManifestInvalid when there is none."""
         self.resource_type_of(resource)
         return self.kinds[resource.ref.group_kind]
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """Nothing is left to do now. `plan` is what the step found and did.
-
-    `requeue_after`: the seconds until the next step is due, before the next resync.
-    """
-
-    plan: Plan
-    ready: ReadyCondition
-    requeue_after: float | None = None
-    # Children that are reconciled here, and are due now.
-    due_children: tuple[ResourceRef, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """The step ended early; the class of `error` decides the retry."""
-
-    error: SetpointError
-    # As above.
-    due_children: tuple[ResourceRef, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """The resource does not exist any more, or is not held by a finalizer of the engine any more."""
-
-
-StepOutcome: TypeAlias = Settled | Stopped | Gone
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
-    """A step stopped before its first write: its plan, and the function that executes it.
-
-    A preview reads `plan`; a step continues with `execute`. Nothing was written to make one.
-    """
-
-    plan: Plan
-    execute: Callable[[], Awaitable[StepOutcome]]
-
-
-@dataclass(frozen=True, slots=True)
-class FailedStep:
-    """A step that cannot be planned because of `error`. `execute` puts that on record and raises it, as a rule."""
-
-    error: SetpointError
-    execute: Callable[[], Awaitable[StepOutcome]]
-
-
-StepPlan: TypeAlias = PlannedStep | FailedStep
 
 
 @dataclass(frozen=True, slots=True)

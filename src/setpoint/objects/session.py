@@ -17,13 +17,14 @@ from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import Message, SubjectTerm
 from setpoint.core.values.paths import Path, scalar_text, value_below
-from setpoint.engine.context import FINALIZER, EngineContext, Stopped
+from setpoint.engine.context import FINALIZER, EngineContext
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.intent import check_manifest, resolve_intent
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, RemoteOperation, Unchanged
 from setpoint.engine.ports import Clock, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ManifestInvalid, RemoteUnavailable, SetpointError
 from setpoint.kinds.kubernetes_object.clusters import Clusters

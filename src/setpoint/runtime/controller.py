@@ -12,11 +12,12 @@ from typing import Final
 from setpoint.clients.ratelimit.fair_queue import ConcurrencyLimit, on_behalf_of
 from setpoint.core.backoff import Backoff
 from setpoint.engine.capabilities import SupportsList, SupportsWatch
-from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.ports import Clock
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, LONGEST_DELAY, error_backoff, jittered_resync
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.step.status_edits import LeftStatus
 from setpoint.errors import (

@@ -12,11 +12,12 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_files
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.plan import Plan
-from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.ports import SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning, SetpointError
 from setpoint.kinds.kubernetes_object.clusters import Clusters

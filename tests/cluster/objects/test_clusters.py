@@ -7,7 +7,7 @@ import yaml
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_files
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import DependencyNotFound, LocationChanged, RemoteRefused, UserError
 from tests.cluster.access import Access
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map, environment

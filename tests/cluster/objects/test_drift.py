@@ -7,7 +7,7 @@ import pytest
 from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import MISSING
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from setpoint.errors import HeldByOthers, ManagementConflict, RemoteRefused
 from tests.cluster.objects.object_harness import ObjectHarness, config_map, deployment
 

@@ -9,7 +9,7 @@ import pytest
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_files
-from setpoint.engine.context import Gone, Settled, StepOutcome
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome
 from tests.cluster.access import Access
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from setpoint.app import AppSettings, StoreAccess, definitions, open_app
-from setpoint.engine.context import Gone, Settled
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
 from tests.cluster.access import Access

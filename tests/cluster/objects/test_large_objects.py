@@ -10,8 +10,9 @@ import pytest
 
 from setpoint.app import AppSettings, StoreAccess, definitions, open_app
 from setpoint.core.decide import Decision
-from setpoint.engine.context import EngineContext, Settled
+from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import step
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
 from tests.cluster.access import Access

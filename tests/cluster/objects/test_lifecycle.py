@@ -2,7 +2,7 @@
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from tests.cluster.objects.object_harness import ObjectHarness, config_map, deployment
 
 

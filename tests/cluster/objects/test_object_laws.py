@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import get_at
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from setpoint.kinds.kubernetes_object.managed_fields import setpoint_projection
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map
 

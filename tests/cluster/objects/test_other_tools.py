@@ -8,8 +8,8 @@ import pytest
 from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action
-from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.kind import Intent
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import LocationChanged, RemoteInvalid
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map, deployment

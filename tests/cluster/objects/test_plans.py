@@ -6,7 +6,7 @@ import pytest
 
 from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import MISSING
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from setpoint.errors import RemoteError, RemoteInvalid, RemoteRefused
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map, deployment
 

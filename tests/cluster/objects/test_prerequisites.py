@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from setpoint.errors import KindNotServed, OperationRunning
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map
 from tests.cluster.polling import until

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import step
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import Blocked, DependencyNotReady, ManifestInvalid
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from setpoint.core.plan import Action, PlannedWrite
-from setpoint.engine.context import Gone, Settled, Stopped
 from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Present, ResolvedReferences
+from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.errors import (
     ImmutableFieldChanged,
     LocationChanged,

@@ -1,7 +1,7 @@
 """Status updates by controllers are no drift."""
 
 from setpoint.core.decide import Decision
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from tests.cluster.objects.object_harness import ObjectHarness, deployment
 
 APPS = "apis/apps/v1"

@@ -6,9 +6,10 @@ from typing import Any, Final, TypeAlias
 
 from setpoint.clients.http import HttpRequest, HttpResponse, intercepted_by
 from setpoint.clients.write_guard import is_server_dry_run
-from setpoint.engine.context import EngineContext, Settled, StepOutcome
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteError
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
-from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Settled, Stopped
 from tests.engine.owners.model import BY_ENTRY, GALLERY, MANAGED, PAGE, SINGLE, Model, Spot, values_of
 from tests.engine.owners.owner_fixtures import secret
 from tests.engine.owners.owner_harness import OwnerHarness

@@ -10,10 +10,11 @@ from typing import Any
 from setpoint.core.plan import Plan
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path, remove_at, set_at
-from setpoint.engine.context import EngineContext, Settled, StepOutcome
+from setpoint.engine.context import EngineContext
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite

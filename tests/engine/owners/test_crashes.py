@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import StoreError
 from tests.engine.interruptions import ENOUGH, Interruption, after_any_await
 from tests.engine.owners.histories import (

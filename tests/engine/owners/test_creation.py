@@ -4,9 +4,9 @@ from typing import Any
 
 from setpoint.core.owner_references import Ownership, owner_reference, ownership
 from setpoint.core.plan import Action
-from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.owner import Owner
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import DependencyInvalid, DependencyNotFound
 from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere

@@ -7,10 +7,10 @@ import pytest
 
 from setpoint.core.owner_references import owner_reference
 from setpoint.core.plan import Action
-from setpoint.engine.context import Gone, Settled, Stopped
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.owners.reconcile import CHILDREN_FINALIZER
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.errors import OperationRunning
 from tests.engine.owners.gallery import GalleryOwner
 from tests.engine.owners.owner_fixtures import WEBSITE

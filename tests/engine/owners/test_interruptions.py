@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from setpoint.core.values.paths import get_at
-from setpoint.engine.context import Gone, Settled, Stopped
+from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.errors import StoreError
 from tests.engine.interruptions import Interruption, after_any_await
 from tests.engine.owners.owner_fixtures import FIXTURES, OwnerFixture

@@ -8,7 +8,7 @@ from setpoint.core.plan import Action
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine.context import Settled
+from setpoint.engine.step.outcomes import Settled
 from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere, where_edits_are_reported, where_something_is_made_once
 

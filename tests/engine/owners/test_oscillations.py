@@ -3,11 +3,11 @@
 import pytest
 
 from setpoint.core.values.paths import Path
-from setpoint.engine.context import Settled
 from setpoint.engine.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF
 from setpoint.engine.state import StoredState
 from setpoint.engine.step import hold
 from setpoint.engine.step.hold import HOLD_RULES
+from setpoint.engine.step.outcomes import Settled
 from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere, in_memory, where_edits_are_reported
 from tests.engine.test_hold import WINDOW

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from setpoint.core.plan import Action
-from setpoint.engine.context import MANAGEMENT, Stopped
+from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.state import StoredState
+from setpoint.engine.step.outcomes import Stopped
 from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere
 

@@ -7,11 +7,12 @@ from typing import Any, Final, TypeAlias
 
 from setpoint.core.merge.children import Child
 from setpoint.core.values.paths import get_at, set_at
-from setpoint.engine.context import EngineContext, StepOutcome
+from setpoint.engine.context import EngineContext
 from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import ChildWrite, Store
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.preview import PreviewFinding
 from tests.engine.owners.owner_fixtures import Place
 from tests.engine.owners.owner_harness import OwnerHarness

@@ -5,9 +5,10 @@ import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.owner import Owner
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.kinds.trustee.kbs_config import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner

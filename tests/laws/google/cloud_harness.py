@@ -14,9 +14,10 @@ from setpoint.core.conditions import conditions_from_data, find_condition
 from setpoint.core.plan import Plan
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json
-from setpoint.engine.context import EngineContext, StepOutcome, Stopped
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning, Retry
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind

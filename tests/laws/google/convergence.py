@@ -8,7 +8,7 @@ nothing to do; or it is refused, with a message in the status:
   other writes only those that cannot be read back: a password.
 """
 
-from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import RemoteRefused, SetpointError, UserError
 from tests.laws.google.cases import Case
 from tests.laws.google.cloud_harness import authored

@@ -14,9 +14,9 @@ from setpoint.cli.views.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary
 from setpoint.core.plan import Plan
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.conditions import UNMANAGED_REASONS, failure
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.finish import begun_action
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, SetpointError
 
 

@@ -7,8 +7,8 @@ from enum import IntEnum
 from setpoint.core.conditions import ConditionReason
 from setpoint.core.plan import Action, Plan
 from setpoint.engine.conditions import UNMANAGED_REASONS, retained_message
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.finish import ADOPT
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, SetpointError, WaitFailed, WaitTimedOut
 
 

@@ -22,8 +22,8 @@ from rich.text import Text
 from setpoint.cli.views.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary, summarize_outcome
 from setpoint.cli.views.table import one_line
 from setpoint.cli.views.terminal import SafeConsole, error_console
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.preview import PreviewResult
 from setpoint.errors import OperationRunning
 

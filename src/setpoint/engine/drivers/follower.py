@@ -26,11 +26,11 @@ from setpoint.engine.conditions import (
     ReadyDetails,
     condition_of,
 )
-from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.drivers.runner import OutcomeListener
 from setpoint.engine.ports import EVERYTHING, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import StoredState, reconcile_request
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,

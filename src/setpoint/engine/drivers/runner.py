@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from setpoint.engine.capabilities import SupportsWatch
-from setpoint.engine.context import UNSPECIFIED_TRIGGER, EngineContext, Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.context import UNSPECIFIED_TRIGGER, EngineContext
 from setpoint.engine.dependency_graph import predecessors
 from setpoint.engine.drivers.object_watch import ObjectWatch, ObjectWatches
 from setpoint.engine.kind import Dependency, dependency_target
@@ -15,6 +15,7 @@ from setpoint.engine.references import dependencies_of, owner_dependency
 from setpoint.engine.requeue import RequeueDelays
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import location_in
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     Blocked,

@@ -21,17 +21,7 @@ from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.engine import conditions
 from setpoint.engine.claims.claim import require_unclaimed_children
 from setpoint.engine.conditions import ReadyCondition, join_names
-from setpoint.engine.context import (
-    FailedStep,
-    Gone,
-    Management,
-    PlannedStep,
-    Settled,
-    StepContext,
-    StepOutcome,
-    StepPlan,
-    Stopped,
-)
+from setpoint.engine.context import Management, StepContext
 from setpoint.engine.owner import Owner
 from setpoint.engine.owners.children import (
     LAST_GENERATED,
@@ -50,6 +40,7 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step.change_cause import ChangeCause, report_drift, write_cause
 from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
+from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import ChildRefused, OperationRunning
 

@@ -18,11 +18,8 @@ from setpoint.engine.context import (
     DELETION_POLICY,
     FINALIZER,
     EngineContext,
-    Gone,
     KindStepContext,
     Management,
-    PlannedStep,
-    StepOutcome,
     management_of,
     step_context,
 )
@@ -31,6 +28,7 @@ from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.execute import stop_for_operation
 from setpoint.engine.step.finish import plan_paused
+from setpoint.engine.step.outcomes import Gone, PlannedStep, StepOutcome
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import DeletionHeld, LocationChanged, OperationRunning
 

@@ -14,16 +14,7 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine import conditions
 from setpoint.engine.conditions import ReadyCondition, join_names, retained_message
-from setpoint.engine.context import (
-    MANAGEMENT,
-    KindStepContext,
-    Management,
-    PlannedStep,
-    Settled,
-    StepContext,
-    StepOutcome,
-    Stopped,
-)
+from setpoint.engine.context import MANAGEMENT, KindStepContext, Management, StepContext
 from setpoint.engine.intent import applied_intent
 from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation
 from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
@@ -32,6 +23,7 @@ from setpoint.engine.state import AppliedIntent, StoredState, WriteAttempt, outp
 from setpoint.engine.step.change_cause import report_drift, unspecified_digests
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.observe import body_digest_to_keep, cache_as_idle
+from setpoint.engine.step.outcomes import PlannedStep, Settled, StepOutcome, Stopped
 from setpoint.engine.step.plan import EffectivePlan, residual
 from setpoint.engine.step.wait import wait_result
 from setpoint.errors import SetpointError, StillWaiting

@@ -29,16 +29,9 @@ from setpoint.engine.context import (
     FINALIZER,
     UNSPECIFIED_TRIGGER,
     EngineContext,
-    FailedStep,
-    Gone,
     KindStepContext,
     Management,
-    PlannedStep,
-    Settled,
     StepContext,
-    StepOutcome,
-    StepPlan,
-    Stopped,
     step_context,
 )
 from setpoint.engine.intent import resolve_intent
@@ -66,6 +59,7 @@ from setpoint.engine.step.delete import (
 from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll_operation
 from setpoint.engine.step.finish import plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import cache_as_idle, is_listed_unchanged, observe_unless_unchanged
+from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
 from setpoint.engine.step.plan import EffectivePlan, plan_observation
 from setpoint.engine.step.reconcile_request import request_trigger
 from setpoint.engine.step.reports import StepSubject, is_refusal

@@ -3,9 +3,9 @@
 from typing import Protocol
 
 from setpoint.core.decide import Decision
-from setpoint.engine.context import Settled, StepOutcome
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Settled, StepOutcome
 
 
 class ControllerMetrics(Protocol):

@@ -7,12 +7,12 @@ from math import isfinite
 from typing import TypeAlias
 
 from setpoint.clients.fencing import FencedWrite, fenced_by, seconds_allowed
-from setpoint.engine.context import StepOutcome, Stopped
 from setpoint.engine.ports import (
     Lease,
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.store_decorators import StoreDecorator, StoreWrite, T
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.leases import HeldLease

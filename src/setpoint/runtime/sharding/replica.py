@@ -23,9 +23,9 @@ from datetime import datetime
 from math import inf
 from typing import Any, Final, Protocol
 
-from setpoint.engine.context import StepOutcome, Stopped
 from setpoint.engine.ports import Clock, Lease, Store
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.errors import LeaseLost, StoreError
 from setpoint.runtime.sharding.assignment import LAYOUT, member_lease_for, members_in, shard_of, shard_winner
 from setpoint.runtime.sharding.fencing import HeldShard, StepCall
