@@ -141,7 +141,7 @@ BUCKET = """\
 apiVersion: storage.cnrm.cloud.google.com/v1beta1
 kind: StorageBucket
 metadata:
-  name: a
+  name: logs
   annotations: {ANNOTATIONS}
 spec:
   lifecycleRule:

@@ -154,12 +154,12 @@ def test_an_item_of_a_list_has_its_own_lines(workspace: Workspace) -> None:
     items = "".join(
         f"- apiVersion: storage.cnrm.cloud.google.com/v1beta1\n  kind: StorageBucket\n  metadata: {{name: {name}}}\n"
         f"  spec:\n    {field}: EU\n"
-        for name, field in (("a", "location"), ("b", "loction"))
+        for name, field in (("one", "location"), ("two", "loction"))
     )
     workspace.write(f"apiVersion: v1\nkind: List\nitems:\n{items}")
 
     assert workspace.run("plan", "-f", "manifest.yaml").stderr == (
-        "error: manifest.yaml:13: StorageBucket default/b: "
+        "error: manifest.yaml:13: StorageBucket default/two: "
         "there is no field spec.loction; did you mean spec.location?\n"
     )
 

@@ -10,7 +10,7 @@ from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Missing
-from setpoint.kinds.gcp.shared.config_connector import SpecReference
+from setpoint.kinds.gcp.shared.cloud_sql import InstanceReference
 from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec, SqlDatabaseTree, effective_database
 from setpoint.kinds.gcp.storage_bucket import (
     StorageBucket,
@@ -195,7 +195,7 @@ def desired_database(declared: SqlDatabaseSpec, live: SqlDatabaseSpec | Missing,
 
 
 def database(charset: Any = UNSET, collation: Any = UNSET) -> SqlDatabaseSpec:
-    return SqlDatabaseSpec(instanceRef=SpecReference(external="main"), charset=charset, collation=collation)
+    return SqlDatabaseSpec(instanceRef=InstanceReference(external="main"), charset=charset, collation=collation)
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,10 @@ BUCKETS: Final = _of(
     ("spec.resourceID", "Upper", "write the name of a bucket"),
     ("spec.resourceID", LONG, "Too long: may not be more than 222"),
     ("spec.resourceID", "a..b", "write the name of a bucket"),
+    ("spec.resourceID", "ab", "write the name of a bucket"),
+    ("spec.resourceID", "b" * 64, "write the name of a bucket"),
+    ("spec.resourceID", "10.0.0.1", "write the name of a bucket"),
+    ("spec.resourceID", "my-google-bucket", "write the name of a bucket"),
     ("spec.publicAccessPrevention", "on", "write enforced, inherited or unspecified"),
     (
         "spec.autoclass",
@@ -297,6 +301,7 @@ GRANTS: Final = _of(
 NAMES: Final = [
     WrongManifest("SQLInstance", "spec.region", "europe-west1", "or set spec.resourceID", "metadata.name", "1.a"),
     WrongManifest("StorageBucket", "spec.location", "EU", "or set spec.resourceID", "metadata.name", "a" * 223),
+    WrongManifest("StorageBucket", "spec.location", "EU", "3 to 63", "metadata.name", "ab"),
     WrongManifest(
         "TrusteeConfig", "spec.profileType", "Restricted", "63 characters at most", "metadata.name", "a" * 64
     ),

@@ -90,12 +90,16 @@ class OneOf(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class Matches(Constraint):
-    """Text that matches a pattern as a whole. The pattern is one of RE2 and of Python: without look-around."""
+    """Text that matches a pattern as a whole, and not the one of `reserved` texts.
+
+    The patterns are of RE2 and of Python: without look-around.
+    """
 
     pattern: str
     advice: str
     max_length: int = _MAX_TEXT
     or_empty: bool = True
+    reserved: str | None = None
 
     def allows(self, value: Json) -> bool:
         """See Constraint."""
@@ -103,11 +107,13 @@ class Matches(Constraint):
             isinstance(value, str)
             and len(value) <= self.max_length
             and (_compiled(self.pattern).fullmatch(value) is not None or (self.or_empty and value == ""))
+            and not (self.reserved is not None and _compiled(self.reserved).fullmatch(value))
         )
 
     def cel(self, subject: str) -> str:
         """See Constraint."""
-        return f"{subject}.matches(r'^(?:{self.pattern}){'?' if self.or_empty else ''}$')"
+        matches = f"{subject}.matches(r'^(?:{self.pattern}){'?' if self.or_empty else ''}$')"
+        return matches if self.reserved is None else f"({matches} && !{subject}.matches(r'^(?:{self.reserved})$'))"
 
     @property
     def keywords(self) -> Mapping[str, Json]:

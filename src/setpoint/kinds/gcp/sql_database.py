@@ -39,6 +39,7 @@ from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import RemoteConflict
 from setpoint.kinds.gcp.shared.cloud_sql import (
     INSTANCE_REF,
+    InstanceReference,
     ParentInstance,
     check_parent_instance,
     is_operation_done,
@@ -51,7 +52,6 @@ from setpoint.kinds.gcp.shared.config_connector import (
     PROJECT_ANNOTATION,
     RESOURCE_ID_CHECK,
     ReferenceTarget,
-    SpecReference,
     TenantProjects,
     definition_for,
     name_taken_error,
@@ -72,7 +72,7 @@ _IMMUTABLE: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMU
 class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """The spec. Charset and collation have no fixed default: they depend on the engine, and on each other."""
 
-    instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
+    instanceRef: Annotated[InstanceReference, Mark.IMMUTABLE]
     """The instance that the database is in."""
     charset: Annotated[str | None | UnsetType, _CHARSET, Mark.CHOSEN] = UNSET
     """The character set. Only MySQL can change it."""

@@ -2,15 +2,16 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_operation
 from setpoint.clients.http import decode_response
 from setpoint.core.plan import ProjectSource, ResolvedProject
+from setpoint.core.schema.constraints import Matches
 from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, RemoteUnavailable
@@ -26,7 +27,21 @@ from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 INSTANCE_REF: Final = "spec.instanceRef"
 _INSTANCE: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)")
+_INSTANCE_FORMS: Final = "the instance's name, or projects/…/instances/…"
 _OPERATION: Final = re.compile(r"projects/([^/]+)/operations/([A-Za-z0-9_-]+)")
+
+
+class InstanceReference(SpecReference, frozen=True):
+    """A reference to the instance that something is in."""
+
+    external: Annotated[
+        str | None | UnsetType,
+        Matches(
+            rf"(?:(?:.*/)?projects/{PROJECT_NAME.constraint.pattern}/instances/)?{INSTANCE_NAME.constraint.pattern}",
+            _INSTANCE_FORMS,
+        ),
+    ] = UNSET
+    """The name in the service, of an instance that is not a resource here."""
 
 
 class _Engine(Struct, frozen=True):
@@ -89,7 +104,7 @@ def _instance_name(name: str, external: str, resource: Resource) -> str:
 
 
 def _no_instance(external: str, resource: Resource) -> ManifestInvalid:
-    problem = f" is {external!r}: write the instance's name, or projects/…/instances/…"
+    problem = f" is {external!r}: write {_INSTANCE_FORMS}"
     return field_invalid(resource, f"{INSTANCE_REF}.external", problem)
 
 

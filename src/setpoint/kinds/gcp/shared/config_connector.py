@@ -126,13 +126,19 @@ PROJECT_NAME: Final = GoogleNameRule(
 )
 BUCKET_NAME: Final = GoogleNameRule(
     Matches(
-        "[a-z0-9](?:(?:[.]?[a-z0-9_-])*[.]?[a-z0-9])?",
-        "the name of a bucket: lower-case letters, digits, '-', '_' and single dots, a letter or digit at both ends",
+        "[a-z0-9](?:(?:[.]?[a-z0-9_-])+[.]?|[.])[a-z0-9]",
+        "the name of a bucket: 3 to 63 lower-case letters, digits, '-' and '_', a letter or digit at both ends, longer "
+        "with dots between such parts; no IP address, and neither goog at its beginning nor google in it",
         222,
+        reserved="goog.*|.*google.*|.*[^.]{64}.*|[0-9]+(?:[.][0-9]+){3}",
     )
 )
 INSTANCE_NAME: Final = GoogleNameRule(
-    Matches("[a-z][a-z0-9-]*", "the name of an instance: lower-case letters, digits and '-', a letter first", 98)
+    Matches(
+        "[a-z](?:[a-z0-9-]*[a-z0-9])?",
+        "the name of an instance: lower-case letters, digits and '-', a letter first, no '-' at its end",
+        98,
+    )
 )
 # Databases, users and networks: engines allow nearly every character.
 ANY_NAME: Final = GoogleNameRule(Matches(r"[^\x00-\x1f\x7f-\x9f]+", "a name without control characters, '.' and '..'"))

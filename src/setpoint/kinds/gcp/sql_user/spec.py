@@ -9,12 +9,12 @@ from setpoint.core.schema.checks import AnyOf, Check, Given, Is, Not
 from setpoint.core.schema.constraints import Between
 from setpoint.core.schema.shape import Default, Mark
 from setpoint.core.values.json_types import Int64
+from setpoint.kinds.gcp.shared.cloud_sql import InstanceReference
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_NAME,
     GOOGLE_DURATION,
     RESOURCE_ID_CHECK,
     SECRET_CHECK,
-    SpecReference,
 )
 from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
@@ -70,7 +70,7 @@ UserType: TypeAlias = Literal["BUILT_IN", "CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_A
 class SqlUserSpec(SpecStruct, frozen=True):
     """The spec of a SQLUser."""
 
-    instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
+    instanceRef: Annotated[InstanceReference, Mark.IMMUTABLE]
     """The instance that the user belongs to."""
     host: Annotated[Maybe[str], ANY_NAME.constraint, Mark.IMMUTABLE] = UNSET
     """The host that the user may connect from. MySQL only."""
