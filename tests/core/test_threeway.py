@@ -171,6 +171,20 @@ def test_a_value_of_the_owners_own_is_never_an_edit() -> None:
     assert merged == ({"size": {"claim": "new"}}, [], [], [])
 
 
+@pytest.mark.parametrize("last", [None, "old a", "mine"], ids=["no memory", "another version", "an edit"])
+def test_a_value_that_was_generated_before_stays_in_its_variant_and_is_replaced_in_another(last: Json) -> None:
+    table = {Path(("text",)): WholeValue(variant_of=lambda text: str(text)[-1] if str(text)[-2:-1] == " " else None)}
+    memory = None if last is None else remember({"text": last}, table)
+
+    kept = merge(memory, {"text": "old a"}, {"text": "new a"}, table)
+    replaced = merge(memory, {"text": "old a"}, {"text": "new b"}, table)
+    edited = merge(memory, {"text": "edited"}, {"text": "new b"}, table)
+
+    assert (kept.value, kept.edits) == ({"text": "old a"}, ())
+    assert (replaced.value, replaced.edits, replaced.conflicts) == ({"text": "new b"}, (), ())
+    assert edited.value == {"text": "edited"}
+
+
 def test_in_a_map_an_empty_text_is_a_value_and_null_is_absent() -> None:
     last, live, generated = {"A": "1"}, {"A": "", "B": None}, {"A": "1", "B": "2"}
 

@@ -4,14 +4,18 @@ from typing import Any
 
 import pytest
 
+from setpoint.app.kinds import described_types
 from setpoint.core.decide import Cookie
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
-from setpoint.engine.conditions import UP_TO_DATE, with_conditions
-from setpoint.engine.kind import Location, Reconciliation, RemoteOperation
+from setpoint.engine.conditions import UP_TO_DATE, failure, with_conditions
+from setpoint.engine.kind import Location, Reconciliation, RemoteOperation, ResourceType
 from setpoint.engine.oscillation import NO_OSCILLATIONS
+from setpoint.engine.owner import Owner
 from setpoint.engine.state import StoredState, WriteAttempt
+from setpoint.errors import RemoteRefused
 from tests.cluster.crds.resources import CustomResources, manifest
+from tests.cluster.crds.wrong_manifests import RIGHT
 from tests.kinds.full_responses import PAGES, kind_of, outputs_of
 
 NOW = "2026-01-02T03:04:05Z"
@@ -52,6 +56,20 @@ def test_a_status_is_stored_as_written(resources: CustomResources, page: str) ->
     assert reported.status == 200, reported.body
     assert same(reported.body["status"], status)
     assert same(resources.read(made)["status"], status)
+
+
+@pytest.mark.parametrize("type_", described_types().values(), ids=lambda type_: type_.name)
+def test_the_status_of_a_step_whose_first_write_is_refused_is_stored(
+    resources: CustomResources, type_: ResourceType
+) -> None:
+    made = resources.create(manifest(type_.name, RIGHT[type_.name], "refused")).body
+    refused = failure(RemoteRefused("no"), deleting=False)
+    minimum = type_.minimum_outputs if isinstance(type_, Owner) else {}
+    status = {**minimum, **STATE.into(with_conditions({}, 1, refused, (), NOW), with_cookie=False)}
+    reported = resources.replace_status(made, status)
+
+    assert reported.status == 200, reported.body
+    assert same(reported.body["status"]["conditions"], status["conditions"])
 
 
 def test_a_status_update_does_not_raise_the_generation(resources: CustomResources) -> None:

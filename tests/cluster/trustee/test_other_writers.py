@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from tests.cluster.polling import until
 from tests.cluster.trustee.manifests import encoded, restricted, secret, tls_secrets, trustee_config
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
@@ -196,6 +198,25 @@ def test_a_refused_child_is_reported_until_it_is_corrected(
     trustee.until_rolling_out()
     assert condition_of(trustee.get(TRUSTEE), "Edited").status == "False"
     trustee_cluster.expect_no_more_writes(trustee, *ALL)
+
+
+@pytest.mark.parametrize("refused", ["deployments.apps", "services"])
+def test_a_first_child_that_is_refused_is_reported_and_made_once_it_is_allowed(
+    trustee: TrusteeNamespace, refused: str
+) -> None:
+    hard = {f"count/{refused}": "0"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": hard}}
+    trustee.apply(quota)
+    # The controller of quotas does not run here: admission goes by the status.
+    trustee.patch_status("resourcequota/none", hard=hard, used=hard)
+
+    trustee.apply(trustee_config())
+    found = trustee.until(KBS, lambda found: "exceeded quota" in condition_of(found, "Ready").message)
+    assert (found["status"]["isReady"], condition_of(found, "Ready").status) == (False, "False")
+    assert trustee.until_event(KBS, f"{'Service' if refused == 'services' else 'Deployment'}CreateFailed")
+
+    trustee.kubectl("delete", "resourcequota/none")
+    trustee.until_rolling_out()
 
 
 def test_a_name_that_is_too_long_for_a_label_is_refused_before_anything_is_made(trustee: TrusteeNamespace) -> None:

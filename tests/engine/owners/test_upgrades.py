@@ -134,7 +134,7 @@ def test_a_secret_that_is_made_otherwise_without_a_revision_is_named(tmp_path: A
     with pytest.raises(AssertionError, match=r"read-only: masked: \('Secret/tc-https-key-secret\.data\.privateKey',\)"):
         _play(trustee, otherwise(TRUSTEE.owner, with_another(COPY)))
     with pytest.raises(AssertionError, match=r"read-only: writes: \('Secret/tc-https-key-secret\.data\.privateKey',\)"):
-        _play(trustee, otherwise(TRUSTEE.owner, with_another(COPY), 2))
+        _play(trustee, otherwise(TRUSTEE.owner, with_another(COPY), TRUSTEE.owner.revision + 1))
 
 
 class Restless:

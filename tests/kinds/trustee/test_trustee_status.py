@@ -137,3 +137,39 @@ def test_the_schema_of_the_status_has_every_field() -> None:
 
     assert set(shown) == {"isReady", "kbsConfigRef", "statusDescription", "lastGenerated", "conflicts"}
     assert TrusteeConfigOwner().definition.outputs is TrusteeConfigStatus
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("insecure_http = false", "insecure_http = true", "http_server.insecure_http contradicts"),
+        ("insecure_header_jwk = false", "insecure_header_jwk = true", "attestation_token.insecure_header_jwk contr"),
+        ('"DenyAll"', '"InsecureAllowAll"', "admin.authorization_mode contradicts the profile Restricted"),
+    ],
+)
+def test_an_edit_that_opens_what_the_profile_closes_holds_ready_back(old: str, new: str, named: str) -> None:
+    generated: Any = made(**RESTRICTED)[SETTINGS].object["data"]
+    found = standing({"isReady": True}, generated["kbs-config.toml"].replace(old, new), RESTRICTED)
+
+    assert (found.ready.status, found.ready.reason) == ("False", "NotReady")
+    assert named in found.ready.message
+    assert found.outputs["statusDescription"] == "TrusteeConfig is not ready: an edit contradicts its profile"
+    assert "isReady" not in found.outputs
+
+
+def test_the_permissive_policy_holds_a_restricted_one_back() -> None:
+    live: dict[str, Any] = {key: child.object for key, child in made(**RESTRICTED).items()}
+    live["ConfigMap/tc-resource-policy"] = made()["ConfigMap/tc-resource-policy"].object
+    live[KBS] = {**live[KBS], "status": {"isReady": True}}
+    children = {key: Resource(one) for key, one in live.items()}
+    found = TrusteeConfigOwner().status_of(trustee_config(**RESTRICTED), children)
+
+    assert found.ready.status == "False"
+    assert (
+        "resource-policy.rego in ConfigMap trust/tc-resource-policy gives every resource to every"
+        in found.ready.message
+    )
+
+
+def test_a_permissive_one_may_be_open() -> None:
+    assert standing({"isReady": True}, spec={}).ready.status == "True"

@@ -6,7 +6,7 @@ except that a map entry is present as soon as it is not null.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import Final, TypeAlias, TypeGuard, assert_never
@@ -20,9 +20,14 @@ from setpoint.core.values.paths import Path, Selector, scalar_text, value_below
 
 @dataclass(frozen=True, slots=True)
 class WholeValue:
-    """One value, kept or replaced as a whole. An empty one is no edit, and neither is one of `own`."""
+    """One value, kept or replaced as a whole. An empty one is no edit, and neither is one of `own`.
+
+    `variant_of` recognises generated values, whichever version generated them: a live one of the variant that is
+    generated now stays as it is, one of another variant is replaced. It is None for an edited value.
+    """
 
     own: tuple[Json, ...] = ()
+    variant_of: Callable[[Json], str | None] = lambda value: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +324,11 @@ class _Merger:
 
     def whole(self, path: Path, sides: _Sides, edits: WholeValue) -> Json | Missing:
         held, live, generated = without_empty(sides.live), _digest(sides.live), _digest(sides.generated)
+        variant = edits.variant_of(held)
+        if variant is not None and variant == edits.variant_of(without_empty(sides.generated)):
+            return sides.live
         last: str | None
-        if held is None or any(same(held, value) for value in edits.own):
+        if held is None or variant is not None or any(same(held, value) for value in edits.own):
             last = live
         elif isinstance(sides.last, str):
             last = sides.last

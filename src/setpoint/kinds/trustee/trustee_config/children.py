@@ -26,6 +26,7 @@ from setpoint.kinds.trustee.constants import (
     TOKEN_CERTIFICATE,
     TOKEN_KEY,
 )
+from setpoint.kinds.trustee.trustee_config.generated_texts import access_of
 from setpoint.kinds.trustee.trustee_config.kbs_config_child import SAMPLE_SECRET, ChildNames, editable_fields, kbs_spec
 from setpoint.kinds.trustee.trustee_config.kbs_toml import kbs_toml, tls_settings
 from setpoint.kinds.trustee.trustee_config.kbs_toml_merge import KBS_TOML_EDITS, KbsTomlView
@@ -116,6 +117,7 @@ _SPEC: Final = FieldsView((Path(("spec",)),))
 # base64 of `success`.
 _SUCCESS: Final = "c3VjY2Vzcw=="
 _NO_REFERENCE_VALUES: Final = "{\n}"
+_ANY_EDIT: Final = WholeValue()
 
 
 def generated_children(resource: Resource, spec: TrusteeConfigSpec, sources: TrusteeSources) -> Iterator[Child]:
@@ -134,7 +136,9 @@ class _ChildFactory:
         yield self.settings(spec)
         yield self.secret("auth", self.names.auth_secret, {}, lacks=KEY_PAIR)
         yield self.secret("sample", SAMPLE_SECRET, {"status": _SUCCESS})
-        yield self.text(self.names.resource_policy, RESOURCE_POLICY, resource_policy(spec))
+        yield self.text(
+            self.names.resource_policy, RESOURCE_POLICY, resource_policy(spec), WholeValue(variant_of=access_of)
+        )
         yield self.text(self.names.reference_values, REFERENCE_VALUES, _NO_REFERENCE_VALUES)
         if not spec.ibmSE:
             yield self.text(self.names.cpu_policy, CPU_POLICY, CPU_ATTESTATION)
@@ -153,12 +157,10 @@ class _ChildFactory:
         made = self.config_map(self.names.kbs_config, {KBS_TOML: text})
         return Child(made, ChildUpdatePolicy.MERGE, KbsTomlView(), KBS_TOML_EDITS)
 
-    def text(self, name: str, key: str, text: str) -> Child:
+    def text(self, name: str, key: str, text: str, edits: WholeValue = _ANY_EDIT) -> Child:
         """A ConfigMap with one text: an edit is kept, a removal is reverted."""
         path = Path(("data", key))
-        return Child(
-            self.config_map(name, {key: text}), ChildUpdatePolicy.MERGE, FieldsView((path,)), {path: WholeValue()}
-        )
+        return Child(self.config_map(name, {key: text}), ChildUpdatePolicy.MERGE, FieldsView((path,)), {path: edits})
 
     def https_copies(self, pair: TlsPair) -> Iterator[Child]:
         """A Secret each for key and certificate: copies that follow the source Secret."""

@@ -14,6 +14,7 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.kinds.trustee.constants import KBS_TOML
+from setpoint.kinds.trustee.trustee_config.generated_texts import profile_of
 from setpoint.kinds.trustee.trustee_config.kbs_toml import TLS_COMMENT, TLS_KEYS, TlsSettings, setting_line
 
 TomlKeyPath: TypeAlias = tuple[str, ...]
@@ -329,7 +330,7 @@ def _sections(text: str) -> list[_Section]:
 _FILE: Final = Path(("data", KBS_TOML))
 _TEXT: Final = _FILE / "text"
 # Users may edit the text.
-KBS_TOML_EDITS: Final[EditableFields] = {_TEXT: WholeValue()}
+KBS_TOML_EDITS: Final[EditableFields] = {_TEXT: WholeValue(variant_of=profile_of)}
 
 
 class KbsTomlView:

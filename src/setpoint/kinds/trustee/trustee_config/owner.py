@@ -31,6 +31,7 @@ from setpoint.kinds.trustee.constants import (
     GROUP,
     KBS_TOML,
     LONGEST_LABEL,
+    RESOURCE_POLICY,
     SECRET,
     VERSION,
     object_ref,
@@ -42,9 +43,11 @@ from setpoint.kinds.trustee.trustee_config.children import (
     generated_children,
     missing_field_warnings,
 )
+from setpoint.kinds.trustee.trustee_config.generated_texts import access_of, contradictions
 from setpoint.kinds.trustee.trustee_config.kbs_config_child import ChildNames
 from setpoint.kinds.trustee.trustee_config.kbs_toml import kbs_toml, tls_settings
 from setpoint.kinds.trustee.trustee_config.kbs_toml_merge import settings_problem
+from setpoint.kinds.trustee.trustee_config.policies import ResourceAccess
 from setpoint.kinds.trustee.trustee_config.spec import (
     KbsConfigRef,
     ProfileType,
@@ -58,17 +61,17 @@ from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 
 def readiness_of(
-    kbs_config: ResourceRef, live: JsonObject | None, settings: JsonObject | None, generated: str
+    kbs_config: ResourceRef, live: JsonObject | None, wrong: Sequence[str] = (), insecure: Sequence[str] = ()
 ) -> OwnerStatus:
-    """The status and condition from the live KbsConfig and ConfigMap; `generated` is the generated `kbs-config.toml`.
+    """The status and condition from the live KbsConfig, and what is wrong with the edited ConfigMaps.
 
-    `isReady` repeats the KbsConfig's. The Ready condition also requires settings that are as declared: an edited file
-    without them is not, whatever still runs.
+    `isReady` repeats the KbsConfig's, unless an edit contradicts the profile (`insecure`). The Ready condition also
+    requires settings that are as declared: an edited file without them is not, whatever still runs.
     """
     unready = _unready(kbs_config, live)
     ref = KbsConfigRef(API_VERSION, kbs_config.kind, kbs_config.name, kbs_config.namespace)
-    status = trustee_status(ref, is_ready=unready is None)
-    problems = [one for one in (unready, *_wrong_settings(settings, generated)) if one]
+    status = trustee_status(ref, is_ready=unready is None, contradicts=bool(insecure))
+    problems = [one for one in (unready, *wrong, *insecure) if one]
     ready = (
         ReadyCondition("False", ConditionReason.NOT_READY, "; ".join(problems))
         if problems
@@ -105,9 +108,23 @@ def _reason_of(live: JsonObject) -> str:
 def _wrong_settings(settings: JsonObject | None, generated: str) -> Iterator[str]:
     problem = None if settings is None else settings_problem(text_at(settings, "data", KBS_TOML), generated)
     if problem:
-        yield f"{KBS_TOML} in {display_name(settings)}: {problem}; or delete the ConfigMap, and it is made anew"
+        yield f"{KBS_TOML} in {display_name(settings)}: {problem}; {_OR_DELETE}"
 
 
+def _insecure_edits(spec: TrusteeConfigSpec, settings: JsonObject | None, policy: JsonObject | None) -> Iterator[str]:
+    """What an edit, or an operator before this one, has left open that the profile closes."""
+    if spec.profile is not ProfileType.RESTRICTED:
+        return
+    for problem in () if settings is None else contradictions(text_at(settings, "data", KBS_TOML)):
+        yield f"{KBS_TOML} in {display_name(settings)}: {problem}; {_OR_DELETE}"
+    if policy is not None and access_of(text_at(policy, "data", RESOURCE_POLICY)) is ResourceAccess.ALL:
+        yield (
+            f"{RESOURCE_POLICY} in {display_name(policy)} gives every resource to {ResourceAccess.ALL}, which "
+            f"contradicts the profile {spec.profile}: write what clients have to prove; {_OR_DELETE}"
+        )
+
+
+_OR_DELETE: Final = "or delete the ConfigMap, and it is made anew"
 _CLAIM: Final = ObjectKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 _VOLUME: Final = ObjectKind("", "v1", "PersistentVolume", "persistentvolumes", is_namespaced=False)
 _KBS_CONFIG: Final = ObjectKind(GROUP, VERSION, "KbsConfig", "kbsconfigs")
@@ -121,7 +138,8 @@ class TrusteeConfigOwner:
     group: str = GROUP
     version: str = VERSION
     name: str = "TrusteeConfig"
-    revision: int = 1
+    # 2: texts that trustee-operator generated are not edits, and what contradicts the profile holds Ready back.
+    revision: int = 2
     annotations: Sequence[str] = ()
     tree_type: type[Struct] = TrusteeConfigTree
     definition: CrdDetails = _DEFINITION
@@ -168,14 +186,19 @@ class TrusteeConfigOwner:
         return {**child.object, "data": generate_key_pair()} if child.filled_on_create == KEY_PAIR else child.object
 
     def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
-        """Ready when the KbsConfig is ready for its current generation, and its settings are as declared."""
-        spec, name = _spec(resource), ChildNames(resource.ref.name).kbs_config
-        generated = kbs_toml(spec.profile, tls_settings(spec.tlsConfig or None))
-        live, settings = (
-            None if (one := children.get(f"{kind.kind}/{name}")) is None else one.document
-            for kind in (_KBS_CONFIG, CONFIG_MAP)
+        """Ready when the KbsConfig is ready for its current generation, and no edit contradicts what is declared."""
+        spec, names = _spec(resource), ChildNames(resource.ref.name)
+        live, settings, policy = (
+            None if (one := children.get(key)) is None else one.document
+            for key in (
+                f"{_KBS_CONFIG.kind}/{names.kbs_config}",
+                f"{CONFIG_MAP.kind}/{names.kbs_config}",
+                f"{CONFIG_MAP.kind}/{names.resource_policy}",
+            )
         )
-        return readiness_of(object_ref(_KBS_CONFIG, name, resource), live, settings, generated)
+        generated = kbs_toml(spec.profile, tls_settings(spec.tlsConfig or None))
+        wrong, insecure = [*_wrong_settings(settings, generated)], [*_insecure_edits(spec, settings, policy)]
+        return readiness_of(object_ref(_KBS_CONFIG, names.kbs_config, resource), live, wrong, insecure)
 
     def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """None: a TrusteeConfig has no finalizer."""

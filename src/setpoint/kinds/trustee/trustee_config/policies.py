@@ -4,6 +4,8 @@ An appraisal is a number for each claim, as in AR4SI: 2 to 31 affirms, 32 to 95 
 is no claim. The names of rules, claims and reference values are those that the attestation service knows.
 """
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
 
 from setpoint.kinds.trustee.trustee_config.spec import ProfileType, TrusteeConfigSpec
@@ -274,8 +276,28 @@ CPU_ATTESTATION: Final = f"# How evidence of a CPU is judged.\n{_CLAIMS}\n{_CPU}
 GPU_ATTESTATION: Final = f"# How evidence of a GPU is judged.\n{_CLAIMS}\n{_GPU}"
 
 
+class ResourceAccess(StrEnum):
+    """Which clients a generated resource policy gives resources to."""
+
+    ALL = "every client"
+    ATTESTED = "clients whose evidence affirms all that they claim"
+    SECURE_EXECUTION = "one image of IBM Secure Execution"
+
+
+RESOURCE_POLICIES: Final[Mapping[ResourceAccess, str]] = {
+    ResourceAccess.ALL: _ALLOW_ALL,
+    ResourceAccess.ATTESTED: _ALLOW_ATTESTED,
+    ResourceAccess.SECURE_EXECUTION: _SECURE_EXECUTION,
+}
+
+
+def resource_access(spec: TrusteeConfigSpec) -> ResourceAccess:
+    """The access that the spec asks for."""
+    if spec.ibmSE:
+        return ResourceAccess.SECURE_EXECUTION
+    return ResourceAccess.ATTESTED if spec.profile is ProfileType.RESTRICTED else ResourceAccess.ALL
+
+
 def resource_policy(spec: TrusteeConfigSpec) -> str:
     """The policy for access to resources."""
-    if spec.ibmSE:
-        return _SECURE_EXECUTION
-    return _ALLOW_ATTESTED if spec.profile is ProfileType.RESTRICTED else _ALLOW_ALL
+    return RESOURCE_POLICIES[resource_access(spec)]

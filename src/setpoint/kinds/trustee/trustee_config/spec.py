@@ -151,14 +151,16 @@ class TrusteeConfigStatus(Struct, frozen=True):
 
 
 _READY: Final = "TrusteeConfig is ready and KbsConfig is deployed successfully"
+_CONTRADICTED: Final = "TrusteeConfig is not ready: an edit contradicts its profile"
 _NOT_YET: Final = "TrusteeConfig reconciled but KbsConfig deployment is in progress"
 
 
-def trustee_status(child: KbsConfigRef, *, is_ready: bool) -> TrusteeConfigStatus:
-    """The status from the readiness of the KbsConfig."""
+def trustee_status(child: KbsConfigRef, *, is_ready: bool, contradicts: bool = False) -> TrusteeConfigStatus:
+    """The status from the readiness of the KbsConfig; `contradicts`: an edit leaves open what the profile closes."""
+    ready = _CONTRADICTED if contradicts else _READY
     return TrusteeConfigStatus(
         # Left out when it is not so: that is how trustee-operator writes it.
-        isReady=True if is_ready else UNSET,
+        isReady=True if is_ready and not contradicts else UNSET,
         kbsConfigRef=child,
-        statusDescription=_READY if is_ready else _NOT_YET,
+        statusDescription=ready if is_ready else _NOT_YET,
     )
