@@ -22,6 +22,7 @@ from setpoint.app.settings import (
     AppSettings,
     ClientWiring,
     StoreAccess,
+    default_namespace,
     is_shared_store,
     store_file,
 )
@@ -36,6 +37,7 @@ __all__ = (
     "OpenedEngine",
     "StoreAccess",
     "annotation_policies",
+    "default_namespace",
     "definitions",
     "described_types",
     "dry_run_apply",

@@ -9,6 +9,7 @@ from typing import Final
 from setpoint.clients.http import HttpInterceptor
 from setpoint.engine.context import CookieLocation
 from setpoint.engine.ports import Clock, Store, SystemClock
+from setpoint.engine.resource import DEFAULT_NAMESPACE
 from setpoint.engine.tenancy.tenants import TenancyMode
 from setpoint.errors import ManifestInvalid
 
@@ -47,6 +48,12 @@ class AppSettings:
     warn: Callable[[str], None] = _ignore_warning
     # How far the tenants of a store in a cluster are kept apart; without effect on other stores.
     tenancy: TenancyMode = TenancyMode.STRICT
+
+
+def default_namespace(settings: AppSettings) -> str:
+    """The namespace of what names none: that of the store's address, if it has one."""
+    _, _, namespace = settings.store.partition("?namespace=") if is_shared_store(settings) else ("", "", "")
+    return namespace or DEFAULT_NAMESPACE
 
 
 def is_shared_store(settings: AppSettings) -> bool:

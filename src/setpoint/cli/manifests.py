@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from setpoint.core.values.canonical import canonical
@@ -14,7 +14,7 @@ from setpoint.core.values.paths import Path as FieldPath
 from setpoint.core.values.paths import get_at, nearest
 from setpoint.core.values.problems import MAX_PROBLEMS, joined_problems, problems_of
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import DEFAULT_NAMESPACE, Resource, ResourceRef
 from setpoint.engine.transfer.export_format import is_export_header
 from setpoint.errors import ManifestInvalid, NotJson, SetpointError, UserError
 
@@ -72,14 +72,19 @@ class LoadedManifest:
     @property
     def resource(self) -> Resource:
         """The resource it declares, in the namespace it will have."""
-        metadata = self.tree["metadata"]
-        assert isinstance(metadata, dict)
-        return Resource({**self.tree, "metadata": {**metadata, "namespace": metadata.get("namespace") or "default"}})
+        return Resource(_in_namespace(self.tree, DEFAULT_NAMESPACE))
 
     @property
     def ref(self) -> ResourceRef:
         """Which resource it declares."""
         return self.resource.ref
+
+
+def _in_namespace(tree: JsonObject, namespace: str) -> JsonObject:
+    """The manifest with its namespace; `namespace` where it names none."""
+    metadata = tree["metadata"]
+    assert isinstance(metadata, dict)
+    return {**tree, "metadata": {**metadata, "namespace": metadata.get("namespace") or namespace}}
 
 
 def _field_path(text: str) -> FieldPath:
@@ -102,24 +107,25 @@ class ReadManifests:
     problems: tuple[ManifestInvalid, ...] = ()
 
 
-def load_manifests(paths: Sequence[str]) -> tuple[LoadedManifest, ...]:
+def load_manifests(paths: Sequence[str], namespace: str = DEFAULT_NAMESPACE) -> tuple[LoadedManifest, ...]:
     """Every manifest in `paths`, with Lists split up; ManifestInvalid names file and line of each mistake."""
-    read = read_manifests(paths)
+    read = read_manifests(paths, namespace)
     if read.problems:
         raise joined_problems(read.problems)
     return read.manifests
 
 
-def read_manifests(paths: Sequence[str]) -> ReadManifests:
+def read_manifests(paths: Sequence[str], namespace: str = DEFAULT_NAMESPACE) -> ReadManifests:
     """Every manifest in `paths`, with Lists split up, and what is wrong with anything else there.
 
-    ManifestInvalid when there is no manifest at all.
+    Those that name no namespace are in `namespace`. ManifestInvalid when there is no manifest at all.
     """
     found: list[LoadedManifest] = []
     problems: list[ManifestInvalid] = []
     for one in _manifests_in(paths):
         if isinstance(one, LoadedManifest):
-            found.append(one)
+            is_default = namespace == DEFAULT_NAMESPACE
+            found.append(one if is_default else replace(one, tree=_in_namespace(one.tree, namespace)))
         elif len(problems) < MAX_PROBLEMS:
             problems.append(one)
     problems += _duplicates(found)

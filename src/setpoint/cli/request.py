@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 from rich.text import Text
 
-from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings
+from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings, default_namespace
 from setpoint.cli.manifest_checks import named_by
-from setpoint.cli.manifests import SUFFIXES, read_manifests
+from setpoint.cli.manifests import SUFFIXES, ReadManifests, read_manifests
 from setpoint.cli.output_pipes import PipeWriter, output_pipe
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
@@ -26,7 +26,7 @@ from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import unreconciled_kinds
 from setpoint.engine.ports import ResourceQuery, not_served, unserved_kinds
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import DEFAULT_NAMESPACE, Resource, ResourceRef
 from setpoint.engine.tenancy.tenants import TenancyMode
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
 
@@ -41,7 +41,7 @@ class CommandRequest:
     console: SafeConsole
     files: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
-    namespace: str | None = "default"
+    namespace: str | None = DEFAULT_NAMESPACE
     output: str = "table"
     wait: bool = True
     watch: bool = False
@@ -69,7 +69,7 @@ class CommandRequest:
             settings,
             console_for(sys.stdout.isatty()),
             *files_and_targets(options),
-            None if options.get("all_namespaces") else options.get("namespace", "default"),
+            None if options.get("all_namespaces") else options.get("namespace") or default_namespace(settings),
             options.get("output", "table"),
             options.get("wait", True),
             options.get("watch", False),
@@ -80,6 +80,11 @@ class CommandRequest:
             options.get("yes", False),
             options.get("ignore_not_found", False),
         )
+
+
+def read_request_files(request: CommandRequest) -> ReadManifests:
+    """The manifests in the files of a command; those that name no namespace are in the one that the command names."""
+    return read_manifests(request.files, request.namespace or default_namespace(request.settings))
 
 
 def duration_option(name: str, text: str) -> float:
@@ -232,7 +237,7 @@ async def declared_refs(request: CommandRequest, engine: EngineContext) -> list[
 
 def named_refs(request: CommandRequest, engine: EngineContext) -> list[ResourceRef]:
     """The resources named by `-f` and KIND/NAME, declared or not."""
-    named = named_by(read_manifests(request.files), engine) if request.files else []
+    named = named_by(read_request_files(request), engine) if request.files else []
     return [*named, *(ref_of_target(target, request.namespace, engine) for target in request.targets)]
 
 
@@ -258,7 +263,7 @@ def ref_of_target(target: str, namespace: str | None, engine: EngineContext) -> 
     if not slash or not name:
         raise ManifestInvalid(f"{target!r} names no resource: write KIND/NAME, such as StorageBucket/logs")
     group, exact = kind_of_word(kind, engine)
-    return ResourceRef(group, exact, namespace or "default", name)
+    return ResourceRef(group, exact, namespace or DEFAULT_NAMESPACE, name)
 
 
 def kind_of_word(word: str, engine: EngineContext) -> GroupKind:

@@ -13,6 +13,8 @@ from setpoint.core.values.json_types import Json, JsonObject
 
 # The kind of objects with secret values.
 SECRET: Final[GroupKind] = ("", "Secret")
+# The namespace of a resource that names none.
+DEFAULT_NAMESPACE: Final = "default"
 Revision = NewType("Revision", str)
 
 

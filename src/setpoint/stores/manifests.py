@@ -19,7 +19,7 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, field_message, message_of
 from setpoint.core.values.paths import Path, nearest
 from setpoint.core.values.problems import Problems
-from setpoint.engine.resource import SECRET, ResourceRef
+from setpoint.engine.resource import DEFAULT_NAMESPACE, SECRET, ResourceRef
 from setpoint.errors import ManifestInvalid, NotReady
 from setpoint.stores.manifest_types import ANY_TYPE, AUTHORED_METADATA, ManifestTypes, type_problems
 from setpoint.stores.records import decode
@@ -143,8 +143,6 @@ def _canonical_base64(text: str) -> str:
     """The canonical base64 form, without the line breaks that Kubernetes accepts."""
     return base64.b64encode(base64.b64decode(text.translate(_LINE_ENDS).encode(), validate=True)).decode()
 
-
-DEFAULT_NAMESPACE: Final = "default"
 
 # What is kept of it beside the names.
 _KEPT: Final = ("labels", "annotations", "ownerReferences")

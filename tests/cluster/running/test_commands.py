@@ -165,9 +165,23 @@ def test_without_permission_for_leases_a_controller_is_assumed(shared_harness: C
     assert _printed(shared_harness, "delete", "-f", file, user="alice") == (0, _deleted("of-alice"))
 
 
+def test_the_namespace_of_the_store_is_that_of_every_command(shared_harness: ControllerHarness) -> None:
+    file = Path(shared_harness.folder, "at-home.json")
+    file.write_text(json.dumps(bucket("at-home")), encoding="utf-8")
+
+    assert _printed(shared_harness, "plan", "-f", str(file))[0] == 2
+    assert _printed(shared_harness, "apply", "-f", str(file)) == (0, "StorageBucket here/at-home created\ncreated 1\n")
+    for command in ("get", "describe", "explain", "events", "plan", "reconcile"):
+        code, printed = _printed(shared_harness, command, "StorageBucket/at-home")
+        assert (code, "at-home" in printed) == (0, True), command
+    assert _printed(shared_harness, "delete", "StorageBucket/at-home", "--yes") == (0, _deleted("at-home"))
+    assert _printed(shared_harness, "delete", "StorageBucket/at-home", "--yes")[0] == 1
+
+
 def test_a_resource_of_another_namespace_than_the_store_is_refused(shared_harness: ControllerHarness) -> None:
+    manifest = bucket("nowhere")
     file = Path(shared_harness.folder, "nowhere.json")
-    file.write_text(json.dumps(bucket("nowhere")), encoding="utf-8")
+    file.write_text(json.dumps({**manifest, "metadata": {"name": "nowhere", "namespace": "default"}}), encoding="utf-8")
 
     code, printed = _printed(shared_harness, "apply", "-f", str(file))
 

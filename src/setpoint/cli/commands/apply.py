@@ -10,8 +10,8 @@ from setpoint.cli.annotation_warnings import warn_about_manifests, warn_about_re
 from setpoint.cli.command_report import CommandReport, ReportedCommand, reporting
 from setpoint.cli.executors import executor_for
 from setpoint.cli.manifest_checks import dry_run_manifests, in_order
-from setpoint.cli.manifests import LoadedManifest, read_manifests
-from setpoint.cli.request import CommandRequest, declared_refs
+from setpoint.cli.manifests import LoadedManifest
+from setpoint.cli.request import CommandRequest, declared_refs, read_request_files
 from setpoint.cli.views.command_document import ResultOutcome, plan_result
 from setpoint.cli.views.outcome import ExitCode, OutcomeSummary
 from setpoint.cli.views.plan import plan_view
@@ -29,7 +29,7 @@ from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError
 async def apply(request: CommandRequest) -> ExitCode:
     """Declares the manifests, then reconciles until every resource is settled, blocked or failed."""
     async with reporting(request, ReportedCommand.APPLY) as report:
-        read = read_manifests(_require_files(request.files))
+        read = read_request_files(_require_files(request))
         async with executor_for(request) as executor:
             engine = executor.engine
             checked = await dry_run_manifests(read, engine)
@@ -47,10 +47,10 @@ async def apply(request: CommandRequest) -> ExitCode:
         return report.finish()
 
 
-def _require_files(files: Sequence[str]) -> Sequence[str]:
-    if not files:
+def _require_files(request: CommandRequest) -> CommandRequest:
+    if not request.files:
         raise ManifestInvalid("nothing to apply: name a file or folder with -f, or - for standard input")
-    return files
+    return request
 
 
 async def _being_deleted(refs: Sequence[ResourceRef], engine: EngineContext) -> list[ResourceRef]:
@@ -102,7 +102,7 @@ async def plan(request: CommandRequest) -> ExitCode:
     async with reporting(request, ReportedCommand.PLAN) as report:
         async with open_engine_read_only(request.settings, BlockedWrites()) as engine:
             if request.files:
-                checked = await dry_run_manifests(read_manifests(request.files), engine)
+                checked = await dry_run_manifests(read_request_files(request), engine)
                 refs = in_order(checked.manifests, engine)
                 warn_about_manifests(checked.manifests, engine, report.warn_at_once)
                 engine = await overlay_drafts(engine, checked.drafts)

@@ -9,8 +9,14 @@ from rich.tree import Tree
 
 from setpoint.app import StoreAccess, open_engine, overlay_drafts
 from setpoint.cli.manifest_checks import dry_run_manifests
-from setpoint.cli.manifests import read_manifests
-from setpoint.cli.request import CommandRequest, matches_targets, parse_target, require_targets_found, run_command
+from setpoint.cli.request import (
+    CommandRequest,
+    matches_targets,
+    parse_target,
+    read_request_files,
+    require_targets_found,
+    run_command,
+)
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.table import one_line
 from setpoint.core.values.json_types import Json
@@ -38,7 +44,7 @@ async def _graph(request: CommandRequest) -> ExitCode:
     """Draws the graph; FAILED for a cycle, which is named."""
     async with open_engine(request.settings, StoreAccess.READ) as engine:
         if request.files:
-            checked = await dry_run_manifests(read_manifests(request.files), engine)
+            checked = await dry_run_manifests(read_request_files(request), engine)
             engine = await overlay_drafts(engine, checked.drafts)
             found = [await engine.store.get(manifest.ref) for manifest in checked.manifests]
             resources: Sequence[Resource] = [one for one in found if one is not None]

@@ -39,7 +39,7 @@ from setpoint.engine.ports import (
     not_served,
     unserved_kinds,
 )
-from setpoint.engine.resource import Resource
+from setpoint.engine.resource import Resource, ResourceRef
 
 # A resource as data, and as text.
 _Rendered: TypeAlias = tuple[Json, RenderableType]
@@ -165,10 +165,11 @@ async def events(request: CommandRequest) -> ExitCode:
         table, shown = view.EventTable(), set[EventRecord]()
         listing = await engine.store.list(ResourceQuery(namespace=request.namespace))
 
+        def is_asked_for(ref: ResourceRef) -> bool:
+            return request.namespace in (None, ref.namespace) and (not wanted or ref in wanted)
+
         async def show() -> None:
-            notes = [
-                one for one in await engine.store.events() if one not in shown and (not wanted or one.ref in wanted)
-            ]
+            notes = [one for one in await engine.store.events() if one not in shown and is_asked_for(one.ref)]
             shown.update(notes)
             data: list[Json] = [view.event_data(note) for note in notes]
             if request.output in ("json", "yaml"):

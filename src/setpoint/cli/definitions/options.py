@@ -31,7 +31,11 @@ TIMEOUT = click.option(
     show_default=True,
     help="How long to wait: 90s, 5m, 1h30m; 30 is seconds.",
 )
-NAMESPACE = click.option("-n", "--namespace", default="default", show_default=True, help="The namespace of KIND/NAME.")
+NAMESPACE = click.option(
+    "-n",
+    "--namespace",
+    help="The namespace of KIND/NAME, and of manifests that name none; else that of --store, else default.",
+)
 OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["table", "wide", "yaml", "json"]), default="table", help="The form."
 )

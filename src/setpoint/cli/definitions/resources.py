@@ -28,7 +28,7 @@ from setpoint.cli.definitions.options import (
     run_request,
 )
 
-apply = declare("apply", "apply", FILES, PATHS, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
+apply = declare("apply", "apply", FILES, PATHS, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
 reconcile = declare("reconcile", "apply", FILES, TARGETS, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
 delete = declare(
     "delete",
@@ -63,7 +63,8 @@ def plan(context: click.Context, /, **options: object) -> None:
 
 get = declare("get", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, SHOW_SECRETS, ALL_NAMESPACES)
 describe = declare("describe", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, SHOW_SECRETS)
-explain, events = (declare(name, "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH) for name in ("explain", "events"))
+explain = declare("explain", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH)
+events = declare("events", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, ALL_NAMESPACES)
 
 
 @command_named("graph")
