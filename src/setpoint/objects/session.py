@@ -34,6 +34,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     field_manager_of,
     foreign_fields,
     manager_fields,
+    own_value,
     project,
 )
 from setpoint.kinds.kubernetes_object.remote import DryRunResult
@@ -71,8 +72,12 @@ def declared_fields(of: Json, manager: str, left_out: Iterable[Path] = ()) -> di
 
 
 def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
-    """The values at these paths of an object, whichever field manager owns them; a missing one is left out."""
+    """The values at these paths of an object, whichever field manager owns them; a missing one is left out.
+
+    Of an object or list, without what other field managers have added below it.
+    """
     found: dict[str, str] = {}
+    foreign = foreign_fields(of)
     for place in places:
         try:
             path = Path.parse(place)
@@ -81,7 +86,7 @@ def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
             continue
         value = _value_at(of, path)
         if not isinstance(value, Missing):
-            found[place] = _text(path, value, of)
+            found[place] = _text(path, own_value(value, of, path, foreign), of)
     return found
 
 

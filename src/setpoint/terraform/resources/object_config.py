@@ -1,7 +1,7 @@
 """The configuration of `setpoint_object`: manifest, wait, ID annotation, and the KubernetesObject made of them."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from setpoint.core.schema import annotations as known_annotations
@@ -143,14 +143,21 @@ def ignored_paths(values: AttributeValues) -> tuple[Path, ...]:
     return (*found, ID_PATH)
 
 
-def kubernetes_object_spec(values: AttributeValues, tree: dict[str, Json], id_: str) -> dict[str, Json]:
-    """The spec of the KubernetesObject that manages the object under `id_`."""
+def kubernetes_object_spec(
+    values: AttributeValues, tree: dict[str, Json], id_: str, taken_over: Sequence[str] = ()
+) -> dict[str, Json]:
+    """The spec of the KubernetesObject that manages the object under `id_`.
+
+    `taken_over` are field managers that it takes over from, besides those of the configuration.
+    """
     spec: dict[str, Json] = {"manifest": set_at(tree, ID_PATH, id_)}
     wait_for, ignored = wait_spec(values.get("wait_for")), _strings(values.get("ignore_fields"))
     if wait_for is not None:
         spec["waitFor"] = wait_for
     if ignored:
         spec["ignoreFields"] = list(ignored)
+    if managers := dict.fromkeys((*_strings(values.get("take_over_from")), *taken_over)):
+        spec["takeOverFrom"] = list(managers)
     for name, member in (("delete_protection", "deleteProtection"), ("force_conflicts", "forceConflicts")):
         if values.get(name) is True:
             spec[member] = True

@@ -1,11 +1,13 @@
 """PlanResourceChange for `setpoint_object`: the planned state, by a server-side dry run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from setpoint.core.redaction import LAST_APPLIED_PATH
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 from setpoint.errors import (
     ImmutableFieldChanged,
     OperationRunning,
@@ -26,6 +28,7 @@ from setpoint.terraform.resources.clusters import (
     unreachable_warning,
 )
 from setpoint.terraform.resources.object_config import (
+    ID_PATH,
     MANIFEST,
     annotated_id,
     is_manifest_known,
@@ -54,6 +57,9 @@ if TYPE_CHECKING:
 
 # The ID of an object that does not exist yet.
 _PLACEHOLDER_ID = "000000000000/0"
+# What appliers note on an object.
+_RECORDS: Final = (ID_PATH, LAST_APPLIED_PATH, Path(("metadata", "managedFields")))
+_MOST_PATHS: Final = 20
 
 
 @dataclass(slots=True)
@@ -181,11 +187,21 @@ class ObjectPlanner:
         except SetpointError as fault:
             raise DiagnosticsError(engine_diagnostic(fault, (manifest_attribute(self.config),))) from fault
         fields = projection(session, forecast.after, self.config)
+        self._warn_of_undeclared(forecast, fields)
         is_unchanged = prior is not None and not forecast.plan.writes and fields == prior.get("projection")
         if forecast.plan.writes and prior is not None and fields == prior.get("projection"):
             # The change is outside the projection, such as a change of field managers.
             return self._planned_state(forecast, private, UNKNOWN, is_unchanged=False)
         return self._planned_state(forecast, private, fields, is_unchanged=is_unchanged)
+
+    def _warn_of_undeclared(self, forecast: "ObjectForecast", fields: Mapping[str, CtyValue]) -> None:
+        """A warning about changes that `projection` does not show: fields that only a former applier declared."""
+        before = (self.request.prior or {}).get("projection")
+        shown = {*fields, *(before if isinstance(before, Mapping) else ())}
+        paths = [one.path for one in forecast.plan.changes if str(one.path) not in shown]
+        changed = [str(path) for path in paths if not any(apart.covers(path) for apart in _RECORDS)]
+        if changed and self.request.prior is not None:
+            self.call.add_diagnostic(_undeclared_warning(changed, manifest_attribute(self.config)))
 
     def _planned_state(
         self, forecast: "ObjectForecast", private: PrivateState, fields: CtyValue, *, is_unchanged: bool
@@ -231,6 +247,16 @@ class ObjectPlanner:
         if prior is None or not is_unchanged or is_pending or not _is_same_wait(prior.get("wait_for"), wait_for):
             return UNKNOWN
         return prior.get("status") if prior.get("status") is not None else UNKNOWN
+
+
+def _undeclared_warning(paths: Sequence[str], attribute: str) -> Diagnostic:
+    shown = ", ".join((*paths[:_MOST_PATHS], *("…" for _ in paths[_MOST_PATHS : _MOST_PATHS + 1])))
+    return warning(
+        "Fields go that the manifest leaves out",
+        f"{shown}: declared until now by kubectl apply, or by a manager in take_over_from. What these declared becomes "
+        "part of this resource: write it into the manifest, or list it in ignore_fields, if it is to stay.",
+        (attribute,),
+    )
 
 
 def _adoptable_id(live: Json, noted: str) -> str:

@@ -46,6 +46,8 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
     adopts: str = ""
     # A second ID under which the object may be managed: the one before an import, or the next one during an adoption.
     takes: str = ""
+    # Until the next apply: field managers of the tool that managed the object before, which are taken over from.
+    taken_over: tuple[str, ...] = ()
     # Of `setpoint_wait`: the satisfaction key of the wait.
     satisfied_for: str = ""
 
@@ -163,7 +165,7 @@ def session_for(
     """A session for the object that these attributes declare, managed under `id_`."""
     from setpoint.objects.session import ObjectSession
 
-    spec = kubernetes_object_spec(values, read_manifest(values), id_)
+    spec = kubernetes_object_spec(values, read_manifest(values), id_, private.taken_over)
     return ObjectSession(clusters.session(values.get("cluster")), kubernetes_object_name(id_), spec, private.engine)
 
 

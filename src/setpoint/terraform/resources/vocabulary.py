@@ -33,6 +33,7 @@ _ATTRIBUTES: Final = {
     "spec.deleteProtection": "delete_protection",
     "spec.deletion.timeout": "delete_timeout",
     "spec.forceConflicts": "force_conflicts",
+    "spec.takeOverFrom": "take_over_from",
     "spec.manifest": "the manifest",
 }
 
