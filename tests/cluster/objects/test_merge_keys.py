@@ -20,8 +20,8 @@ DATA = (
 
 def test_manifests_with_merge_keys_are_read_as_by_kubectl(kubectl_program: Path) -> None:
     text = "---\n".join(f"{HEAD}{ANCHORS}{data}" for data in DATA)
-    command = [str(kubectl_program), "label", "--local", "-f", "-", "-o", "json", "x=y"]
+    command = [str(kubectl_program), "label", "--local", "-f", "-", "-o", "jsonpath={.data}{'\\n'}", "x=y"]
     ran = subprocess.run(command, input=text.encode(), check=True, capture_output=True)
 
     read = [document.value["data"] for document in read_documents(text, "a.yaml") if isinstance(document.value, dict)]
-    assert read == [one["data"] for one in json.loads(ran.stdout)["items"]]
+    assert read == [json.loads(line) for line in ran.stdout.splitlines()]
