@@ -161,11 +161,15 @@ class _RecordingKind(KubernetesObjectKind):
 
 @dataclass(frozen=True, slots=True)
 class ObjectForecast:
-    """What an apply would do: the plan, the object as it is, and as it would be."""
+    """What an apply would do: the plan, the object as it is, and as it would be.
+
+    `is_takeover`: fields of other managers would become ours.
+    """
 
     plan: Plan
     live: Json
     after: Json
+    is_takeover: bool = False
 
 
 class ObjectSession:
@@ -201,7 +205,9 @@ class ObjectSession:
         await self._declared_resource()
         plan = await preview(self.ref, self._engine)
         live, foreseen = self._kind.live, self._kind.foreseen
-        return ObjectForecast(plan, live, live if foreseen is None else foreseen.after)
+        if foreseen is None:
+            return ObjectForecast(plan, live, live)
+        return ObjectForecast(plan, live, foreseen.after, foreseen.is_takeover)
 
     async def reconcile(self, seconds: float) -> SetpointError | None:
         """Reconciles the object within so many seconds; the error that stopped it, if any."""

@@ -103,6 +103,12 @@ def immutable_fields_of(error: RemoteInvalid) -> tuple[str, ...]:
     return ()
 
 
+def unknown_fields_of(error: RemoteRefused) -> tuple[str, ...]:
+    """The fields that the kind does not have; empty if something else is wrong."""
+    causes = error.causes if isinstance(error, RemoteInvalid) else ()
+    return error.unknown_fields or tuple(field for field, message in causes if "not declared in schema" in message)
+
+
 def immutable_error(error: RemoteInvalid, fields: Sequence[str], location: ObjectLocation) -> ImmutableFieldChanged:
     """The error for a change of immutable fields."""
     why = "; ".join(f"{field}: {message}" for field, message in error.causes[:_MOST_FIELDS])

@@ -39,10 +39,13 @@ from setpoint.kinds.kubernetes_object.apply_result import (
     immutable_fields_of,
     is_handed_over,
     is_manual_change,
+    parse_field_path,
     require_unclaimed,
+    unknown_fields_of,
 )
 from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
 from setpoint.kinds.kubernetes_object.deletion import is_deleting, pending_deletion, require_unprotected
+from setpoint.kinds.kubernetes_object.field_schemas import is_defined, require_known_fields
 from setpoint.kinds.kubernetes_object.managed_fields import (
     NO_FIELDS,
     manager_fields,
@@ -83,10 +86,14 @@ class ApplyTarget:
 
 @dataclass(frozen=True, slots=True)
 class DryRunResult:
-    """The writes that a dry run predicts, and the object after them; None for one that is replaced."""
+    """The writes that a dry run predicts, and the object after them; None for one that is replaced.
+
+    `is_takeover`: fields of other managers become ours with them.
+    """
 
     writes: tuple[PlannedWrite, ...]
     after: Json = None
+    is_takeover: bool = False
 
 
 @dataclass(slots=True)
@@ -159,10 +166,11 @@ class RemoteObjects:
         """The writes that are left, and their result, by a dry run of the API server."""
         request, location = apply_intent_of(intent), parse_object_location(intent.location)
         target = await self._write_target(location)
+        live = None if isinstance(observed, Absent) else observed.whole
+        await require_known_fields(target.client, target.served, request, live)
         if isinstance(observed, Absent):
             made = decode_tree(_objects, await self._create(target, request, dry_run=True), location.title)
             return DryRunResult((PlannedWrite(Action.CREATE, "create", creation_changes(made)),), made)
-        live = observed.whole
         if is_deleting(live):
             raise pending_deletion(live, location, request.deletion, self.clock.now())
         if not request.force_conflicts:
@@ -193,7 +201,8 @@ class RemoteObjects:
             require_unprotected(request.deletion, target.location)
             return DryRunResult((PlannedWrite(Action.REPLACE, "replace", immutable_changes(fields, live, body)),))
         changes = apply_changes(taken, after, request.manager)
-        return DryRunResult((PlannedWrite(Action.UPDATE, name, changes),) if changes else (), after)
+        writes = (PlannedWrite(Action.UPDATE, name, changes),) if changes else ()
+        return DryRunResult(writes, after, is_takeover=taken is not live)
 
     async def _after_takeover(self, target: ApplyTarget, request: ApplyIntent, taken: Json, after: Json) -> Json:
         """`after`, a dry run of the apply, as it will be if `taken` comes first, by a dry run of what is removed.
@@ -219,6 +228,10 @@ class RemoteObjects:
             if other.served.api_version == location.api_version:
                 # The kind has been added meanwhile.
                 return other
+            if await is_defined(other.client, other.served, location.api_version.rpartition("/")[2]):
+                raise OperationRunning(
+                    f"{location.title} waits for its version, which the cluster begins to serve", after=1
+                ) from error
             raise KindNotServed(
                 f"{location.title}: the cluster serves {location.kind} in {other.served.api_version}, and no longer in "
                 f"{location.api_version}: change apiVersion in the manifest"
@@ -303,7 +316,11 @@ class RemoteObjects:
             case HeldByOthers():
                 return conflict_error(error, location, request.ignored_fields)
             case RemoteInvalid():
-                return await _with_all_unknown_fields(error, target, body)
+                refused = await _with_all_unknown_fields(error, target, body)
+                fields = [parse_field_path(field) for field in unknown_fields_of(refused)]
+                if fields and await is_defined(target.client, target.served, target.served.version, fields):
+                    return OperationRunning(f"{location.title} waits for its definition: {refused}", after=1)
+                return refused
             case KindNotServed():
                 access = await self.clusters.connect(location.cluster)
                 access.discovery.forget(location.api_version)
@@ -326,7 +343,7 @@ class RemoteObjects:
 
 async def _with_all_unknown_fields(error: RemoteInvalid, target: ApplyTarget, body: Json) -> RemoteRefused:
     """The error with all unknown fields: an apply names only the first one, a dry-run create names all."""
-    if not any("not declared in schema" in message for _, message in error.causes):
+    if not unknown_fields_of(error):
         return error
     try:
         await target.client.create(target.endpoint, body, Options(dry_run=True))
