@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.values.paths import Path
-from setpoint.kinds.kubernetes_object.field_schemas import FieldSchema
+from setpoint.kinds.kubernetes_object.field_schemas import KindSchema
 
 TEXT: Any = {"type": "string"}
 COMPONENTS: Any = {
     "Pod": {"type": "object", "properties": {"image": TEXT, "pod": {"$ref": "#/components/schemas/Pod"}}},
 }
-SCHEMA = FieldSchema(
+SCHEMA = KindSchema(
     {
         "properties": {
             "metadata": {"properties": {"labels": {"additionalProperties": TEXT}, "fieldsV1": {"type": "object"}}},
@@ -78,7 +78,7 @@ STEPS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=5)
 @pytest.mark.laws
 @given(SCHEMAS, STEPS)
 def test_what_may_be_meant_is_always_a_path_that_exists(schema: Any, steps: list[str]) -> None:
-    known = FieldSchema(schema)
+    known = KindSchema(schema)
     unknown = known.unknown(Path(tuple(steps)))
 
     assert unknown is None or all(known.unknown(one) is None for one in unknown.near)

@@ -40,7 +40,7 @@ class UnknownPath:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldSchema:
+class KindSchema:
     """The fields of a kind. `components` are the schemas that it refers to."""
 
     root: Mapping[str, Any]
@@ -123,7 +123,7 @@ _documents: Final = msgspec.json.Decoder(_Document)
 _objects: Final[msgspec.json.Decoder[dict[str, Json]]] = msgspec.json.Decoder(dict[str, Any])
 
 
-async def served_schema(client: KubernetesClient, served: ApiResource) -> FieldSchema | None:
+async def served_schema(client: KubernetesClient, served: ApiResource) -> KindSchema | None:
     """The schema that the API server publishes for a kind; None when it does not answer with one."""
     path = f"/openapi/v3{version_path(served.group, served.version)}"
     try:
@@ -134,7 +134,7 @@ async def served_schema(client: KubernetesClient, served: ApiResource) -> FieldS
     wanted = {"group": served.group, "version": served.version, "kind": served.kind}
     for schema in found.values():
         if isinstance(schema, Mapping) and wanted in schema.get(_KINDS, ()):
-            return FieldSchema(schema, found)
+            return KindSchema(schema, found)
     return None
 
 
@@ -153,7 +153,7 @@ async def is_defined(client: KubernetesClient, served: ApiResource, version: str
     for one in versions if isinstance(versions, list) else ():
         if text_at(one, "name") == version and isinstance(one, dict) and one.get("served") is True:
             schema = get_at(one, _SCHEMA)
-            found = FieldSchema({} if isinstance(schema, Missing) or not isinstance(schema, dict) else schema)
+            found = KindSchema({} if isinstance(schema, Missing) or not isinstance(schema, dict) else schema)
             return all(found.unknown(field) is None for field in fields)
     return False
 
