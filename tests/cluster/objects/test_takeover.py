@@ -151,6 +151,18 @@ def test_what_was_there_before_the_first_apply_goes_once_it_was_ours_and_else_st
     assert data_of(harness) == {"a": "1", "c": "3"}
 
 
+def test_what_another_command_of_kubectl_set_goes_once_it_was_ours_and_else_stays(harness: ObjectHarness) -> None:
+    address = f"{harness.path('configmaps')}?fieldManager=kubectl-create"
+    harness.access.call("POST", address, config_map(a="1", b="2", c="3"))
+    harness.settle(config_map(a="1", b="2"))
+    harness.declare(config_map(a="1"))
+
+    assert harness.changes() == {"data.b": ("2", MISSING)}
+    assert isinstance(harness.step_until_done(), Settled)
+    assert data_of(harness) == {"a": "1", "c": "3"}
+    assert harness.plan().is_empty
+
+
 @pytest.mark.parametrize("value", ["1", "2"])
 def test_fields_of_a_manager_that_is_handed_over_become_ours(harness: ObjectHarness, value: str) -> None:
     endpoint = Endpoint("", "v1", "configmaps", harness.namespace, "map")

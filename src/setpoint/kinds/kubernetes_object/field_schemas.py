@@ -143,6 +143,8 @@ async def is_defined(client: KubernetesClient, served: ApiResource, version: str
 
     The API server takes a moment to serve what was just defined.
     """
+    if "." not in served.group:
+        return False
     name = f"{served.plural}.{served.group}"
     try:
         body = await client.get(Endpoint("apiextensions.k8s.io", "v1", "customresourcedefinitions", None, name))

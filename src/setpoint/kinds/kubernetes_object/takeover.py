@@ -29,11 +29,13 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
 CLIENT_SIDE_APPLY: Final = "kubectl-client-side-apply"
 # What an object without managedFields had at its first apply: values of every writer, controllers and defaults too.
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
+# The commands of kubectl, such as `kubectl-create` and `kubectl-edit`.
+_KUBECTL: Final = "kubectl"
 _MANAGED: Final = Path(("metadata", "managedFields"))
 _SELF: Final = "."
 # The path of a member of a field set.
-Member: TypeAlias = tuple[str, ...]
-_LAST_APPLIED: Final[Member] = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
+_Member: TypeAlias = tuple[str, ...]
+_LAST_APPLIED: Final[_Member] = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 
 
 class _Share(Enum):
@@ -54,7 +56,8 @@ class Takeover:
         """`live` with the managedFields after the takeover; `live` itself when there is nothing to take over.
 
         An object that this manager has never applied is adopted: client-side appliers give up all of their fields.
-        Later they give up those that are ours as well, and `before-first-apply` never gives up more than these.
+        Later they give up those that are ours as well. Other commands of kubectl, and `before-first-apply`, never give
+        up more than these.
         """
         found = get_at(live, _MANAGED)
         entries = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
@@ -94,14 +97,11 @@ class Takeover:
             return _Share.WHOLE
         if operation != UPDATE:
             return None
-        if manager == BEFORE_FIRST_APPLY:
-            return _Share.SHARED
-        is_client_side = manager == CLIENT_SIDE_APPLY or _LAST_APPLIED in _members(entry["fieldsV1"])
-        if not is_client_side:
-            return None
-        return _Share.WHOLE if is_adopted else _Share.SHARED
+        if manager == CLIENT_SIDE_APPLY or _LAST_APPLIED in _members(entry["fieldsV1"]):
+            return _Share.WHOLE if is_adopted and manager != BEFORE_FIRST_APPLY else _Share.SHARED
+        return _Share.SHARED if manager == BEFORE_FIRST_APPLY or manager.startswith(_KUBECTL) else None
 
-    def _own(self, own: dict[str, Json] | None, parts: Sequence[tuple[dict[str, Any], set[Member]]]) -> Json:
+    def _own(self, own: dict[str, Json] | None, parts: Sequence[tuple[dict[str, Any], set[_Member]]]) -> Json:
         """Our entry. A new one has the version of the first entry that it takes over."""
         first = own or {**parts[0][0], "manager": self.manager, "operation": APPLY, "fieldsV1": {}}
         version = first.get("apiVersion")
@@ -114,7 +114,7 @@ def _identity(entry: Json) -> tuple[str, str, str]:
     return text_at(entry, "manager"), text_at(entry, "operation"), text_at(entry, "subresource")
 
 
-def _taken(entry: dict[str, Any], share: _Share, own: dict[str, Any] | None) -> set[Member]:
+def _taken(entry: dict[str, Any], share: _Share, own: dict[str, Any] | None) -> set[_Member]:
     members = _members(entry["fieldsV1"])
     if share is _Share.WHOLE:
         return members
@@ -125,12 +125,12 @@ def _taken(entry: dict[str, Any], share: _Share, own: dict[str, Any] | None) -> 
 # --- Field sets as sets of members -----------------------------------------------------------------------------------
 
 
-def _members(fields: object) -> set[Member]:
+def _members(fields: object) -> set[_Member]:
     """The paths that a field set owns: `f:a` of `{"f:a": {}}`, and with it `f:a` of `{"f:a": {".": {}, "f:b": {}}}`."""
     return set(_walk(fields, ())) if isinstance(fields, dict) else set()
 
 
-def _walk(fields: FieldSet, at: Member) -> Iterator[Member]:
+def _walk(fields: FieldSet, at: _Member) -> Iterator[_Member]:
     for step, below in fields.items():
         if step == _SELF:
             yield at
@@ -140,7 +140,7 @@ def _walk(fields: FieldSet, at: Member) -> Iterator[Member]:
             yield (*at, step)
 
 
-def _with_members(entry: dict[str, Any], members: Iterable[Member]) -> dict[str, Any]:
+def _with_members(entry: dict[str, Any], members: Iterable[_Member]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for member in members:
         here = tree
@@ -155,7 +155,7 @@ def _without_marks(tree: dict[str, Any]) -> dict[str, Any]:
     return {step: {} if below.keys() == {_SELF} else _without_marks(below) for step, below in tree.items()}
 
 
-def _without_members(value: Json, gone: Iterable[Member], kept: Iterable[Member]) -> Json:
+def _without_members(value: Json, gone: Iterable[_Member], kept: Iterable[_Member]) -> Json:
     """`value` without what is at `gone`, unless something of it is at or below a member of `kept`."""
     needed = {member[:depth] for member in kept for depth in range(len(member) + 1)}
     for member in gone:
