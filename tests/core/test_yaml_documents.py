@@ -1,6 +1,9 @@
 """YAML as manifests use it."""
 
+import json
+
 import pytest
+import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -98,7 +101,10 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: *nosuch", "a.yaml:1: there is no anchor &nosuch before this alias"),
         ("a: 1\nb:\n  c: 1\n  c: 2\n", "a.yaml:4: the key 'c' stands twice: keep one of them"),
         ("a: !secret x", "a.yaml:1: the tag '!secret' is not supported: write the value without it"),
-        ("a:\n  <<: {b: 1}", r"a.yaml:2: merge keys \(<<\) are not supported: write the fields out"),
+        ("a:\n  <<: 1", r"a.yaml:2: a merge key \(<<\) takes a map, or a list of maps: write one"),
+        ("a:\n  <<: [{b: 1}, 2]", r"a.yaml:2: a merge key \(<<\) takes a map, or a list of maps: write one"),
+        ("a:\n  b: 1\n  <<: {b: 1}", r"a.yaml:3: the field 'b' stands before the merge key \(<<\) that has it, too"),
+        ("a:\n  <<: {b: 1}\n  <<: {c: 1}", "a.yaml:3: the key '<<' stands twice: keep one of them"),
         ("? [a]\n: 1\n", "a.yaml:1: a key has to be text"),
         (BOMB, f"the aliases expand to more than {MAX_VALUES} values"),
         ("[" * 300 + "]" * 300, "nested deeper than 200 levels"),
@@ -115,6 +121,30 @@ def test_a_caller_may_allow_fewer_values_in_all_documents(text: str) -> None:
     assert read_documents(text, "a.yaml", 4)
     with pytest.raises(ManifestInvalid, match=r"expand to more than \d values"):
         read_documents(text, "a.yaml", 3)
+
+
+def test_a_merge_key_adds_the_fields_of_maps_that_the_map_does_not_have() -> None:
+    text = "x: &x {a: 1, b: 1}\ny: &y {<<: *x, b: 2}\nz:\n  <<: [*y, {b: 3, c: 3}]\n  a: 4\n  '<<': 5\n"
+    (document,) = read_documents(text, "a.yaml")
+
+    assert document.value == {
+        "x": {"a": 1, "b": 1},
+        "y": {"a": 1, "b": 2},
+        "z": {"a": 4, "b": 2, "c": 3, "<<": 5},
+    }
+    assert [document.line_of(Path.parse(path)) for path in ("z.c", "z.a")] == [4, 5]
+
+
+FIELDS = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9), max_size=4)
+
+
+@given(st.lists(FIELDS, max_size=4), FIELDS)
+def test_merged_maps_are_those_of_a_reference(maps: list[dict[str, int]], own: dict[str, int]) -> None:
+    anchors = "".join(f"x{position}: &x{position} {json.dumps(one)}\n" for position, one in enumerate(maps))
+    aliases = ", ".join(f"*x{position}" for position in range(len(maps)))
+    text = f"{anchors}all:\n  <<: [{aliases}]\n" + "".join(f"  {name}: {value}\n" for name, value in own.items())
+
+    assert _one(text) == yaml.safe_load(text)
 
 
 @given(st.text(max_size=60))

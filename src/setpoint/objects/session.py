@@ -34,6 +34,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     field_manager_of,
     foreign_fields,
     manager_fields,
+    own_value,
     project,
 )
 from setpoint.kinds.kubernetes_object.remote import DryRunResult
@@ -71,8 +72,12 @@ def declared_fields(of: Json, manager: str, left_out: Iterable[Path] = ()) -> di
 
 
 def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
-    """The values at these paths of an object, whichever field manager owns them; a missing one is left out."""
+    """The values at these paths of an object, whichever field manager owns them; a missing one is left out.
+
+    Of an object or list, without what other field managers have added below it.
+    """
     found: dict[str, str] = {}
+    foreign = foreign_fields(of)
     for place in places:
         try:
             path = Path.parse(place)
@@ -81,7 +86,7 @@ def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
             continue
         value = _value_at(of, path)
         if not isinstance(value, Missing):
-            found[place] = _text(path, value, of)
+            found[place] = _text(path, own_value(value, of, path, foreign), of)
     return found
 
 
@@ -156,11 +161,15 @@ class _RecordingKind(KubernetesObjectKind):
 
 @dataclass(frozen=True, slots=True)
 class ObjectForecast:
-    """What an apply would do: the plan, the object as it is, and as it would be."""
+    """What an apply would do: the plan, the object as it is, and as it would be.
+
+    `is_takeover`: fields of other managers would become ours.
+    """
 
     plan: Plan
     live: Json
     after: Json
+    is_takeover: bool = False
 
 
 class ObjectSession:
@@ -196,7 +205,9 @@ class ObjectSession:
         await self._declared_resource()
         plan = await preview(self.ref, self._engine)
         live, foreseen = self._kind.live, self._kind.foreseen
-        return ObjectForecast(plan, live, live if foreseen is None else foreseen.after)
+        if foreseen is None:
+            return ObjectForecast(plan, live, live)
+        return ObjectForecast(plan, live, foreseen.after, foreseen.is_takeover)
 
     async def reconcile(self, seconds: float) -> SetpointError | None:
         """Reconciles the object within so many seconds; the error that stopped it, if any."""

@@ -80,6 +80,24 @@ def test_a_field_with_a_transition_rule_is_immutable(group: str, harness: Object
     harness.remove("definition")
 
 
+def test_fields_and_versions_that_a_definition_has_just_gained_are_waited_for(
+    group: str, harness: ObjectHarness
+) -> None:
+    properties: Tree = {}
+    for count in range(4):
+        properties[f"f{count}"] = {"type": "integer"}
+        versions = ["v1", *(f"v1beta{number + 1}" for number in range(count))]
+        harness.settle(definition(group, {"properties": properties}, *versions), "definition")
+        harness.settle(gauge(group, versions[-1], **dict.fromkeys(properties, count)), "gauge")
+
+    live = harness.live("gauges", "g", f"apis/{group}/v1")
+    assert live is not None
+    assert live["spec"] == {"f0": 3, "f1": 3, "f2": 3, "f3": 3}
+    harness.declare(gauge(group, "v1", f0=1, f4=1), "gauge")
+    assert "f4" in str(harness.stop_reason("gauge"))
+    harness.remove("definition")
+
+
 # --- Identity ---------------------------------------------------------------------------------------------------------
 
 

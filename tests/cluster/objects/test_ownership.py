@@ -19,6 +19,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
 )
 from tests.clients.api_server_client import tree
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map, deployment
+from tests.cluster.polling import until
 
 MANAGER = "setpoint/shop/web"
 SERVICE: Tree = {
@@ -141,3 +142,26 @@ def test_a_field_can_be_owned_by_two_managers(harness: ObjectHarness) -> None:
         for owner in managed_fields_of(live)
     }
     assert fields == {MANAGER: ["data.a"], "helm": ["data.a", "data.b"]}
+
+
+def test_the_rules_of_an_aggregated_role_are_left_to_its_controller(harness: ObjectHarness, controllers: None) -> None:
+    label = {f"rbac.example.com/{harness.namespace}": "true"}
+    parts = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    names = [f"{harness.namespace}-{name}" for name in ("all", "part")]
+    whole = {
+        **parts,
+        "metadata": {"name": names[0]},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": label}]},
+        "rules": [],
+    }
+    harness.settle({**parts, "metadata": {"name": names[1], "labels": label}, "rules": rules}, "part")
+    harness.settle(whole, "all")
+    path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{names[0]}"
+    until(lambda: harness.access.call("GET", path).body.get("rules") == rules)
+
+    assert harness.plan("all").is_empty
+    harness.settle({**whole, "metadata": {"name": names[0], "labels": {"a": "b"}}}, "all")
+    assert harness.access.call("GET", path).body["rules"] == rules
+    for name in ("all", "part"):
+        harness.remove(name)

@@ -40,6 +40,33 @@ def _settings(more: str) -> str:
     return declared("LABEL", config_map("settings"), more)
 
 
+def annotated(key: str) -> str:
+    return declared(
+        "LABEL",
+        f"""
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: settings
+          namespace: NAMESPACE
+          annotations:
+            {key}: "true"
+        """,
+    )
+
+
+DEPLOYMENT = """
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web, namespace: NAMESPACE}
+    spec:
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec: {containers: [{name: web, image: "web:1"}]}
+    """
+
+
 # Mistakes and the words that their errors have: those that need no cluster, and those that the plan finds.
 INVALID = {
     "at validation": {
@@ -51,12 +78,23 @@ INVALID = {
         "two_manifests": (_settings('manifest = { kind = "A" }'), ("yaml_body", "manifest")),
         "two_documents": (declared("LABEL", "a: 1\n---\nb: 2"), ("2 documents",)),
         "no_yaml": (declared("LABEL", "a: [1"), ("yaml_body",)),
+        "id": (annotated("setpoint.dev/terraform-id"), ("yaml_body:7:", "setpoint.dev/terraform-id", "leave it out")),
+        "protection": (annotated("setpoint.dev/delete-protection"), ("yaml_body:7:", "delete_protection = true")),
+        "no_such_annotation": (annotated("setpoint.dev/managment"), ("yaml_body:7:", "setpoint.dev/managment")),
     },
     "at plan": {
         "typo": (declared("LABEL", config_map("settings").replace(" data:", " dtaa:")), ("dtaa",)),
         "name": (declared("LABEL", config_map("Settings_1")), ("Settings_1", "RFC 1123")),
         "api_version": (declared("LABEL", config_map("settings").replace(": v1", ": V1")), ("apiVersion", "'V1'")),
         "ignore_fields": (_settings('ignore_fields = ["data[["]'), ("ignore_fields", "data[[")),
+        "no_such_field": (
+            _settings('ignore_fields = ["data.a", "dta.a"]'),
+            ("ignore_fields[1]", "dta.a", "mean data.a?"),
+        ),
+        "elsewhere": (
+            declared("LABEL", DEPLOYMENT, 'ignore_fields = ["spec.template.spec.containers[0].replicas"]'),
+            ("ignore_fields[0]", "Deployment of apps/v1 has no such field", "spec.replicas"),
+        ),
         "rollout": (_settings("wait_for = { rollout = true }"), ("rollout", "ConfigMap")),
     },
 }
@@ -70,11 +108,14 @@ def test_every_mistake_of_a_configuration_is_reported(workspace: Workspace, when
     details = {one.address: one.detail for one in outcome.diagnostics if one.severity == "error"}
 
     assert (outcome.code, len(outcome.diagnostics)) == (1, len(cases)), outcome.diagnostics
-    for label, (_, words) in cases.items():
+    for label, (text, words) in cases.items():
         detail = details[f"setpoint_object.{label}"]
         assert [word for word in words if word not in detail] == [], detail
-        assert "spec." not in detail
+        assert "spec." not in detail or 'ignore_fields = ["spec.' in text
         assert "KubernetesObject" not in detail
+    lines = {one.address: one.line for one in outcome.diagnostics}
+    for label in {"no_such_field", "elsewhere", "ignore_fields"} & cases.keys():
+        assert "ignore_fields" in lines[f"setpoint_object.{label}"]
 
 
 def test_a_typo_in_an_update_is_reported_at_plan(workspace: Workspace) -> None:

@@ -2,10 +2,11 @@
 
 import base64
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeGuard
 from urllib.parse import SplitResult, urlsplit
 
 from setpoint.clients.kubernetes.kubeconfig import (
@@ -40,6 +41,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
 
 KUBECONFIG: Final = "KUBECONFIG"
+_NOT_IN_HOST: Final = re.compile(r"[\s\x00-\x1f\x7f\\]")
 HOST, PORT = SERVICE_HOST, "KUBERNETES_SERVICE_PORT"
 # Mounted into every pod.
 SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -178,8 +180,8 @@ class ContextResolver:
         if not entry.server:
             self._refuse("its cluster has no server: write the address of the API server, such as https://host:6443")
         server = entry.server if "://" in entry.server else f"{_default_scheme(entry)}://{entry.server}"
-        parts = _url_parts(server)
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = url_parts(server)
+        if not is_http(parts):
             self._refuse(f"its server is {entry.server!r}: write an address such as https://host:6443")
         return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
@@ -208,8 +210,8 @@ class ContextResolver:
     def _proxy(self, entry: ClusterEntry) -> str | None:
         if not entry.proxy_url:
             return None
-        parts = _url_parts(entry.proxy_url)
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = url_parts(entry.proxy_url)
+        if not is_http(parts):
             scheme = "?" if parts is None else parts.scheme or "?"
             self._refuse(f"its proxy-url is a {scheme} address: only http and https proxies are known here")
         return entry.proxy_url
@@ -221,7 +223,7 @@ class ContextResolver:
         raise UserError(f"{self.config}: context {self.name}: {why}") from error
 
 
-def _url_parts(url: str) -> SplitResult | None:
+def url_parts(url: str) -> SplitResult | None:
     """The parts of a URL; None when it is none: its host or port cannot be read."""
     try:
         parts = urlsplit(url)
@@ -229,7 +231,12 @@ def _url_parts(url: str) -> SplitResult | None:
         _ = parts.port
     except ValueError:
         return None
-    return parts
+    return None if _NOT_IN_HOST.search(parts.netloc) else parts
+
+
+def is_http(parts: SplitResult | None) -> TypeGuard[SplitResult]:
+    """Whether it is the address of a server or a proxy that is spoken to by HTTP."""
+    return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _default_scheme(entry: ClusterEntry) -> str:

@@ -69,7 +69,7 @@ class ExecEnvironment:
 def bearer_header(text: str, where: object) -> str:
     """The Authorization header for a token; RemoteRefused when `text` is not one. `where` names its source."""
     token = text.strip()
-    if not token or not token.isascii() or len(token.split()) > 1:
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise RemoteRefused(f"the token of {where} is none: it is empty, or has spaces in it; write it anew")
     return f"Bearer {token}"
 
@@ -148,6 +148,9 @@ async def _start(plugin: ExecPlugin, environment: ExecEnvironment, *, interactiv
                 stderr=None if interactive else pipe,
                 start_new_session=not interactive,
             )
+    except ValueError as error:
+        # A null character, which no argument and no variable can have; or a variable whose name has "=" in it.
+        raise RemoteRefused(f"cannot run {plugin.command!r}, which logs in: {error}: write it anew") from error
     except OSError as error:
         hint = " ".join(plugin.install_hint.split()) or "the kubeconfig does not say how"
         raise RemoteRefused(

@@ -4,7 +4,6 @@ No secret is printed.
 """
 
 import base64
-import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -342,7 +341,7 @@ def decode_base64(text: str, where: str) -> str:
     """The decoded text; UserError when it is not base64. `where` names it in messages."""
     try:
         return base64.b64decode("".join(text.split()), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UserError(f"{where} is not base64: encode the file again") from error
 
 
@@ -353,6 +352,8 @@ def _read_file(file: Path) -> str | None:
         return None
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: this is no kubeconfig: it is not UTF-8 text") from error
+    except ValueError as error:
+        raise UserError(f"cannot read the kubeconfig {str(file)!r}: {error}: name another file") from error
     except OSError as error:
         raise UserError(f"cannot read the kubeconfig {file}: {error.strerror}: allow it, or name another") from error
 

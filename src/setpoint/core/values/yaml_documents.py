@@ -1,7 +1,7 @@
 """YAML documents: reading with the line of each value, and writing text that reads back as the same value.
 
-Plain scalars follow Kubernetes' rules; dates and times stay text. Tags and merge keys are refused. Aliases are
-expanded up to a limit, and cyclic ones are refused.
+Plain scalars follow Kubernetes' rules; dates and times stay text. Tags are refused. Aliases are expanded up to a limit,
+and cyclic ones are refused. Merge keys (`<<`) are those that kubectl and YAML 1.1 read alike: any other is refused.
 """
 
 import re
@@ -160,20 +160,42 @@ class _Reader:
 
     def _object(self, at: Path) -> Json:
         result: dict[str, Json] = {}
+        merged: dict[str, Json] = {}
+        seen: set[tuple[str, bool]] = set()
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            key = self._key(event)
-            if key in result:
+            key, is_merge = self._key(event), _is_merge_key(event)
+            if (key, is_merge) in seen:
                 raise self._refused(event, f"the key {key!r} stands twice: keep one of them")
-            result[key] = self.value(next(self._events), at / key)
+            seen.add((key, is_merge))
+            value = self.value(next(self._events), at / key)
             # That of the key: a map as a value begins a line later.
             self.lines[at / key] = _line(event)
-        return result
+            if is_merge:
+                merged = self._merged(event, value, result, at)
+            else:
+                result[key] = value
+        return {**merged, **result}
+
+    def _merged(self, event: yaml.Event, value: Json, before: Mapping[str, Json], at: Path) -> dict[str, Json]:
+        """The fields that a merge key adds; of several maps the first one wins."""
+        maps = [value] if isinstance(value, dict) else value
+        merged: dict[str, Json] = {}
+        for one in reversed(maps if isinstance(maps, list) else [None]):
+            if not isinstance(one, dict):
+                raise self._refused(event, "a merge key (<<) takes a map, or a list of maps: write one")
+            merged |= one
+        for key in merged:
+            if key in before:
+                # For YAML 1.1 the field before it wins, for kubectl the merged one.
+                raise self._refused(
+                    event, f"the field {key!r} stands before the merge key (<<) that has it, too: write << first"
+                )
+            self.lines[at / key] = _line(event)
+        return merged
 
     def _key(self, event: yaml.Event) -> str:
         if not isinstance(event, yaml.ScalarEvent):
             raise self._refused(event, "a key has to be text: write a name")
-        if event.value == "<<" and not event.style:
-            raise self._refused(event, "merge keys (<<) are not supported: write the fields out")
         key: str = event.value
         return key
 
@@ -199,6 +221,10 @@ class _Reader:
 
     def _refused(self, event: yaml.Event, why: str) -> YamlInvalid:
         return _invalid(self._source, _line(event), why)
+
+
+def _is_merge_key(event: yaml.Event) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and not event.style
 
 
 # At the beginning of a line, or of a value: text in quotes may contain it.

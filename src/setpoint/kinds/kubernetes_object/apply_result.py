@@ -1,11 +1,12 @@
 """The result of a server-side apply, dry run or real: changed fields, conflicts with managers, immutable fields."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from setpoint.core.decide import Decision
-from setpoint.core.diff import FieldChange, redact_changes
+from setpoint.core.diff import FieldChange, redact_changes, redacted_change
+from setpoint.core.redaction import LAST_APPLIED_PATH
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING, Json, Missing
@@ -59,6 +60,11 @@ def is_manual_change(error: HeldByOthers, live: Json, decision: Decision) -> boo
     )
 
 
+def is_handed_over(error: HeldByOthers, names: Collection[str]) -> bool:
+    """Whether every field of the conflict is held by a manager whose fields are taken over."""
+    return bool(error.held) and all(manager in names for _, manager in error.held)
+
+
 def conflict_error(error: HeldByOthers, location: ObjectLocation, ignored_fields: Sequence[Path] = ()) -> RemoteError:
     """The conflict error: every field, its manager, and what to do.
 
@@ -97,6 +103,12 @@ def immutable_fields_of(error: RemoteInvalid) -> tuple[str, ...]:
     return ()
 
 
+def unknown_fields_of(error: RemoteRefused) -> tuple[str, ...]:
+    """The fields that the kind does not have; empty if something else is wrong."""
+    causes = error.causes if isinstance(error, RemoteInvalid) else ()
+    return error.unknown_fields or tuple(field for field, message in causes if "not declared in schema" in message)
+
+
 def immutable_error(error: RemoteInvalid, fields: Sequence[str], location: ObjectLocation) -> ImmutableFieldChanged:
     """The error for a change of immutable fields."""
     why = "; ".join(f"{field}: {message}" for field, message in error.causes[:_MOST_FIELDS])
@@ -131,7 +143,9 @@ def apply_changes(live: Json, after: Json, manager: str) -> tuple[FieldChange, .
     fields = union(setpoint_fields(live), setpoint_fields(after))
     was, now = project(live, fields, foreign_fields(live)), project(after, fields, foreign_fields(after))
     found = _without_key_changes((*_leaves(was, now), *_orders(was, now)))
-    return redact_changes(found or tuple(_ownership(live, after, manager)), live)
+    # kubectl's copy of the manifest repeats everything, secrets included.
+    shown = [redacted_change(one) if LAST_APPLIED_PATH.covers(one.path) else one for one in found]
+    return redact_changes(shown or tuple(_ownership(live, after, manager)), live)
 
 
 def immutable_changes(fields: Iterable[str], live: Json, wanted: Json) -> tuple[FieldChange, ...]:

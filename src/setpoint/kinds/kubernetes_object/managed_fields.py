@@ -4,7 +4,7 @@
 its index; `.` is the field itself. A field set without anything below is owned as a whole.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -78,6 +78,12 @@ def owned_below(fields: FieldSet, value: Json, path: Path) -> FieldSet | None:
     return fields
 
 
+def own_value(value: Json, of: Json, path: Path, foreign: FieldSet) -> Json:
+    """The value at `path` of an object; that of an object or list which others fill is empty, as in `project`."""
+    below = owned_below(foreign, of, path) if isinstance(value, dict | list) else None
+    return value if below is None else _whole(value, below)
+
+
 def extract(value: Json, fields: FieldSet) -> Json:
     """`value` reduced to `fields`."""
     below = _below(fields)
@@ -88,6 +94,27 @@ def extract(value: Json, fields: FieldSet) -> Json:
     if isinstance(value, dict):
         return {step.removeprefix("f:"): one for step, one in found.items()}
     return [{**_keys(step), **one} if isinstance(one, dict) else one for step, one in found.items()]
+
+
+def without_member(value: Json, member: Sequence[str], kept: Collection[tuple[str, ...]], depth: int = 0) -> Json:
+    """`value` without the field at these steps of a field set, nor the objects and lists that get empty by it.
+
+    An empty one at the steps of `kept` stays.
+    """
+    child = _child(value, member[depth])
+    if child is None:
+        return value
+    is_last = depth + 1 == len(member)
+    below: Json | Missing = MISSING if is_last else without_member(child.value, member, kept, depth + 1)
+    if below is child.value:
+        return value
+    if below in ({}, []) and tuple(member[: depth + 1]) not in kept:
+        below = MISSING
+    if isinstance(value, dict):
+        rest = {name: one for name, one in value.items() if name != child.step}
+        return rest if isinstance(below, Missing) else {**value, str(child.step): below}
+    assert isinstance(value, list)
+    return [*value[: child.position], *([] if isinstance(below, Missing) else [below]), *value[child.position + 1 :]]
 
 
 # --- Walking a value along a field set -------------------------------------------------------------------------------
@@ -297,8 +324,18 @@ def with_ignored_fields(wanted: Json, live: Json, owned: FieldSet, paths: Iterab
 def _with_ignored_field(wanted: Json, live: Json, owned: FieldSet, path: Path) -> Json:
     value, owned_here = get_at(live, path), owned_below(owned, live, path)
     if owned_here is None or isinstance(value, Missing):
-        return remove_at(wanted, path)
+        return _without_field(wanted, path)
     if any(not isinstance(step, str) for step in path.steps) and isinstance(get_at(wanted, path.parent), Missing):
         # The list element that contains it is removed.
         return wanted
     return set_at(wanted, path, extract(value, owned_here))
+
+
+def _without_field(wanted: Json, path: Path) -> Json:
+    """`wanted` without the field, and without the objects that held nothing else: an empty one would be declared."""
+    if isinstance(get_at(wanted, path), Missing):
+        return wanted
+    wanted = remove_at(wanted, path)
+    while (path := path.parent) and isinstance(path.steps[-1], str) and get_at(wanted, path) == {}:
+        wanted = remove_at(wanted, path)
+    return wanted

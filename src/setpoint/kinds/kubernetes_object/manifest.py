@@ -231,6 +231,12 @@ def _parsed(text: str) -> tuple[Json, ...]:
     return tuple(document.value for document in read_documents(text, "", MAX_VALUES))
 
 
+def is_aggregated_role(tree: Mapping[str, Json]) -> bool:
+    """Whether it is a ClusterRole whose rules a controller gathers from other roles."""
+    is_role = str(tree.get("apiVersion")).startswith("rbac.authorization.k8s.io/") and tree.get("kind") == "ClusterRole"
+    return is_role and isinstance(tree.get("aggregationRule"), dict)
+
+
 class _Validation:
     """Validates the manifest of a resource."""
 
@@ -252,6 +258,9 @@ class _Validation:
         self._refuse_server_set(metadata)
         kept: dict[str, Json] = {name: value for name, value in self._tree.items() if name != "status"}
         kept["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_SET}
+        if is_aggregated_role(kept) and not kept.get("rules"):
+            # A controller fills them in; none are declared, and an empty list would be.
+            kept.pop("rules", None)
         is_hidden = is_secret(kept)
         return self._secret(kept) if is_hidden and is_final else kept
 

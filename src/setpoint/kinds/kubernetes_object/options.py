@@ -20,6 +20,7 @@ from setpoint.errors import ManifestInvalid, UnknownField
 from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
 from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, PropagationPolicy
+from setpoint.kinds.kubernetes_object.takeover import Takeover
 from setpoint.kinds.typed_spec import field_invalid
 
 # Lifts the protection of a resource that is being deleted, whose spec cannot be applied any more.
@@ -111,11 +112,16 @@ class ApplyIntent:
     """What an apply needs: the object, its field manager, ignored fields, and whether it may force or replace."""
 
     tree: dict[str, Json]
-    manager: str
+    takeover: Takeover
     ignored_fields: tuple[Path, ...]
     deletion: DeletionSettings
     force_conflicts: bool
     may_replace: bool
+
+    @property
+    def manager(self) -> str:
+        """The field manager."""
+        return self.takeover.manager
 
 
 def apply_intent_of(intent: Intent) -> ApplyIntent:
@@ -128,6 +134,5 @@ def apply_intent_of(intent: Intent) -> ApplyIntent:
     assert isinstance(tree, dict)
     ignored_fields = (*ignored_fields_of(resource, spec), *declared.policy.unmanaged)
     flags = spec.forceConflicts is True, spec.replace is True
-    return ApplyIntent(
-        tree, field_manager_of(resource.ref), ignored_fields, deletion_settings_of(resource, spec), *flags
-    )
+    takeover = Takeover(field_manager_of(resource.ref), spec.takeOverFrom or ())
+    return ApplyIntent(tree, takeover, ignored_fields, deletion_settings_of(resource, spec), *flags)

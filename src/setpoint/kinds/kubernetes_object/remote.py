@@ -10,11 +10,11 @@ from setpoint.clients.http import decode_tree
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.requests import ApiWriteOptions as Options
-from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint
+from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint, PatchType
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, PlannedWrite
 from setpoint.core.unstructured import text_at
-from setpoint.core.values.canonical import sha256_hex
+from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, remove_at, set_at
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, Unchanged
@@ -37,11 +37,15 @@ from setpoint.kinds.kubernetes_object.apply_result import (
     immutable_changes,
     immutable_error,
     immutable_fields_of,
+    is_handed_over,
     is_manual_change,
+    parse_field_path,
     require_unclaimed,
+    unknown_fields_of,
 )
 from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
 from setpoint.kinds.kubernetes_object.deletion import is_deleting, pending_deletion, require_unprotected
+from setpoint.kinds.kubernetes_object.field_schemas import is_defined, require_known_fields
 from setpoint.kinds.kubernetes_object.managed_fields import (
     NO_FIELDS,
     manager_fields,
@@ -56,6 +60,7 @@ from setpoint.kinds.kubernetes_object.options import (
     deletion_settings_of,
 )
 from setpoint.kinds.kubernetes_object.spec import LiveObject
+from setpoint.kinds.kubernetes_object.takeover import content_patch, takeover_patch, with_managers_of
 from setpoint.kinds.kubernetes_object.tenant_clusters import TenantClusters
 
 # The write that reverts a manual change.
@@ -81,10 +86,14 @@ class ApplyTarget:
 
 @dataclass(frozen=True, slots=True)
 class DryRunResult:
-    """The writes that a dry run predicts, and the object after them; None for one that is replaced."""
+    """The writes that a dry run predicts, and the object after them; None for one that is replaced.
+
+    `is_takeover`: fields of other managers become ours with them.
+    """
 
     writes: tuple[PlannedWrite, ...]
     after: Json = None
+    is_takeover: bool = False
 
 
 @dataclass(slots=True)
@@ -157,10 +166,11 @@ class RemoteObjects:
         """The writes that are left, and their result, by a dry run of the API server."""
         request, location = apply_intent_of(intent), parse_object_location(intent.location)
         target = await self._write_target(location)
+        live = None if isinstance(observed, Absent) else observed.whole
+        await require_known_fields(target.client, target.served, request, live)
         if isinstance(observed, Absent):
             made = decode_tree(_objects, await self._create(target, request, dry_run=True), location.title)
             return DryRunResult((PlannedWrite(Action.CREATE, "create", creation_changes(made)),), made)
-        live = observed.whole
         if is_deleting(live):
             raise pending_deletion(live, location, request.deletion, self.clock.now())
         if not request.force_conflicts:
@@ -170,24 +180,42 @@ class RemoteObjects:
     async def _dry_run_update(
         self, target: ApplyTarget, request: ApplyIntent, live: Json, decision: Decision
     ) -> DryRunResult:
-        body, name = _apply_body(request, live), "update"
+        taken = request.takeover.applied_to(live)
+        body, name = _apply_body(request, taken), "update"
         try:
             try:
                 answer = await self._apply(target, request, body, dry_run=True)
             except HeldByOthers as error:
-                if not is_manual_change(error, live, decision):
+                if is_manual_change(error, live, decision):
+                    name = REVERT
+                elif not is_handed_over(error, request.takeover.names):
                     raise
-                name = REVERT
                 answer = await self._apply(target, request, body, dry_run=True, force=True)
+            after: Json = decode_tree(_objects, answer, target.location.title)
+            if taken is not live:
+                after = await self._after_takeover(target, request, taken, after)
         except RemoteInvalid as error:
             fields = immutable_fields_of(error)
             if not fields or not request.may_replace:
                 _refuse(error, target.location)
             require_unprotected(request.deletion, target.location)
             return DryRunResult((PlannedWrite(Action.REPLACE, "replace", immutable_changes(fields, live, body)),))
-        after = decode_tree(_objects, answer, target.location.title)
-        changes = apply_changes(live, after, request.manager)
-        return DryRunResult((PlannedWrite(Action.UPDATE, name, changes),) if changes else (), after)
+        changes = apply_changes(taken, after, request.manager)
+        writes = (PlannedWrite(Action.UPDATE, name, changes),) if changes else ()
+        return DryRunResult(writes, after, is_takeover=taken is not live)
+
+    async def _after_takeover(self, target: ApplyTarget, request: ApplyIntent, taken: Json, after: Json) -> Json:
+        """`after`, a dry run of the apply, as it will be if `taken` comes first, by a dry run of what is removed.
+
+        Defaults take the place of some fields, and an object may need others.
+        """
+        wanted = request.takeover.left_over(taken, after)
+        patch, options = content_patch(taken, wanted), Options(request.manager, dry_run=True)
+        if same(content_patch(after, wanted), []):
+            return wanted
+        answer = await target.client.patch(target.endpoint, patch, PatchType.JSON, options)
+        found = decode_tree(_objects, answer, target.location.title)
+        return with_managers_of(wanted, found)
 
     async def _write_target(self, location: ObjectLocation) -> ApplyTarget:
         """The target of a write: in the version of the manifest only."""
@@ -200,6 +228,10 @@ class RemoteObjects:
             if other.served.api_version == location.api_version:
                 # The kind has been added meanwhile.
                 return other
+            if await is_defined(other.client, other.served, location.api_version.rpartition("/")[2]):
+                raise OperationRunning(
+                    f"{location.title} waits for its version, which the cluster begins to serve", after=1
+                ) from error
             raise KindNotServed(
                 f"{location.title}: the cluster serves {location.kind} in {other.served.api_version}, and no longer in "
                 f"{location.api_version}: change apiVersion in the manifest"
@@ -228,12 +260,22 @@ class RemoteObjects:
             raise OperationRunning(
                 f"{location.title} is deleted first, and then created again", after=0, begun=Action.REPLACE.value
             )
-        body = set_at(_apply_body(request, live), _UID, text_at(live, "metadata", "uid"))
+        target = await self._write_target(location)
+        taken = await self._take_over(target, request, live)
+        body = set_at(_apply_body(request, taken), _UID, text_at(live, "metadata", "uid"))
         try:
-            answer = await self._apply(await self._write_target(location), request, body, force=write.name == REVERT)
+            answer = await self._apply(target, request, body, force=write.name == REVERT)
         except RemoteInvalid as error:
             _refuse(error, location)
         return _observation(decode_tree(_objects, answer, location.title), sha256_hex(answer))
+
+    async def _take_over(self, target: ApplyTarget, request: ApplyIntent, live: Json) -> Json:
+        """The object once the fields of other managers that become ours are ours; RemoteConflict if it has changed."""
+        taken = request.takeover.applied_to(live)
+        if taken is not live:
+            options = Options(request.manager)
+            await target.client.patch(target.endpoint, takeover_patch(taken), PatchType.JSON, options)
+        return taken
 
     async def delete(self, location: Location, live: Json, resource: Resource) -> None:
         """Deletes the object; StillWaiting while finalizers hold it."""
@@ -274,7 +316,11 @@ class RemoteObjects:
             case HeldByOthers():
                 return conflict_error(error, location, request.ignored_fields)
             case RemoteInvalid():
-                return await _with_all_unknown_fields(error, target, body)
+                refused = await _with_all_unknown_fields(error, target, body)
+                fields = [parse_field_path(field) for field in unknown_fields_of(refused)]
+                if fields and await is_defined(target.client, target.served, target.served.version, fields):
+                    return OperationRunning(f"{location.title} waits for its definition: {refused}", after=1)
+                return refused
             case KindNotServed():
                 access = await self.clusters.connect(location.cluster)
                 access.discovery.forget(location.api_version)
@@ -297,7 +343,7 @@ class RemoteObjects:
 
 async def _with_all_unknown_fields(error: RemoteInvalid, target: ApplyTarget, body: Json) -> RemoteRefused:
     """The error with all unknown fields: an apply names only the first one, a dry-run create names all."""
-    if not any("not declared in schema" in message for _, message in error.causes):
+    if not unknown_fields_of(error):
         return error
     try:
         await target.client.create(target.endpoint, body, Options(dry_run=True))

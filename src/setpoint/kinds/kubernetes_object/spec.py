@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Type
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from setpoint.core.schema.checks import AnyOf, Check, Given, Is, Not, NotEmpty
-from setpoint.core.schema.constraints import IsDuration, NoneOf
+from setpoint.core.schema.constraints import IsDuration, Matches, NoneOf
 from setpoint.core.schema.shape import Default
 from setpoint.core.wait.wait_for import ONE_CRITERION, PATH_FORM, WAIT_CRITERIA
 from setpoint.kinds.typed_spec import OBJECT_NAME, Maybe, SpecStruct, ValueFrom
@@ -26,6 +26,13 @@ IN_CLUSTER_ALONE: Final = Check(
     "the cluster around setpoint has no context and no kubeconfig: write inCluster alone",
     "inCluster",
 )
+_HANDED_OVER: Final = Matches(r"[^\s/]+", "the name of a field manager, as in managedFields", 128, or_empty=False)
+_NO_CONTROLLER: Final = NoneOf(
+    ("cloud-controller-manager", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"),
+    "a manager that applies manifests: a controller of the cluster goes on with what it writes",
+)
+_Manager: TypeAlias = Annotated[str, _HANDED_OVER, _NO_CONTROLLER]
+_MAX_MANAGERS: Final = 20
 # A bound of the API server's estimate.
 _MAX_IGNORED: Final = 1000
 
@@ -112,6 +119,8 @@ class KubernetesObjectSpec(SpecStruct, frozen=True):
     """Whether the object must not be deleted, nor replaced."""
     forceConflicts: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether fields are taken over from other field managers."""
+    takeOverFrom: Maybe[Annotated[list[_Manager], Meta(max_length=_MAX_MANAGERS)]] = UNSET
+    """Field managers that no longer apply the object, such as `Terraform`: their fields become this resource's."""
     replace: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the object may be deleted and created anew: for another name, kind or cluster, or an immutable field."""
     deletion: Maybe[DeletionSpec] = UNSET

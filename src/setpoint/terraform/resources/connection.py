@@ -1,7 +1,6 @@
 """The Kubernetes connection that an attribute `cluster` describes."""
 
 import base64
-import binascii
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,8 @@ from setpoint.clients.kubernetes.contexts import (
     connection_from_environment,
     connection_from_files,
     connection_from_trusted_text,
+    is_http,
+    url_parts,
 )
 from setpoint.clients.kubernetes.kubeconfig import (
     BearerToken,
@@ -47,8 +48,7 @@ def connection_for(cluster: CtyValue, environment: Mapping[str, str]) -> Cluster
 
 
 def _host_connection(attributes: AttributeValues) -> ClusterConnection:
-    host = _text_of(attributes, "host")
-    server = (host if "://" in host else f"https://{host}").rstrip("/")
+    server = _server(_text_of(attributes, "host"))
     certificate = None
     if _text_of(attributes, "client_certificate"):
         pair = (InlineText(_pem(attributes, "client_certificate")), InlineText(_pem(attributes, "client_key")))
@@ -58,10 +58,24 @@ def _host_connection(attributes: AttributeValues) -> ClusterConnection:
         server,
         _trust(attributes),
         _text_of(attributes, "server_name") or None,
-        _text_of(attributes, "proxy_url") or None,
+        _proxy(_text_of(attributes, "proxy_url")),
         certificate=certificate,
         login=_login(attributes),
     )
+
+
+def _server(host: str) -> str:
+    parts = url_parts(host if "://" in host else f"https://{host}")
+    if not is_http(parts):
+        raise DiagnosticsError(cluster_error(f"host is {host!r}: write an address such as https://host:6443"))
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def _proxy(address: str) -> str | None:
+    if address and not is_http(url_parts(address)):
+        # Without its value, which may have a password.
+        raise DiagnosticsError(cluster_error("proxy_url is no address of a proxy: write one such as http://host:3128"))
+    return address or None
 
 
 def _trust(attributes: AttributeValues) -> ServerTrust:
@@ -93,7 +107,7 @@ def _pem(attributes: AttributeValues, name: str) -> str:
         return text
     try:
         return base64.b64decode(text, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         # Without its cause, which would show the value.
         raise DiagnosticsError(cluster_error(f"{name} is neither PEM nor PEM in base64: write one of them")) from None
 

@@ -1,15 +1,16 @@
 """The configuration of `setpoint_object`: manifest, wait, ID annotation, and the KubernetesObject made of them."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import AnnotationScope
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import worded
-from setpoint.core.values.paths import Path, set_at
-from setpoint.core.values.yaml_documents import read_documents
+from setpoint.core.values.paths import Path, get_at, nearest, set_at
+from setpoint.core.values.yaml_documents import YamlDocument, read_documents
 from setpoint.core.wait.wait_for import WAIT_CRITERIA, parse_wait
 from setpoint.errors import ManifestInvalid, SetpointError
 from setpoint.terraform.cty.json_trees import to_json_tree
@@ -21,6 +22,9 @@ from setpoint.terraform.resources.vocabulary import attribute_name, attribute_wo
 ID_ANNOTATION: Final = known_annotations.TERRAFORM_ID
 ID_PATH: Final = Path(("metadata", "annotations", ID_ANNOTATION))
 YAML, MANIFEST = "yaml_body", "manifest"
+_ANNOTATIONS: Final = Path(("metadata", "annotations"))
+# The groups of the kinds that setpoint reconciles in a cluster, and reads annotations of.
+_RECONCILED_GROUPS: Final = ("setpoint.dev", ".cnrm.cloud.google.com", "confidentialcontainers.org")
 
 _REQUIRED_FIELDS: Final = (("apiVersion",), ("kind",), ("metadata", "name"))
 _IDENTITY_FIELDS: Final = frozenset({*_REQUIRED_FIELDS, ("metadata",), ("metadata", "namespace")})
@@ -58,7 +62,55 @@ def read_manifest(values: AttributeValues) -> dict[str, Json]:
     return tree
 
 
+def validate_manifest(values: AttributeValues) -> dict[str, Json]:
+    """The manifest of a configuration; DiagnosticsError when it is invalid, or has annotations of ours.
+
+    A state may have them: an earlier version accepted them.
+    """
+    tree, source = read_manifest(values), manifest_attribute(values)
+    for key in _own_annotations(tree):
+        path = _ANNOTATIONS / key
+        where = _document(str(values[YAML])).where(path) if source == YAML else source
+        why = f"{where}: {path}: {_annotation_advice(key, tree)}."
+        raise DiagnosticsError(error("An annotation of setpoint's", why, (source,)))
+    return tree
+
+
+def _own_annotations(tree: Json) -> Iterator[str]:
+    """The annotations of ours that have no effect on this object, or that only we write."""
+    found = get_at(tree, _ANNOTATIONS)
+    for key in found if isinstance(found, Mapping) else ():
+        if key.startswith(known_annotations.OURS) and not _is_read(key, tree):
+            yield key
+
+
+def _is_read(key: str, tree: Json) -> bool:
+    """Whether setpoint reads the annotation from an object of this kind: it may reconcile it in the cluster."""
+    known, group = known_annotations.KNOWN.get(key), text_at(tree, "apiVersion").rpartition("/")[0]
+    if known is None or known.scope is AnnotationScope.RECORD:
+        return False
+    if known.scope is AnnotationScope.NAMESPACE:
+        return (group, text_at(tree, "kind")) == ("", "Namespace")
+    return group.endswith(_RECONCILED_GROUPS)
+
+
+def _annotation_advice(key: str, tree: Json) -> str:
+    name = key.removeprefix(known_annotations.OURS)
+    if key == ID_ANNOTATION:
+        return "the provider sets it, to find the object again: leave it out"
+    if key == known_annotations.DELETE_PROTECTION:
+        return "it has no effect on this object: write delete_protection = true, beside the manifest"
+    near = [one for one in known_annotations.KNOWN if one.startswith(known_annotations.OURS) and _is_read(one, tree)]
+    meant = nearest(name, [one.removeprefix(known_annotations.OURS) for one in near])
+    hint = f"; did you mean {known_annotations.OURS}{meant[0]}?" if meant else ": leave it out"
+    return f"it has no effect on this object{hint}"
+
+
 def _read_yaml(text: str) -> Json:
+    return _document(text).value
+
+
+def _document(text: str) -> YamlDocument:
     try:
         documents = read_documents(text, YAML)
     except ManifestInvalid as fault:
@@ -66,7 +118,7 @@ def _read_yaml(text: str) -> Json:
     if len(documents) != 1:
         why = f"{YAML} has {len(documents)} documents: write one, and a resource for each."
         raise DiagnosticsError(error("Not one object", why, (YAML,)))
-    return documents[0].value
+    return documents[0]
 
 
 def _without_nulls(tree: Json) -> Json:
@@ -143,14 +195,21 @@ def ignored_paths(values: AttributeValues) -> tuple[Path, ...]:
     return (*found, ID_PATH)
 
 
-def kubernetes_object_spec(values: AttributeValues, tree: dict[str, Json], id_: str) -> dict[str, Json]:
-    """The spec of the KubernetesObject that manages the object under `id_`."""
+def kubernetes_object_spec(
+    values: AttributeValues, tree: dict[str, Json], id_: str, taken_over: Sequence[str] = ()
+) -> dict[str, Json]:
+    """The spec of the KubernetesObject that manages the object under `id_`.
+
+    `taken_over` are field managers that it takes over from, besides those of the configuration.
+    """
     spec: dict[str, Json] = {"manifest": set_at(tree, ID_PATH, id_)}
     wait_for, ignored = wait_spec(values.get("wait_for")), _strings(values.get("ignore_fields"))
     if wait_for is not None:
         spec["waitFor"] = wait_for
     if ignored:
         spec["ignoreFields"] = list(ignored)
+    if managers := dict.fromkeys((*_strings(values.get("take_over_from")), *taken_over)):
+        spec["takeOverFrom"] = list(managers)
     for name, member in (("delete_protection", "deleteProtection"), ("force_conflicts", "forceConflicts")):
         if values.get(name) is True:
             spec[member] = True

@@ -1,14 +1,20 @@
 """PlanResourceChange for `setpoint_object`: the planned state, by a server-side dry run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from setpoint.core.redaction import LAST_APPLIED_PATH
+from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 from setpoint.errors import (
     ImmutableFieldChanged,
+    KindNotServed,
     OperationRunning,
+    RemoteInvalid,
+    RemoteRefused,
     RemoteUnavailable,
     ResponseTooLarge,
     SetpointError,
@@ -26,6 +32,7 @@ from setpoint.terraform.resources.clusters import (
     unreachable_warning,
 )
 from setpoint.terraform.resources.object_config import (
+    ID_PATH,
     MANIFEST,
     annotated_id,
     is_manifest_known,
@@ -34,9 +41,11 @@ from setpoint.terraform.resources.object_config import (
     next_id,
     object_identity,
     read_manifest,
+    validate_manifest,
     waits_for_value,
 )
 from setpoint.terraform.resources.object_state import (
+    ChangingDefinitions,
     InterruptedCreates,
     PrivateState,
     location_of,
@@ -54,6 +63,13 @@ if TYPE_CHECKING:
 
 # The ID of an object that does not exist yet.
 _PLACEHOLDER_ID = "000000000000/0"
+# What appliers note on an object.
+_RECORDS: Final = (ID_PATH, LAST_APPLIED_PATH, Path(("metadata", "managedFields")))
+_MOST_PATHS: Final = 20
+_DEFINED_HERE: Final = (
+    "\n\nIf its CustomResourceDefinition changes in the same configuration, name that resource in depends_on: then it "
+    "is planned and applied first."
+)
 
 
 @dataclass(slots=True)
@@ -65,6 +81,7 @@ class ObjectPlanner:
     call: CallContext
     interrupted: InterruptedCreates
     created_ids: Collection[str]
+    definitions: ChangingDefinitions
 
     @property
     def config(self) -> AttributeValues:
@@ -77,7 +94,13 @@ class ObjectPlanner:
         if not is_manifest_known(self.config) or not self.clusters.is_cluster_known(self.config.get("cluster")):
             is_other = prior is not None and may_change_identity(prior, self.config)
             return self._replacement(prior, None, (MANIFEST,)) if is_other and prior else self._without_dry_run(None)
-        tree = read_manifest(self.config)
+        tree = validate_manifest(self.config)
+        planned = await self._plan_known(prior, tree)
+        if planned.state != prior:
+            self.definitions.note(self.clusters.key(self.config.get("cluster")), tree)
+        return planned
+
+    async def _plan_known(self, prior: AttributeValues | None, tree: dict[str, Json]) -> PlanResponse:
         if prior is None:
             return await self._create(tree)
         reason = self._other_object(prior, tree)
@@ -179,13 +202,28 @@ class ObjectPlanner:
             self._continue_unreachable(session, fault, is_planned=self.clusters.is_unread(self.config.get("cluster")))
             return self._as_before(tree) or self._without_dry_run(tree, private)
         except SetpointError as fault:
-            raise DiagnosticsError(engine_diagnostic(fault, (manifest_attribute(self.config),))) from fault
+            is_of_definition = _is_of_definition(fault, tree)
+            if is_of_definition and self.definitions.is_changing(self.clusters.key(self.config.get("cluster")), tree):
+                return self._without_dry_run(tree, private)
+            found = engine_diagnostic(fault, (manifest_attribute(self.config),))
+            detail = found.detail + _DEFINED_HERE * is_of_definition
+            raise DiagnosticsError(error(found.summary, detail, found.path)) from fault
         fields = projection(session, forecast.after, self.config)
+        self._warn_of_undeclared(forecast, fields)
         is_unchanged = prior is not None and not forecast.plan.writes and fields == prior.get("projection")
         if forecast.plan.writes and prior is not None and fields == prior.get("projection"):
             # The change is outside the projection, such as a change of field managers.
             return self._planned_state(forecast, private, UNKNOWN, is_unchanged=False)
         return self._planned_state(forecast, private, fields, is_unchanged=is_unchanged)
+
+    def _warn_of_undeclared(self, forecast: "ObjectForecast", fields: Mapping[str, CtyValue]) -> None:
+        """A warning about changes that `projection` does not show: fields that only a former applier declared."""
+        before = (self.request.prior or {}).get("projection")
+        shown = {*fields, *(before if isinstance(before, Mapping) else ())}
+        paths = [one.path for one in forecast.plan.changes if str(one.path) not in shown]
+        changed = [str(path) for path in paths if not any(apart.covers(path) for apart in _RECORDS)]
+        if changed and forecast.is_takeover:
+            self.call.add_diagnostic(_undeclared_warning(changed, manifest_attribute(self.config)))
 
     def _planned_state(
         self, forecast: "ObjectForecast", private: PrivateState, fields: CtyValue, *, is_unchanged: bool
@@ -231,6 +269,27 @@ class ObjectPlanner:
         if prior is None or not is_unchanged or is_pending or not _is_same_wait(prior.get("wait_for"), wait_for):
             return UNKNOWN
         return prior.get("status") if prior.get("status") is not None else UNKNOWN
+
+
+def _undeclared_warning(paths: Sequence[str], attribute: str) -> Diagnostic:
+    shown = ", ".join((*paths[:_MOST_PATHS], *("…" for _ in paths[_MOST_PATHS : _MOST_PATHS + 1])))
+    return warning(
+        "Fields go that the manifest leaves out",
+        f"{shown}: declared until now by kubectl apply, or by a manager in take_over_from. What these declared becomes "
+        "part of this resource: write it into the manifest, or list it in ignore_fields, if it is to stay.",
+        (attribute,),
+    )
+
+
+def _is_of_definition(fault: SetpointError, tree: Json) -> bool:
+    """Whether a change of the CustomResourceDefinition of an object might help."""
+    group = text_at(tree, "apiVersion").rpartition("/")[0]
+    is_custom = "." in group and not group.endswith(".k8s.io")
+    return is_custom and (isinstance(fault, KindNotServed | RemoteInvalid) or _names_unknown_fields(fault))
+
+
+def _names_unknown_fields(fault: SetpointError) -> bool:
+    return isinstance(fault, RemoteRefused) and bool(fault.unknown_fields)
 
 
 def _adoptable_id(live: Json, noted: str) -> str:

@@ -53,7 +53,7 @@ from setpoint.terraform.resources.object_config import (
     manifest_attribute,
     new_id,
     next_id,
-    read_manifest,
+    validate_manifest,
     validate_wait,
     wait_spec,
 )
@@ -64,6 +64,7 @@ from setpoint.terraform.resources.object_plan import (
     require_deletable,
 )
 from setpoint.terraform.resources.object_state import (
+    ChangingDefinitions,
     InterruptedCreates,
     PrivateState,
     engine_state,
@@ -99,6 +100,7 @@ class ObjectResource(ManagedResource):
         self._interrupted = InterruptedCreates(cache_directory(os.environ), str(Directory.cwd()))
         # The IDs of the objects that this process has created.
         self._created_ids: set[str] = set()
+        self._definitions = ChangingDefinitions()
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
@@ -107,7 +109,7 @@ class ObjectResource(ManagedResource):
             why = f"yaml_body and manifest are two forms of one thing: write one of them, not {len(sources) or 'none'}."
             raise DiagnosticsError(error("Not one object", why, (sources[-1],) if sources else ()))
         if is_manifest_known(config):
-            read_manifest(config)
+            validate_manifest(config)
         validate_cluster(config.get("cluster"))
         validate_wait(config.get("wait_for"))
         _validate_duration(config.get("delete_timeout"))
@@ -116,7 +118,8 @@ class ObjectResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
-        return await ObjectPlanner(self._clusters, request, call, self._interrupted, self._created_ids).plan()
+        known = self._interrupted, self._created_ids, self._definitions
+        return await ObjectPlanner(self._clusters, request, call, *known).plan()
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
         """See ManagedResource."""

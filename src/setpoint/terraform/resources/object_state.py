@@ -46,6 +46,8 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
     adopts: str = ""
     # A second ID under which the object may be managed: the one before an import, or the next one during an adoption.
     takes: str = ""
+    # Until the next apply: field managers of the tool that managed the object before, which are taken over from.
+    taken_over: tuple[str, ...] = ()
     # Of `setpoint_wait`: the satisfaction key of the wait.
     satisfied_for: str = ""
 
@@ -85,6 +87,7 @@ def engine_state(status: JsonObject) -> dict[str, Any]:
 
 
 _DRY_RUN: Final = "planned"
+_DEFINITION: Final = "CustomResourceDefinition"
 
 
 class InterruptedCreates:
@@ -154,6 +157,31 @@ class InterruptedCreates:
         return None if self._directory is None else self._directory / folder / name
 
 
+# --- Definitions that change -----------------------------------------------------------------------------------------
+
+
+class ChangingDefinitions:
+    """The CustomResourceDefinitions that a plan of this process changes, by cluster, group and kind.
+
+    A plan of their objects cannot ask the cluster about fields and versions that do not exist yet. Terraform plans what
+    an object depends on first; when it applies, it plans the object again, once its definition has changed.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: set[tuple[str, str, str]] = set()
+
+    def note(self, cluster: str, tree: Json) -> None:
+        """A plan changes the object of this manifest. It counts if that is a definition."""
+        group = text_at(tree, "spec", "group")
+        if text_at(tree, "kind") == _DEFINITION and text_at(tree, "apiVersion").startswith("apiextensions.k8s.io/"):
+            self._kinds.add((cluster, group, text_at(tree, "spec", "names", "kind")))
+
+    def is_changing(self, cluster: str, tree: Json) -> bool:
+        """Whether the definition of the object of this manifest changes."""
+        group = text_at(tree, "apiVersion").rpartition("/")[0]
+        return (cluster, group, text_at(tree, "kind")) in self._kinds
+
+
 # --- The object and its computed attributes --------------------------------------------------------------------------
 
 
@@ -163,7 +191,7 @@ def session_for(
     """A session for the object that these attributes declare, managed under `id_`."""
     from setpoint.objects.session import ObjectSession
 
-    spec = kubernetes_object_spec(values, read_manifest(values), id_)
+    spec = kubernetes_object_spec(values, read_manifest(values), id_, private.taken_over)
     return ObjectSession(clusters.session(values.get("cluster")), kubernetes_object_name(id_), spec, private.engine)
 
 

@@ -82,6 +82,12 @@ OBJECT_SCHEMA: Final = TerraformSchema(
             presence=_OPTIONAL,
             description="Whether fields are taken over from other field managers that declare them.",
         ),
+        "take_over_from": Attribute(
+            type=ListType(STRING),
+            presence=_OPTIONAL,
+            description="Field managers that no longer apply the object, such as `Terraform` for a former "
+            "`kubernetes_manifest`: their fields become this resource's, and go when the manifest leaves them out.",
+        ),
         "id": Attribute(
             type=STRING,
             presence=_COMPUTED,

@@ -17,6 +17,7 @@ from setpoint.errors import SetpointError
 from setpoint.terraform.cty.values import AttributePath
 from setpoint.terraform.framework.diagnostics import Diagnostic, diagnostics_for, error
 
+_FIRST_WORD: Final = re.compile(r"\w+")
 _WORD_BOUNDARY: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -33,6 +34,7 @@ _ATTRIBUTES: Final = {
     "spec.deleteProtection": "delete_protection",
     "spec.deletion.timeout": "delete_timeout",
     "spec.forceConflicts": "force_conflicts",
+    "spec.takeOverFrom": "take_over_from",
     "spec.manifest": "the manifest",
 }
 
@@ -66,6 +68,8 @@ def _attribute(path: str) -> str:
 
 
 def engine_diagnostic(fault: SetpointError, path: AttributePath = ()) -> Diagnostic:
-    """The diagnostic of an error of the engine, at the attribute `path`."""
+    """The diagnostic of an error of the engine: at the attribute that it begins with, else at `path`."""
     (diagnostic,) = diagnostics_for(fault, attribute_words)
-    return error(diagnostic.summary, diagnostic.detail, path)
+    named = _FIRST_WORD.match(diagnostic.detail)
+    at = (named[0],) if path and named is not None and named[0] in _ATTRIBUTES.values() else path
+    return error(diagnostic.summary, diagnostic.detail, at)
