@@ -4,7 +4,7 @@ The stored state comes from the caller and goes back to it.
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -112,6 +112,8 @@ class _RecordingKind(KubernetesObjectKind):
 
     live: Json = None
     foreseen: DryRunResult | None = None
+    # The field managers of the tool that kept the object before: they hand their fields over with the first update.
+    former: Collection[str] = ()
     # The next observation of this location: what was read for the caller, or the response to a write.
     _fresh: tuple[Location, Absent | Present[LiveObject]] | None = None
 
@@ -140,7 +142,8 @@ class _RecordingKind(KubernetesObjectKind):
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[LiveObject]
     ) -> RemoteOperation | None:
         """Updates the object: the response is what a read would return."""
-        self._written(intent, await self.remote.update(intent, write, before.whole))
+        live = await self.remote.hand_over(intent, before.whole, self.former) if self.former else before.whole
+        self._written(intent, await self.remote.update(intent, write, live))
         return None
 
     def _written(self, intent: Intent, after: Present[LiveObject]) -> None:
@@ -150,7 +153,7 @@ class _RecordingKind(KubernetesObjectKind):
         """See SupportsDryRun."""
         # The dry run shows what becomes of every field. A field manager that only changed a field, and does not apply
         # it, is therefore no conflict, whether or not the manifest has changed as well.
-        self.foreseen = await self.remote.dry_run(intent, observed, Decision.DRIFTED)
+        self.foreseen = await self.remote.dry_run(intent, observed, Decision.DRIFTED, self.former)
         return self.foreseen.writes
 
 
@@ -166,14 +169,23 @@ class ObjectForecast:
 class ObjectSession:
     """One object as `spec`, the spec of a KubernetesObject, declares it. `name` is that of the resource.
 
-    `state` is what `stored_state` of the session before returned.
+    `state` is what `stored_state` of the session before returned. `former` are the field managers of the tool that
+    kept the object before: their fields are taken over, those of others are not.
     """
 
-    def __init__(self, cluster: ClusterSession, name: str, spec: JsonObject, state: JsonObject = NO_STATE) -> None:
+    def __init__(
+        self,
+        cluster: ClusterSession,
+        name: str,
+        spec: JsonObject,
+        *,
+        state: JsonObject = NO_STATE,
+        former: Collection[str] = (),
+    ) -> None:
         self.connection: Final = cluster.client.connection
         self.ref: Final = ResourceRef(GROUP, NAME, self.connection.namespace, name)
         self.manager: Final = field_manager_of(self.ref)
-        self._kind = _RecordingKind(cluster.clusters, cluster.clock)
+        self._kind = _RecordingKind(cluster.clusters, cluster.clock, former=former)
         self._store = MemoryStore(cluster.clock, lambda: str(uuid.uuid4()))
         self._engine = EngineContext(self._store, cluster.clock, {(GROUP, NAME): self._kind})
         self._spec = spec

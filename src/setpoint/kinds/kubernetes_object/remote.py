@@ -1,5 +1,6 @@
 """Observe, dry run, apply and delete of objects in a cluster. Imported on first use: it needs the Kubernetes client."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -10,7 +11,7 @@ from setpoint.clients.http import decode_tree
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.requests import ApiWriteOptions as Options
-from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint
+from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint, PatchType
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, PlannedWrite
 from setpoint.core.unstructured import text_at
@@ -42,6 +43,7 @@ from setpoint.kinds.kubernetes_object.apply_result import (
 )
 from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
 from setpoint.kinds.kubernetes_object.deletion import is_deleting, pending_deletion, require_unprotected
+from setpoint.kinds.kubernetes_object.field_handover import conflict_with_others, handover_patch
 from setpoint.kinds.kubernetes_object.managed_fields import (
     NO_FIELDS,
     manager_fields,
@@ -153,8 +155,13 @@ class RemoteObjects:
 
     # --- Dry run ------------------------------------------------------------------------------------------------------
 
-    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> DryRunResult:
-        """The writes that are left, and their result, by a dry run of the API server."""
+    async def dry_run(
+        self, intent: Intent, observed: LiveObservation, decision: Decision, former: Collection[str] = ()
+    ) -> DryRunResult:
+        """The writes that are left, and their result, by a dry run of the API server.
+
+        Fields of `former` field managers are no conflict: `hand_over` comes before the update.
+        """
         request, location = apply_intent_of(intent), parse_object_location(intent.location)
         target = await self._write_target(location)
         if isinstance(observed, Absent):
@@ -165,18 +172,21 @@ class RemoteObjects:
             raise pending_deletion(live, location, request.deletion, self.clock.now())
         if not request.force_conflicts:
             require_unclaimed(live, request.manager, location)
-        return await self._dry_run_update(target, request, live, decision)
+        return await self._dry_run_update(target, request, live, decision=decision, former=former)
 
     async def _dry_run_update(
-        self, target: ApplyTarget, request: ApplyIntent, live: Json, decision: Decision
+        self, target: ApplyTarget, request: ApplyIntent, live: Json, *, decision: Decision, former: Collection[str]
     ) -> DryRunResult:
         body, name = _apply_body(request, live), "update"
         try:
             try:
                 answer = await self._apply(target, request, body, dry_run=True)
             except HeldByOthers as error:
-                if not is_manual_change(error, live, decision):
-                    raise
+                others = conflict_with_others(error, former)
+                if others is not None and not is_manual_change(others, live, decision):
+                    if others is error:
+                        raise
+                    raise conflict_error(others, target.location, request.ignored_fields) from error
                 name = REVERT
                 answer = await self._apply(target, request, body, dry_run=True, force=True)
         except RemoteInvalid as error:
@@ -234,6 +244,15 @@ class RemoteObjects:
         except RemoteInvalid as error:
             _refuse(error, location)
         return _observation(decode_tree(_objects, answer, location.title), sha256_hex(answer))
+
+    async def hand_over(self, intent: Intent, live: Json, former: Collection[str]) -> Json:
+        """The object after the fields of `former` field managers became those of this KubernetesObject."""
+        patch = handover_patch(live, former, apply_intent_of(intent).manager)
+        if patch is None:
+            return live
+        target = await self._write_target(parse_object_location(intent.location))
+        answer = await target.client.patch(target.endpoint, patch, PatchType.JSON)
+        return decode_tree(_objects, answer, target.location.title)
 
     async def delete(self, location: Location, live: Json, resource: Resource) -> None:
         """Deletes the object; StillWaiting while finalizers hold it."""

@@ -157,7 +157,12 @@ def _strings(value: CtyValue) -> tuple[str, ...]:
 
 def new_id() -> str:
     """The ID of a new object: `8f3a1c2b9d04/1`."""
-    return f"{secrets.token_hex(6)}/1"
+    return first_id(secrets.token_hex(6))
+
+
+def first_id(stem: str) -> str:
+    """The first ID of an object with this stem, hexadecimal digits of which twelve are used."""
+    return f"{stem[:12]}/1"
 
 
 def next_id(before: str) -> str:

@@ -36,6 +36,7 @@ from setpoint.terraform.resources.object_config import (
     read_manifest,
     waits_for_value,
 )
+from setpoint.terraform.resources.object_move import is_moved_object, not_there_warning
 from setpoint.terraform.resources.object_state import (
     InterruptedCreates,
     PrivateState,
@@ -139,6 +140,10 @@ class ObjectPlanner:
 
     def _other_object(self, prior: AttributeValues, tree: Json) -> AttributePath:
         """The attribute whose change makes it another object; empty when it is the same object."""
+        if read_private_state(self.request.private).former:
+            # The former tool named the cluster elsewhere, if at all.
+            namespace = self.clusters.session(self.config.get("cluster")).client.connection.namespace
+            return () if is_moved_object(prior, tree, namespace) else (manifest_attribute(self.config),)
         if object_identity(read_manifest(prior)) != object_identity(tree):
             return (manifest_attribute(self.config),)
         if self.clusters.key(prior.get("cluster")) == self.clusters.key(self.config.get("cluster")):
@@ -180,6 +185,8 @@ class ObjectPlanner:
             return self._as_before(tree) or self._without_dry_run(tree, private)
         except SetpointError as fault:
             raise DiagnosticsError(engine_diagnostic(fault, (manifest_attribute(self.config),))) from fault
+        if private.former and forecast.live is None:
+            self.call.add_diagnostic(not_there_warning(tree, session.connection))
         fields = projection(session, forecast.after, self.config)
         is_unchanged = prior is not None and not forecast.plan.writes and fields == prior.get("projection")
         if forecast.plan.writes and prior is not None and fields == prior.get("projection"):

@@ -46,6 +46,8 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
     adopts: str = ""
     # A second ID under which the object may be managed: the one before an import, or the next one during an adoption.
     takes: str = ""
+    # Of an object whose state was moved here, until its first apply: the field managers of the tool that kept it.
+    former: tuple[str, ...] = ()
     # Of `setpoint_wait`: the satisfaction key of the wait.
     satisfied_for: str = ""
 
@@ -164,7 +166,13 @@ def session_for(
     from setpoint.objects.session import ObjectSession
 
     spec = kubernetes_object_spec(values, read_manifest(values), id_)
-    return ObjectSession(clusters.session(values.get("cluster")), kubernetes_object_name(id_), spec, private.engine)
+    return ObjectSession(
+        clusters.session(values.get("cluster")),
+        kubernetes_object_name(id_),
+        spec,
+        state=private.engine,
+        former=private.former,
+    )
 
 
 async def location_of(

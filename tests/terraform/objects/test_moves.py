@@ -1,0 +1,126 @@
+"""`moved` from other providers: the object is taken over as it is, and the former tool's fields with it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.terraform.command import Installation
+from tests.terraform.conftest import install_provider
+from tests.terraform.objects.former_states import (
+    LAST_APPLIED,
+    config_map_tree,
+    k8sconnect_object,
+    kubectl_manifest,
+    kubernetes_manifest,
+    write_state,
+)
+from tests.terraform.objects.workspace import Workspace, config_map, declared
+
+FORMER = {"hashicorp": "kubernetes", "gavinbunney": "kubectl", "jmorris0x0": "k8sconnect"}
+PROVIDERS = "".join(f'    {name} = {{ source = "{space}/{name}" }}\n' for space, name in FORMER.items())
+MOVED = """
+moved {
+  from = TYPE.NAME
+  to   = setpoint_object.NAME
+}
+"""
+BEFORE = {"a": "1", "b": "2"}
+
+
+@pytest.fixture(scope="session")
+def former_providers(setpoint_installation: Installation) -> Installation:
+    """Terraform with stand-ins of the former providers: it wants them there, and only for their schemas."""
+    home = Path(setpoint_installation.environment["HOME"])
+    for namespace, name in FORMER.items():
+        install_provider(namespace, name, ("-m tests.terraform.probe", name), home)
+    return setpoint_installation
+
+
+def moved(type_: str, name: str) -> str:
+    return MOVED.replace("TYPE", type_).replace("NAME", name)
+
+
+def managers(workspace: Workspace, name: str) -> set[tuple[str, str]]:
+    found = workspace.get("configmaps", name)["metadata"]["managedFields"]
+    return {(one["manager"].split("/")[0], one["operation"]) for one in found}
+
+
+def make_former(workspace: Workspace) -> dict[str, Any]:
+    """The objects of three former tools, and the resources of their states."""
+    space = workspace.namespace
+    trees = {name: config_map_tree(name, space, BEFORE) for name in ("k", "c", "p", "o")}
+    workspace.declare("configmaps", "k", trees["k"], "Terraform")
+    workspace.declare("configmaps", "o", trees["o"], "platform")
+    applied = config_map_tree("c", space, BEFORE, **{LAST_APPLIED: "{}"})
+    path = f"{workspace.path('configmaps')}?fieldManager=HashiCorp"
+    assert workspace.access.call("POST", path, applied).status == 201
+    marked = config_map_tree("p", space, BEFORE, **{"k8sconnect.terraform.io/terraform-id": "0c8b4b2f9a31"})
+    workspace.declare("configmaps", "p", marked, "k8sconnect")
+    kubeconfig = workspace.access.kubeconfig.read_text()
+    return {
+        "k": kubernetes_manifest(trees["k"]),
+        "c": kubectl_manifest(trees["c"], override_namespace=space),
+        "p": k8sconnect_object(trees["p"], {"kubeconfig": kubeconfig}),
+        "o": kubernetes_manifest(trees["o"], manager="platform"),
+    }
+
+
+def test_objects_of_three_former_tools_are_taken_over_in_place(
+    workspace: Workspace, former_providers: Installation
+) -> None:
+    former = make_former(workspace)
+    uids = {name: workspace.uid("configmaps", name) for name in former}
+    # Of each, one field is changed and one is left out.
+    objects = "".join(declared(name, config_map(name, a="9")) for name in former)
+    workspace.write(objects + "".join(moved(one.type, name) for name, one in former.items()), PROVIDERS)
+    before = write_state(workspace, former)
+    planned = workspace.planned()
+
+    assert {address: one.actions for address, one in planned.items()} == {
+        f"setpoint_object.{name}": ["update"] for name in former
+    }
+    assert planned["setpoint_object.k"].after["projection"]["data.a"] == "9"
+    workspace.apply_planned()
+    for name, uid in uids.items():
+        live = workspace.get("configmaps", name)
+        assert (live["metadata"]["uid"], live["data"]) == (uid, {"a": "9"})
+        assert list(live["metadata"]["annotations"]) == ["setpoint.dev/terraform-id"]
+        assert managers(workspace, name) == {("setpoint", "Apply")}
+    # Nothing of the credentials of the former state is kept.
+    assert workspace.state("setpoint_object.p")["cluster"] is None
+
+    # Killed before the state was written: the next apply finds its own objects.
+    (workspace.folder / "terraform.tfstate").write_text(before)
+    assert {one.actions[0] for one in workspace.planned().values()} == {"update"}
+    workspace.apply_planned()
+    # The blocks, and the former providers, can go.
+    workspace.write(objects)
+    workspace.assert_no_changes()
+    workspace.destroyed()
+    assert [name for name in former if workspace.get("configmaps", name)] == []
+
+
+def test_only_fields_of_the_former_tool_are_taken_over(workspace: Workspace, former_providers: Installation) -> None:
+    tree = config_map_tree("k", workspace.namespace, BEFORE)
+    workspace.declare("configmaps", "k", tree, "Terraform")
+    workspace.declare("configmaps", "k", config_map_tree("k", workspace.namespace, {"b": "3"}), "argocd")
+    same = moved("kubernetes_manifest", "k")
+    workspace.write(same + declared("k", config_map("k", a="9", b="9")), PROVIDERS)
+    state = {"k": kubernetes_manifest(tree)}
+    write_state(workspace, state)
+    summary, detail = workspace.refused()
+    assert (summary, "data.b is held by argocd" in detail, "Terraform" in detail) == ("Held by others", True, False)
+
+    # An object that was deleted meanwhile is made again, with a warning; a former tool's edits elsewhere are left.
+    workspace.write(same + declared("k", config_map("k", a="9"), 'ignore_fields = ["data.b"]'), PROVIDERS)
+    workspace.apply()
+    assert workspace.get("configmaps", "k")["data"] == {"a": "9", "b": "3"}
+    assert managers(workspace, "k") == {("setpoint", "Apply"), ("argocd", "Apply")}
+    write_state(workspace, state)
+    assert workspace.access.call("DELETE", workspace.path("configmaps", "k")).status == 200
+    outcome = workspace.plan()
+    assert [(one.severity, one.summary) for one in outcome.diagnostics] == [
+        ("warning", "The moved object is not there")
+    ]
+    assert outcome.actions == {"setpoint_object.k": "update"}
