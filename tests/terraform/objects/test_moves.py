@@ -1,7 +1,7 @@
 """`moved` from other providers: the object is taken over as it is, and the former tool's fields with it."""
 
+import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,6 +9,7 @@ from tests.terraform.command import Installation
 from tests.terraform.conftest import install_provider
 from tests.terraform.objects.former_states import (
     LAST_APPLIED,
+    FormerResource,
     config_map_tree,
     k8sconnect_object,
     kubectl_manifest,
@@ -25,7 +26,7 @@ moved {
   to   = setpoint_object.NAME
 }
 """
-BEFORE = {"a": "1", "b": "2"}
+BEFORE = {"colour": "red", "size": "9"}
 
 
 @pytest.fixture(scope="session")
@@ -46,23 +47,30 @@ def managers(workspace: Workspace, name: str) -> set[tuple[str, str]]:
     return {(one["manager"].split("/")[0], one["operation"]) for one in found}
 
 
-def make_former(workspace: Workspace) -> dict[str, Any]:
+def page(name: str) -> str:
+    """The configuration that a how-to ends with, in the namespace of the test."""
+    blocks = re.findall(r"```hcl\n(.*?)```", Path(f"docs/how-to/{name}.md").read_text(), re.DOTALL)
+    (found,) = [one for one in blocks if "moved {" in one]
+    return str(found).replace("shop", "NAMESPACE")
+
+
+def make_former(workspace: Workspace) -> dict[str, FormerResource]:
     """The objects of three former tools, and the resources of their states."""
     space = workspace.namespace
-    trees = {name: config_map_tree(name, space, BEFORE) for name in ("k", "c", "p", "o")}
-    workspace.declare("configmaps", "k", trees["k"], "Terraform")
-    workspace.declare("configmaps", "o", trees["o"], "platform")
-    applied = config_map_tree("c", space, BEFORE, **{LAST_APPLIED: "{}"})
+    trees = {name: config_map_tree(name, space, BEFORE) for name in ("settings", "platform", "banner", "limits")}
+    workspace.declare("configmaps", "settings", trees["settings"], "Terraform")
+    workspace.declare("configmaps", "platform", trees["platform"], "platform-team")
+    applied = config_map_tree("banner", space, BEFORE, **{LAST_APPLIED: "{}"})
     path = f"{workspace.path('configmaps')}?fieldManager=HashiCorp"
     assert workspace.access.call("POST", path, applied).status == 201
-    marked = config_map_tree("p", space, BEFORE, **{"k8sconnect.terraform.io/terraform-id": "0c8b4b2f9a31"})
-    workspace.declare("configmaps", "p", marked, "k8sconnect")
-    kubeconfig = workspace.access.kubeconfig.read_text()
+    marked = config_map_tree("limits", space, BEFORE, **{"k8sconnect.terraform.io/terraform-id": "0c8b4b2f9a31"})
+    workspace.declare("configmaps", "limits", marked, "k8sconnect")
+    elsewhere = {**trees["banner"], "metadata": {"name": "banner", "namespace": "default"}}
     return {
-        "k": kubernetes_manifest(trees["k"]),
-        "c": kubectl_manifest(trees["c"], override_namespace=space),
-        "p": k8sconnect_object(trees["p"], {"kubeconfig": kubeconfig}),
-        "o": kubernetes_manifest(trees["o"], manager="platform"),
+        "settings": kubernetes_manifest(trees["settings"]),
+        "platform": kubernetes_manifest(trees["platform"], manager="platform-team"),
+        "banner": kubectl_manifest(elsewhere, override_namespace=space),
+        "limits": k8sconnect_object(trees["limits"], {"kubeconfig": workspace.access.kubeconfig.read_text()}),
     }
 
 
@@ -71,31 +79,33 @@ def test_objects_of_three_former_tools_are_taken_over_in_place(
 ) -> None:
     former = make_former(workspace)
     uids = {name: workspace.uid("configmaps", name) for name in former}
+    pages = "".join(map(page, ("leave-kubernetes-manifest", "leave-kubectl-manifest", "leave-k8sconnect")))
+    platform = page("leave-kubernetes-manifest").replace("settings", "platform")
     # Of each, one field is changed and one is left out.
-    objects = "".join(declared(name, config_map(name, a="9")) for name in former)
-    workspace.write(objects + "".join(moved(one.type, name) for name, one in former.items()), PROVIDERS)
+    text = (pages + platform).replace("red", "blue").replace(', size = "9"', "").replace('      size: "9"\n', "")
+    workspace.write(text, PROVIDERS)
     before = write_state(workspace, former)
     planned = workspace.planned()
 
     assert {address: one.actions for address, one in planned.items()} == {
         f"setpoint_object.{name}": ["update"] for name in former
     }
-    assert planned["setpoint_object.k"].after["projection"]["data.a"] == "9"
+    assert planned["setpoint_object.settings"].after["projection"] == {"data.colour": "blue"}
     workspace.apply_planned()
     for name, uid in uids.items():
         live = workspace.get("configmaps", name)
-        assert (live["metadata"]["uid"], live["data"]) == (uid, {"a": "9"})
+        assert (live["metadata"]["uid"], live["data"]) == (uid, {"colour": "blue"})
         assert list(live["metadata"]["annotations"]) == ["setpoint.dev/terraform-id"]
         assert managers(workspace, name) == {("setpoint", "Apply")}
     # Nothing of the credentials of the former state is kept.
-    assert workspace.state("setpoint_object.p")["cluster"] is None
+    assert workspace.state("setpoint_object.limits")["cluster"] is None
 
     # Killed before the state was written: the next apply finds its own objects.
     (workspace.folder / "terraform.tfstate").write_text(before)
     assert {one.actions[0] for one in workspace.planned().values()} == {"update"}
     workspace.apply_planned()
     # The blocks, and the former providers, can go.
-    workspace.write(objects)
+    workspace.write(re.sub(r"moved \{.*?\}\n", "", text, flags=re.DOTALL))
     workspace.assert_no_changes()
     workspace.destroyed()
     assert [name for name in former if workspace.get("configmaps", name)] == []
@@ -104,18 +114,18 @@ def test_objects_of_three_former_tools_are_taken_over_in_place(
 def test_only_fields_of_the_former_tool_are_taken_over(workspace: Workspace, former_providers: Installation) -> None:
     tree = config_map_tree("k", workspace.namespace, BEFORE)
     workspace.declare("configmaps", "k", tree, "Terraform")
-    workspace.declare("configmaps", "k", config_map_tree("k", workspace.namespace, {"b": "3"}), "argocd")
+    workspace.declare("configmaps", "k", config_map_tree("k", workspace.namespace, {"size": "3"}), "argocd")
     same = moved("kubernetes_manifest", "k")
-    workspace.write(same + declared("k", config_map("k", a="9", b="9")), PROVIDERS)
+    workspace.write(same + declared("k", config_map("k", colour="blue", size="1")), PROVIDERS)
     state = {"k": kubernetes_manifest(tree)}
     write_state(workspace, state)
     summary, detail = workspace.refused()
-    assert (summary, "data.b is held by argocd" in detail, "Terraform" in detail) == ("Held by others", True, False)
+    assert (summary, "data.size is held by argocd" in detail, "Terraform" in detail) == ("Held by others", True, False)
 
     # An object that was deleted meanwhile is made again, with a warning; a former tool's edits elsewhere are left.
-    workspace.write(same + declared("k", config_map("k", a="9"), 'ignore_fields = ["data.b"]'), PROVIDERS)
+    workspace.write(same + declared("k", config_map("k", colour="blue"), 'ignore_fields = ["data.size"]'), PROVIDERS)
     workspace.apply()
-    assert workspace.get("configmaps", "k")["data"] == {"a": "9", "b": "3"}
+    assert workspace.get("configmaps", "k")["data"] == {"colour": "blue", "size": "3"}
     assert managers(workspace, "k") == {("setpoint", "Apply"), ("argocd", "Apply")}
     write_state(workspace, state)
     assert workspace.access.call("DELETE", workspace.path("configmaps", "k")).status == 200
