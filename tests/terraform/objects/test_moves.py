@@ -134,3 +134,17 @@ def test_only_fields_of_the_former_tool_are_taken_over(workspace: Workspace, for
         ("warning", "The moved object is not there")
     ]
     assert outcome.actions == {"setpoint_object.k": "update"}
+
+
+def test_a_destroy_before_the_first_apply_asks_the_cluster_of_the_former_state(
+    workspace: Workspace, former_providers: Installation
+) -> None:
+    tree = config_map_tree("limits", workspace.namespace, BEFORE)
+    workspace.declare("configmaps", "limits", tree, "k8sconnect")
+    elsewhere = 'provider "setpoint" {\n  alias = "none"\n  cluster = { host = "https://127.0.0.1:1" }\n}\n'
+    object_ = declared("limits", config_map("limits"), "provider = setpoint.none")
+    workspace.write(elsewhere + object_ + moved("k8sconnect_object", "limits"), PROVIDERS)
+    write_state(workspace, {"limits": k8sconnect_object(tree, {"kubeconfig": workspace.access.kubeconfig.read_text()})})
+
+    workspace.destroyed()
+    assert workspace.get("configmaps", "limits") is None

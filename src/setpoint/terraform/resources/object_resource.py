@@ -130,6 +130,8 @@ class ObjectResource(ManagedResource):
         state, private = stored.state, read_private_state(stored.private)
         if private.former:
             # Its cluster may be one that only the configuration names: the plan, which has it, asks that one.
+            self._clusters.add_unread(state.get("cluster"))
+            self._clusters.add_unread(None)
             return stored
         session = session_for(self._clusters, state, str(state["id"]), private)
         try:
