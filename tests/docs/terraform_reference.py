@@ -10,7 +10,9 @@ from typing import Final
 from setpoint.terraform.cty.types import CtyType, ListType, MapType, ObjectType, PrimitiveType
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence
 from setpoint.terraform.resources.clusters import CLUSTER
-from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, OBJECT_SCHEMA, WAIT_ATTRIBUTES, WAIT_SCHEMA
+from setpoint.terraform.resources.schemas import OBJECT_SCHEMA, WAIT_ATTRIBUTES, WAIT_SCHEMA
+from setpoint.terraform.setpoint_provider import SetpointProvider
+from setpoint.terraform.sources.schemas import OBJECT_SOURCE_SCHEMA, OBJECTS_SOURCE_SCHEMA, SECRET_SCHEMA
 from tests.docs.reference import with_table
 
 PAGE: Final = Path("docs/terraform.md")
@@ -30,7 +32,9 @@ def tables() -> Mapping[str, Mapping[str, Attribute]]:
         "member of `cluster`": CLUSTER.type.attributes,
         "member of `wait_for`": WAIT_ATTRIBUTES.attributes,
         "attribute of the resource `setpoint_wait`": WAIT_SCHEMA.attributes,
-        "attribute of the data source `setpoint_object`": DATA_SOURCE_SCHEMA.attributes,
+        "attribute of the data source `setpoint_object`": OBJECT_SOURCE_SCHEMA.attributes,
+        "attribute of the data source `setpoint_objects`": OBJECTS_SOURCE_SCHEMA.attributes,
+        "attribute of the ephemeral resource `setpoint_secret`": SECRET_SCHEMA.attributes,
     }
 
 
@@ -39,7 +43,15 @@ def written(page: str) -> str:
     for name, attributes in tables().items():
         head = f"| {name} | what it is | type | |\n|---|---|---|---|\n"
         page = with_table(page, head, list(_rows(attributes)))
-    return page
+    return with_table(page, "| function | what it gives |\n|---|---|\n", list(_function_rows()))
+
+
+def _function_rows() -> Iterator[str]:
+    for name, one in SetpointProvider().functions.items():
+        more = [] if one.variadic is None else [f"{one.variadic.name}…"]
+        parameters = ", ".join([*(parameter.name for parameter in one.parameters), *more])
+        given = " ".join(f"`{parameter.name}`: {parameter.description}" for parameter in one.parameters)
+        yield f"| `{name}({parameters})` | {one.summary} {given} |"
 
 
 def _rows(attributes: Mapping[str, Attribute]) -> Iterator[str]:

@@ -16,7 +16,8 @@ from setpoint.objects.session import ClusterSession
 from setpoint.objects.wait import ObjectWait
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.resources.clusters import ClusterConnections
-from setpoint.terraform.resources.read_only import ObjectDataSource, WaitResource
+from setpoint.terraform.resources.read_only import WaitResource
+from setpoint.terraform.sources.single_object import ObjectDataSource
 from tests.cluster.access import Access
 from tests.cluster.objects.object_harness import ObjectHarness, config_map, environment
 
@@ -44,6 +45,9 @@ class _Connections:
 
     def session(self, _cluster: object) -> ClusterSession:
         return self.one
+
+    def require_known(self, _cluster: object) -> None:
+        """It is known."""
 
 
 def in_cluster(access: Access, work: Callable[[ClusterSession], Awaitable[T]]) -> T:

@@ -17,6 +17,21 @@ MESSAGES = provider_messages()
         ("Schema.Attribute", {"nested_type": {"nesting": 2}, "write_only": True}, b"\x52\x02\x18\x02\x58\x01"),
         ("RawState", {"flatmap": {"a": "b"}}, b"\x12\x06\x0a\x01a\x12\x01b"),
         ("StopProvider.Response", {"Error": "e"}, b"\x0a\x01e"),
+        ("GetMetadata.Response", {"ephemeral_resources": [{"type_name": "e"}]}, b"\x32\x03\x0a\x01e"),
+        (
+            "OpenEphemeralResource.Request",
+            {"type_name": "e", "config": {"msgpack": b"m"}},
+            b"\x0a\x01e\x12\x03\x0a\x01m",
+        ),
+        (
+            "OpenEphemeralResource.Response",
+            {"result": {"msgpack": b"m"}, "private": b"p"},
+            b"\x1a\x03\x0a\x01m\x22\x01p",
+        ),
+        ("RenewEphemeralResource.Response", {"private": b"p"}, b"\x1a\x01p"),
+        ("CloseEphemeralResource.Request", {"type_name": "e", "private": b"p"}, b"\x0a\x01e\x12\x01p"),
+        ("MoveResourceState.Request", {"target_type_name": "t", "source_private": b"p"}, b"\x2a\x01t\x32\x01p"),
+        ("MoveResourceState.Response", {"target_private": b"p"}, b"\x1a\x01p"),
     ],
 )
 def test_a_field_has_its_number(name: str, fields: dict[str, object], data: bytes) -> None:
@@ -27,8 +42,9 @@ def test_a_field_has_its_number(name: str, fields: dict[str, object], data: byte
 def test_a_map_is_a_list_of_pairs() -> None:
     message = MESSAGES["GetProviderSchema.Response"]()
     message.functions["f"].summary = "s"
+    message.ephemeral_resource_schemas["e"].version = 1
 
-    assert message.SerializeToString() == b"\x3a\x08\x0a\x01f\x12\x03\x22\x01s"
+    assert message.SerializeToString() == b"\x3a\x08\x0a\x01f\x12\x03\x22\x01s" + b"\x42\x07\x0a\x01e\x12\x02\x08\x01"
 
 
 def test_fields_of_a_newer_terraform_are_skipped() -> None:

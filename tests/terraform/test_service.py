@@ -11,7 +11,7 @@ from setpoint.terraform.cty.codec import encode_msgpack
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
 from setpoint.terraform.framework.call import ActiveCalls, CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import error
-from setpoint.terraform.framework.provider import CreateRequest, ManagedResource, Registration
+from setpoint.terraform.framework.provider import CreateRequest, ManagedResource, MovedState, Registration
 from setpoint.terraform.rpc.context import read_value, write_diagnostics
 from setpoint.terraform.rpc.protobuf import provider_messages
 from setpoint.terraform.rpc.service import ProviderService
@@ -71,7 +71,7 @@ def test_metadata_has_names_without_schemas(tmp_path: Path) -> None:
     assert [one.type_name for one in answer.resources] == ["probe_thing"]
     assert [one.type_name for one in answer.data_sources] == ["probe_lookup"]
     assert [one.name for one in answer.functions] == ["describe"]
-    assert (answer.server_capabilities.plan_destroy, answer.server_capabilities.move_resource_state) == (True, False)
+    assert (answer.server_capabilities.plan_destroy, answer.server_capabilities.move_resource_state) == (True, True)
 
 
 def test_functions_are_listed_and_there_are_no_identities(tmp_path: Path) -> None:
@@ -124,11 +124,25 @@ def test_a_request_that_cannot_be_decoded_leaves_the_prior_state(tmp_path: Path)
 
 
 def test_the_state_of_another_resource_is_not_moved(tmp_path: Path) -> None:
-    answer = call(
-        ServiceHarness(tmp_path), "MoveResourceState", source_type_name="other_thing", target_type_name="probe_thing"
-    )
+    fields = {"source_type_name": "other_thing", "source_state": {"json": b"{}"}, "target_type_name": "probe_thing"}
+    answer = call(ServiceHarness(tmp_path), "MoveResourceState", **fields)
 
-    assert summaries(answer) == ["other_thing cannot become probe_thing"]
+    assert summaries(answer) == ["other_thing cannot be moved here"]
+
+
+def test_the_state_of_another_resource_is_moved_by_the_one_that_it_becomes(tmp_path: Path) -> None:
+    class Moving(Thing):
+        async def move_state(self, source: MovedState, call: CallContext) -> InstanceState:
+            name = f"{source.provider_address} {source.type_name} {source.schema_version} {source.state['size']}"
+            return InstanceState({**EMPTY, "name": name, "password_wo": "x"}, b"moved")
+
+    fields = {"source_provider_address": "acme/other", "source_type_name": "other_thing", "source_schema_version": 3}
+    state = {"source_state": {"json": b'{"size": 12345678901234567890123}'}, "target_type_name": "probe_thing"}
+    answer = call(ServiceHarness(tmp_path, Moving), "MoveResourceState", **fields, **state)
+
+    assert summaries(answer) == []
+    moved = {**EMPTY, "name": "acme/other other_thing 3 12345678901234567890123"}
+    assert (read_value(answer.target_state, TYPE), answer.target_private) == (moved, b"moved")
 
 
 def test_values_in_json_are_decoded(tmp_path: Path) -> None:

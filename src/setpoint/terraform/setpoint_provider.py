@@ -1,16 +1,24 @@
-"""The provider `setpoint`: its schema, and its resources and data sources by name."""
+"""The provider `setpoint`: its schema, and its resources, data sources and functions by name."""
 
 from setpoint.terraform.cty.values import AttributeValues
 from setpoint.terraform.framework.call import CallContext
-from setpoint.terraform.framework.provider import DataSource, ManagedResource, Provider, Registration
+from setpoint.terraform.framework.provider import (
+    DataSource,
+    EphemeralResource,
+    ManagedResource,
+    Provider,
+    Registration,
+)
 from setpoint.terraform.framework.schema import TerraformSchema
+from setpoint.terraform.functions.manifest_functions import ManifestDecode, ManifestEncode, Manifests, ManifestsIn
 from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, validate_cluster
-from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, OBJECT_SCHEMA, WAIT_SCHEMA
+from setpoint.terraform.resources.schemas import OBJECT_SCHEMA, WAIT_SCHEMA
 from setpoint.terraform.resources.vocabulary import attribute_words
+from setpoint.terraform.sources.schemas import OBJECT_SOURCE_SCHEMA, OBJECTS_SOURCE_SCHEMA, SECRET_SCHEMA
 
 
 class SetpointProvider(Provider):
-    """Its schema, and its resources and data sources by name."""
+    """Its schema, and its resources, data sources, ephemeral resources and functions by name."""
 
     schema = TerraformSchema(
         description="Keeps objects of Kubernetes clusters as declared, waits for what becomes of them, and tells drift "
@@ -24,8 +32,17 @@ class SetpointProvider(Provider):
             "setpoint_object": Registration(OBJECT_SCHEMA, self._objects),
             "setpoint_wait": Registration(WAIT_SCHEMA, self._waits),
         }
-        self.data_sources = {"setpoint_object": Registration(DATA_SOURCE_SCHEMA, self._source)}
-        self.functions = {}
+        self.data_sources = {
+            "setpoint_object": Registration(OBJECT_SOURCE_SCHEMA, self._source),
+            "setpoint_objects": Registration(OBJECTS_SOURCE_SCHEMA, self._list),
+        }
+        self.ephemeral_resources = {"setpoint_secret": Registration(SECRET_SCHEMA, self._secret)}
+        self.functions = {
+            "manifests": Manifests(),
+            "manifests_in": ManifestsIn(),
+            "manifest_decode": ManifestDecode(),
+            "manifest_encode": ManifestEncode(),
+        }
         self.vocabulary = attribute_words
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
@@ -47,6 +64,16 @@ class SetpointProvider(Provider):
         return WaitResource(self._clusters)
 
     def _source(self) -> DataSource:
-        from setpoint.terraform.resources.read_only import ObjectDataSource
+        from setpoint.terraform.sources.single_object import ObjectDataSource
 
         return ObjectDataSource(self._clusters)
+
+    def _list(self) -> DataSource:
+        from setpoint.terraform.sources.object_list import ObjectsDataSource
+
+        return ObjectsDataSource(self._clusters)
+
+    def _secret(self) -> EphemeralResource:
+        from setpoint.terraform.sources.single_object import SecretResource
+
+        return SecretResource(self._clusters)

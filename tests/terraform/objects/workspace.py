@@ -81,9 +81,13 @@ class Workspace:
         """The project in this folder."""
         return Project(self.installation, self.folder)
 
-    def write(self, text: str) -> None:
-        """Writes a configuration, ready to be applied; NAMESPACE in it stands for the namespace of this test."""
-        whole = (HEAD + text).replace("NAMESPACE", self.namespace)
+    def write(self, text: str, providers: str = "") -> None:
+        """Writes a configuration, ready to be applied; NAMESPACE in it stands for the namespace of this test.
+
+        `providers` are lines for `required_providers`.
+        """
+        head = HEAD.replace("required_providers {", f"required_providers {{\n{providers}")
+        whole = (head + text).replace("NAMESPACE", self.namespace)
         (self.folder / "main.tf").write_text(whole.replace("KUBECONFIG", str(self.access.kubeconfig)))
         self.project.initialise()
 

@@ -124,3 +124,14 @@ def _json_tree(tree: UntypedTree) -> Json:
             return {key: _json_tree(one) for key, one in tree.items()}
         case _:
             return [_json_tree(one) for one in tree]
+
+
+def without_nulls(tree: Json) -> Json:
+    """Without members that are null: in Terraform, null means not set."""
+    match tree:
+        case Mapping():
+            return {name: without_nulls(one) for name, one in tree.items() if one is not None}
+        case list():
+            return [without_nulls(one) for one in tree]
+        case _:
+            return tree

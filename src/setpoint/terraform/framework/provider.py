@@ -1,4 +1,4 @@
-"""The interfaces of a provider: resources, data sources and functions, each with a schema and async methods.
+"""The interfaces of a provider: resources, data sources, ephemeral resources and functions.
 
 A method gets a typed request and the `CallContext` of the RPC. It returns its result, or raises `DiagnosticsError` or
 any `SetpointError`. Values are those of `cty.values`; every attribute of the schema is present.
@@ -7,6 +7,7 @@ any `SetpointError`. Values are those of `cty.values`; every attribute of the sc
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -55,6 +56,18 @@ class UpdateRequest(msgspec.Struct, frozen=True):
     private: bytes = b""
 
 
+class MovedState(msgspec.Struct, frozen=True):
+    """The state of a resource that a `moved` block turns into one of another type.
+
+    The address is whole in Terraform, `registry.terraform.io/hashicorp/kubernetes`, and may be a bare name in OpenTofu.
+    """
+
+    provider_address: str
+    type_name: str
+    schema_version: int
+    state: Mapping[str, Json]
+
+
 class ManagedResource(Protocol):
     """A resource type: Terraform creates, updates and deletes its objects."""
 
@@ -93,6 +106,15 @@ class ManagedResource(Protocol):
         """The state from which `terraform import` starts; Terraform calls `read` next."""
         raise DiagnosticsError(error("This resource cannot be imported"))
 
+    async def move_state(self, source: MovedState, call: CallContext) -> InstanceState:
+        """The state of a resource of another type as one of this type; Terraform calls `read` next."""
+        raise DiagnosticsError(
+            error(
+                f"{source.type_name} cannot be moved here",
+                "This resource does not take over the state of that one. Import the object instead.",
+            )
+        )
+
     async def upgrade(self, state: Mapping[str, Json], version: int, call: CallContext) -> AttributeValues:
         """A state that was stored with an earlier version of the schema, converted to the current one."""
         raise DiagnosticsError(
@@ -115,8 +137,23 @@ class DataSource(Protocol):
         """The configuration, with the computed attributes filled in."""
 
 
+class EphemeralResource(Protocol):
+    """An ephemeral resource: its values are there while Terraform runs, and are never stored."""
+
+    @property
+    def schema(self) -> TerraformSchema:
+        """The schema of its configuration and result."""
+
+    async def validate(self, config: AttributeValues, call: CallContext) -> None:
+        """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
+
+    @abstractmethod
+    async def open(self, config: AttributeValues, call: CallContext) -> AttributeValues:
+        """The configuration, with the computed attributes filled in."""
+
+
 class HasSchema(Protocol):
-    """A resource or a data source."""
+    """A resource, a data source or an ephemeral resource."""
 
     @property
     def schema(self) -> TerraformSchema:
@@ -127,7 +164,7 @@ SchemaT = TypeVar("SchemaT", bound=HasSchema)
 
 
 class Registration(Generic[SchemaT]):
-    """A resource or data source: its schema, and its implementation, which is imported on first use.
+    """A resource, data source or ephemeral resource: its schema, and its implementation, imported on first use.
 
     Terraform starts a provider several times per command, and most of these processes only serve schemas.
     """
@@ -180,7 +217,7 @@ class ProviderFunction(Protocol):
 
 
 class Provider(Protocol):
-    """Resources, data sources and functions under one configuration."""
+    """Resources, data sources, ephemeral resources and functions under one configuration."""
 
     @property
     def schema(self) -> TerraformSchema:
@@ -189,6 +226,7 @@ class Provider(Protocol):
     # By type name, as in a configuration.
     resources: Mapping[str, Registration[ManagedResource]]
     data_sources: Mapping[str, Registration[DataSource]]
+    ephemeral_resources: Mapping[str, Registration[EphemeralResource]] = MappingProxyType({})
     functions: Mapping[str, ProviderFunction]
     # Words the messages of SetpointErrors.
     vocabulary: Vocabulary = str

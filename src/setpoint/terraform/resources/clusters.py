@@ -150,6 +150,16 @@ class ClusterConnections:
         """Whether every value is known of the cluster that `cluster` selects."""
         return is_known(self._selected(cluster))
 
+    def require_known(self, cluster: CtyValue) -> None:
+        """Raises DiagnosticsError for a cluster with values that are not known yet, of what is read in a plan."""
+        if not self.is_cluster_known(cluster):
+            why = (
+                "Values of cluster are known only after an apply, and it is to be read now. Have it read in the apply: "
+            )
+            raise DiagnosticsError(
+                error("The cluster is not known yet", f"{why}list the resource that makes the cluster in depends_on.")
+            )
+
     def session(self, cluster: CtyValue) -> "ClusterSession":
         """The session of the cluster that `cluster` selects; UserError when it is invalid."""
         key = self.key(cluster)

@@ -13,7 +13,7 @@ from setpoint.core.values.paths import Path, get_at, nearest, set_at
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents
 from setpoint.core.wait.wait_for import WAIT_CRITERIA, parse_wait
 from setpoint.errors import ManifestInvalid, SetpointError
-from setpoint.terraform.cty.json_trees import to_json_tree
+from setpoint.terraform.cty.json_trees import to_json_tree, without_nulls
 from setpoint.terraform.cty.values import AttributeValues, CtyValue, is_known, nullify_unknown, unknown_paths
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
 from setpoint.terraform.resources.vocabulary import attribute_name, attribute_words
@@ -54,7 +54,7 @@ def is_manifest_known(values: AttributeValues) -> bool:
 def read_manifest(values: AttributeValues) -> dict[str, Json]:
     """The manifest, which must be known; DiagnosticsError when it is invalid."""
     source = manifest_attribute(values)
-    tree = _read_yaml(str(values[YAML])) if source == YAML else _without_nulls(to_json_tree(values.get(MANIFEST)))
+    tree = _read_yaml(str(values[YAML])) if source == YAML else without_nulls(to_json_tree(values.get(MANIFEST)))
     if not isinstance(tree, dict) or not all(text_at(tree, *path) for path in _REQUIRED_FIELDS):
         raise DiagnosticsError(
             error("No object", f"{source} needs apiVersion, kind and metadata.name: write all three.", (source,))
@@ -119,17 +119,6 @@ def _document(text: str) -> YamlDocument:
         why = f"{YAML} has {len(documents)} documents: write one, and a resource for each."
         raise DiagnosticsError(error("Not one object", why, (YAML,)))
     return documents[0]
-
-
-def _without_nulls(tree: Json) -> Json:
-    """Without members that are null: in Terraform, null means not set."""
-    match tree:
-        case dict():
-            return {name: _without_nulls(one) for name, one in tree.items() if one is not None}
-        case list():
-            return [_without_nulls(one) for one in tree]
-        case _:
-            return tree
 
 
 def object_identity(tree: Json) -> ObjectIdentity:
@@ -227,7 +216,12 @@ def _strings(value: CtyValue) -> tuple[str, ...]:
 
 def new_id() -> str:
     """The ID of a new object: `8f3a1c2b9d04/1`."""
-    return f"{secrets.token_hex(6)}/1"
+    return first_id(secrets.token_hex(6))
+
+
+def first_id(stem: str) -> str:
+    """The first ID of an object with this stem, hexadecimal digits of which twelve are used."""
+    return f"{stem[:12]}/1"
 
 
 def next_id(before: str) -> str:

@@ -44,6 +44,7 @@ from setpoint.terraform.resources.object_config import (
     validate_manifest,
     waits_for_value,
 )
+from setpoint.terraform.resources.object_move import is_moved_object, not_there_warning
 from setpoint.terraform.resources.object_state import (
     ChangingDefinitions,
     InterruptedCreates,
@@ -162,6 +163,10 @@ class ObjectPlanner:
 
     def _other_object(self, prior: AttributeValues, tree: Json) -> AttributePath:
         """The attribute whose change makes it another object; empty when it is the same object."""
+        if read_private_state(self.request.private).taken_over:
+            # The former tool named the cluster elsewhere, if at all.
+            namespace = self.clusters.session(self.config.get("cluster")).client.connection.namespace
+            return () if is_moved_object(prior, tree, namespace) else (manifest_attribute(self.config),)
         if object_identity(read_manifest(prior)) != object_identity(tree):
             return (manifest_attribute(self.config),)
         if self.clusters.key(prior.get("cluster")) == self.clusters.key(self.config.get("cluster")):
@@ -208,6 +213,14 @@ class ObjectPlanner:
             found = engine_diagnostic(fault, (manifest_attribute(self.config),))
             detail = found.detail + _DEFINED_HERE * is_of_definition
             raise DiagnosticsError(error(found.summary, detail, found.path)) from fault
+        if private.taken_over and forecast.live is None:
+            self.call.add_diagnostic(not_there_warning(tree, session.connection))
+        return self._forecast_plan(session, forecast, private)
+
+    def _forecast_plan(
+        self, session: "ObjectSession", forecast: "ObjectForecast", private: PrivateState
+    ) -> PlanResponse:
+        prior = self.request.prior
         fields = projection(session, forecast.after, self.config)
         self._warn_of_undeclared(forecast, fields)
         is_unchanged = prior is not None and not forecast.plan.writes and fields == prior.get("projection")

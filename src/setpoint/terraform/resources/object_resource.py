@@ -34,6 +34,7 @@ from setpoint.terraform.framework.diagnostics import (
 from setpoint.terraform.framework.provider import (
     CreateRequest,
     ManagedResource,
+    MovedState,
     PlanRequest,
     PlanResponse,
     UpdateRequest,
@@ -58,6 +59,7 @@ from setpoint.terraform.resources.object_config import (
     wait_spec,
 )
 from setpoint.terraform.resources.object_import import import_object
+from setpoint.terraform.resources.object_move import move_object
 from setpoint.terraform.resources.object_plan import (
     ObjectPlanner,
     managed_elsewhere_error,
@@ -129,6 +131,11 @@ class ObjectResource(ManagedResource):
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
         state, private = stored.state, read_private_state(stored.private)
+        if private.taken_over:
+            # Its cluster may be one that only the configuration names: the plan, which has it, asks that one.
+            self._clusters.add_unread(state.get("cluster"))
+            self._clusters.add_unread(None)
+            return stored
         session = session_for(self._clusters, state, str(state["id"]), private)
         try:
             live = await session.observe()
@@ -212,6 +219,10 @@ class ObjectResource(ManagedResource):
     async def import_state(self, identifier: str, call: CallContext) -> InstanceState:
         """See ManagedResource."""
         return await import_object(identifier, self._clusters)
+
+    async def move_state(self, source: MovedState, call: CallContext) -> InstanceState:
+        """See ManagedResource."""
+        return move_object(source)
 
 
 def _validate_duration(timeout: CtyValue) -> None:

@@ -46,7 +46,8 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
     adopts: str = ""
     # A second ID under which the object may be managed: the one before an import, or the next one during an adoption.
     takes: str = ""
-    # Until the next apply: field managers of the tool that managed the object before, which are taken over from.
+    # Of an object whose state was moved here, until its first apply: the field managers of the tool that managed it,
+    # which are taken over from.
     taken_over: tuple[str, ...] = ()
     # Of `setpoint_wait`: the satisfaction key of the wait.
     satisfied_for: str = ""

@@ -1,20 +1,16 @@
-"""The resource `setpoint_wait` and the data source `setpoint_object`: both read an object and write nothing."""
+"""The resource `setpoint_wait`, which reads an object and writes nothing."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from setpoint.core.secret_paths import without_secrets
-from setpoint.core.values.paths import Path, remove_at
-from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.wait_for import parse_wait
 from setpoint.errors import RemoteUnavailable, ResponseTooLarge, SetpointError
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext, InstanceState
-from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.diagnostics import DiagnosticsError
 from setpoint.terraform.framework.provider import (
     CreateRequest,
-    DataSource,
     ManagedResource,
     PlanRequest,
     PlanResponse,
@@ -22,13 +18,12 @@ from setpoint.terraform.framework.provider import (
 )
 from setpoint.terraform.resources.clusters import (
     ClusterConnections,
-    cluster_needed,
     unreachable_warning,
     validate_cluster,
 )
 from setpoint.terraform.resources.object_config import new_id, validate_wait, wait_spec, waits_for_value
 from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, read_private_state
-from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, WAIT_SCHEMA
+from setpoint.terraform.resources.schemas import WAIT_SCHEMA
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 
 if TYPE_CHECKING:
@@ -124,33 +119,3 @@ def _satisfied_state(state: AttributeValues, met: "SatisfiedWait") -> InstanceSt
 
 def _planned_id(prior: AttributeValues | None) -> CtyValue:
     return UNKNOWN if prior is None else prior.get("id")
-
-
-_MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
-
-
-class ObjectDataSource(DataSource):
-    """Reads an object that may be managed by any field manager."""
-
-    schema = DATA_SOURCE_SCHEMA
-
-    def __init__(self, clusters: ClusterConnections) -> None:
-        self._clusters = clusters
-
-    async def validate(self, config: AttributeValues, call: CallContext) -> None:
-        """See DataSource."""
-        validate_cluster(config.get("cluster"))
-
-    async def read(self, config: AttributeValues, call: CallContext) -> AttributeValues:
-        """See DataSource."""
-        target = target_of(self._clusters, config, config.get("cluster"))
-        with cluster_needed(target.connection):
-            live = await call.until_stopped(target.observe())
-        if not isinstance(live, Mapping):
-            if config.get("optional") is not True:
-                why = f"There is no {config['kind']} {config['name']} in that cluster. Where it may be missing, write "
-                raise DiagnosticsError(error("No such object", f"{why}optional = true.", ("name",)))
-            return {**config, "object": None, "yaml_body": None}
-        # Secret values would be stored in the state in plain text.
-        visible = without_secrets(remove_at(dict(live), _MANAGED_FIELDS))
-        return {**config, "object": dynamic_value(visible), "yaml_body": write_document(visible)}

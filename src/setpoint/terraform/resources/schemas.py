@@ -1,4 +1,4 @@
-"""The schemas of the resource `setpoint_object`, the resource `setpoint_wait` and the data source `setpoint_object`."""
+"""The schemas of the resources `setpoint_object` and `setpoint_wait`."""
 
 from types import UnionType
 from typing import Final, get_args
@@ -144,23 +144,5 @@ WAIT_SCHEMA: Final = TerraformSchema(
             presence=_COMPUTED,
             description="The object, cut to the path of `wait_for.field`; null for any other wait.",
         ),
-    },
-)
-DATA_SOURCE_SCHEMA: Final = TerraformSchema(
-    description="An object of a Kubernetes cluster, as it is.",
-    attributes={
-        **OBJECT_NAMES,
-        "cluster": CLUSTER,
-        "optional": Attribute(
-            type=BOOL,
-            presence=Presence.OPTIONAL,
-            description="Whether it may be missing: then `object` and `yaml_body` are null.",
-        ),
-        "object": Attribute(
-            type=DYNAMIC,
-            presence=_COMPUTED,
-            description="The object, without its managedFields; a Secret without its values.",
-        ),
-        "yaml_body": Attribute(type=STRING, presence=_COMPUTED, description="The same as YAML."),
     },
 )

@@ -26,9 +26,9 @@ class RpcContext:
         self.call: Final = call
         self.type: CtyType = DYNAMIC
 
-    def find(self, registrations: Mapping[str, Registration[SchemaT]]) -> SchemaT:
-        """The resource or data source that the request names; from here on its schema is the type of values."""
-        name = self.request.type_name
+    def find(self, registrations: Mapping[str, Registration[SchemaT]], name: str = "") -> SchemaT:
+        """What is registered under `name`, or under the type name in the request; its schema types values from here."""
+        name = name or self.request.type_name
         if name not in registrations:
             raise DiagnosticsError(error(f"This provider has no {name}"))
         self.use_schema(registrations[name].schema)

@@ -9,6 +9,7 @@ from setpoint.terraform.framework.provider import (
     CreateRequest,
     FunctionFailed,
     ManagedResource,
+    MovedState,
     PlanRequest,
     ProviderFunction,
     UpdateRequest,
@@ -25,7 +26,7 @@ from setpoint.terraform.rpc.protobuf import ProtoMessage
 
 
 async def get_metadata(context: RpcContext) -> None:
-    """GetMetadata: the names of all resources, data sources and functions."""
+    """GetMetadata: the names of all resources, data sources, functions and ephemeral resources."""
     response, provider = context.response, context.provider
     _write_capabilities(response.server_capabilities)
     for name in provider.resources:
@@ -34,10 +35,12 @@ async def get_metadata(context: RpcContext) -> None:
         response.data_sources.add(type_name=name)
     for name in provider.functions:
         response.functions.add(name=name)
+    for name in provider.ephemeral_resources:
+        response.ephemeral_resources.add(type_name=name)
 
 
 async def get_provider_schema(context: RpcContext) -> None:
-    """GetProviderSchema: the schemas of the provider, its resources and data sources, and its functions."""
+    """GetProviderSchema: the schemas of the provider and of everything it has, and its functions."""
     response, provider = context.response, context.provider
     _write_capabilities(response.server_capabilities)
     write_schema(response.provider, provider.schema)
@@ -45,12 +48,14 @@ async def get_provider_schema(context: RpcContext) -> None:
         write_schema(response.resource_schemas[name], resource.schema)
     for name, source in provider.data_sources.items():
         write_schema(response.data_source_schemas[name], source.schema)
+    for name, ephemeral in provider.ephemeral_resources.items():
+        write_schema(response.ephemeral_resource_schemas[name], ephemeral.schema)
     await get_functions(context)
 
 
 def _write_capabilities(message: ProtoMessage) -> None:
     # Deletions are planned here as well; and the schema is the same in every process, so Terraform may cache it.
-    message.plan_destroy = message.get_provider_schema_optional = True
+    message.plan_destroy = message.get_provider_schema_optional = message.move_resource_state = True
 
 
 async def get_functions(context: RpcContext) -> None:
@@ -217,11 +222,35 @@ async def import_resource_state(context: RpcContext) -> None:
 
 
 async def move_resource_state(context: RpcContext) -> None:
-    """MoveResourceState: not supported."""
+    """MoveResourceState: the state of a resource of another type, of this provider or another one."""
     request = context.request
-    raise DiagnosticsError(
-        error(
-            f"{request.source_type_name} cannot become {request.target_type_name}",
-            "This provider does not take over the state of other resources. Import the object instead.",
-        )
+    resource = context.find(context.provider.resources, request.target_type_name)
+    source = MovedState(
+        request.source_provider_address,
+        request.source_type_name,
+        request.source_schema_version,
+        decode_state(request.source_state.json),
     )
+    moved = await resource.move_state(source, context.call)
+    context.respond("target_state", without_write_only(resource.schema, moved.state))
+    context.response.target_private = moved.private
+
+
+async def validate_ephemeral_resource_config(context: RpcContext) -> None:
+    """ValidateEphemeralResourceConfig."""
+    resource = context.find(context.provider.ephemeral_resources)
+    await resource.validate(context.attributes("config"), context.call)
+
+
+async def open_ephemeral_resource(context: RpcContext) -> None:
+    """OpenEphemeralResource: its values, which are never stored and need neither renewal nor closing."""
+    resource = context.find(context.provider.ephemeral_resources)
+    context.respond("result", await resource.open(context.attributes("config"), context.call))
+
+
+async def renew_ephemeral_resource(context: RpcContext) -> None:
+    """RenewEphemeralResource: no value expires."""
+
+
+async def close_ephemeral_resource(context: RpcContext) -> None:
+    """CloseEphemeralResource: nothing was opened that has to be closed."""

@@ -39,14 +39,17 @@ Function.Return type:bytes=1
 
 GetMetadata.Request
 GetMetadata.Response server_capabilities:ServerCapabilities=1 diagnostics:*Diagnostic=2 \
-  data_sources:*GetMetadata.DataSource=3 resources:*GetMetadata.Resource=4 functions:*GetMetadata.Function=5
+  data_sources:*GetMetadata.DataSource=3 resources:*GetMetadata.Resource=4 functions:*GetMetadata.Function=5 \
+  ephemeral_resources:*GetMetadata.EphemeralResource=6
 GetMetadata.DataSource type_name:string=1
 GetMetadata.Resource type_name:string=1
 GetMetadata.Function name:string=1
+GetMetadata.EphemeralResource type_name:string=1
 
 GetProviderSchema.Request
 GetProviderSchema.Response provider:Schema=1 resource_schemas:{Schema}=2 data_source_schemas:{Schema}=3 \
-  diagnostics:*Diagnostic=4 provider_meta:Schema=5 server_capabilities:ServerCapabilities=6 functions:{Function}=7
+  diagnostics:*Diagnostic=4 provider_meta:Schema=5 server_capabilities:ServerCapabilities=6 functions:{Function}=7 \
+  ephemeral_resource_schemas:{Schema}=8
 
 GetResourceIdentitySchemas.Request
 GetResourceIdentitySchemas.Response diagnostics:*Diagnostic=2
@@ -90,6 +93,18 @@ MoveResourceState.Response target_state:DynamicValue=1 diagnostics:*Diagnostic=2
 ReadDataSource.Request type_name:string=1 config:DynamicValue=2 provider_meta:DynamicValue=3 \
   client_capabilities:ClientCapabilities=4
 ReadDataSource.Response state:DynamicValue=1 diagnostics:*Diagnostic=2
+
+ValidateEphemeralResourceConfig.Request type_name:string=1 config:DynamicValue=2
+ValidateEphemeralResourceConfig.Response diagnostics:*Diagnostic=1
+
+OpenEphemeralResource.Request type_name:string=1 config:DynamicValue=2 client_capabilities:ClientCapabilities=3
+OpenEphemeralResource.Response diagnostics:*Diagnostic=1 result:DynamicValue=3 private:bytes=4
+
+RenewEphemeralResource.Request type_name:string=1 private:bytes=2
+RenewEphemeralResource.Response diagnostics:*Diagnostic=1 private:bytes=3
+
+CloseEphemeralResource.Request type_name:string=1 private:bytes=2
+CloseEphemeralResource.Response diagnostics:*Diagnostic=1
 
 GetFunctions.Request
 GetFunctions.Response functions:{Function}=1 diagnostics:*Diagnostic=2

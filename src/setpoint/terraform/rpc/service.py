@@ -37,6 +37,10 @@ METHODS: Final[Mapping[str, _Handler]] = {
     "ApplyResourceChange": handlers.apply_resource_change,
     "ImportResourceState": handlers.import_resource_state,
     "MoveResourceState": handlers.move_resource_state,
+    "ValidateEphemeralResourceConfig": handlers.validate_ephemeral_resource_config,
+    "OpenEphemeralResource": handlers.open_ephemeral_resource,
+    "RenewEphemeralResource": handlers.renew_ephemeral_resource,
+    "CloseEphemeralResource": handlers.close_ephemeral_resource,
 }
 STOP: Final = "StopProvider"
 
