@@ -91,7 +91,7 @@ def test_objects_of_three_former_tools_are_taken_over_in_place(
         f"setpoint_object.{name}": ["update"] for name in former
     }
     assert planned["setpoint_object.settings"].after["projection"] == {"data.colour": "blue"}
-    workspace.apply_planned()
+    workspace.apply_planned("Fields go that the manifest leaves out")
     for name, uid in uids.items():
         live = workspace.get("configmaps", name)
         assert (live["metadata"]["uid"], live["data"]) == (uid, {"colour": "blue"})

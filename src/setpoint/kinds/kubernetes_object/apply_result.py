@@ -65,15 +65,21 @@ def is_handed_over(error: HeldByOthers, names: Collection[str]) -> bool:
     return bool(error.held) and all(manager in names for _, manager in error.held)
 
 
-def conflict_error(error: HeldByOthers, location: ObjectLocation, ignored_fields: Sequence[Path] = ()) -> RemoteError:
-    """The conflict error: every field, its manager, and what to do.
+def conflict_error(
+    error: HeldByOthers,
+    location: ObjectLocation,
+    ignored_fields: Sequence[Path] = (),
+    taken_over: Collection[str] = (),
+) -> RemoteError:
+    """The conflict error: every field, its manager, and what to do. Fields that are `taken_over` are no conflict.
 
     RemoteConflict when only ignored fields conflict: another writer changed them in the same moment.
     """
-    fields = [parse_field_path(field) for field, _ in error.held]
+    left = tuple(one for one in error.held if one[1] not in taken_over)
+    fields = [parse_field_path(field) for field, _ in left]
     if fields and all(any(path.covers(field) for path in ignored_fields) for field in fields):
         return RemoteConflict(f"{location.title} was changed meanwhile: {error}")
-    held = "; ".join(f"{field} is held by {manager}" for field, manager in error.held[:_MOST_FIELDS]) or str(error)
+    held = "; ".join(f"{field} is held by {manager}" for field, manager in left[:_MOST_FIELDS]) or str(error)
     message = Message(
         f"{location.title}: {held}. Set ",
         _FORCE,

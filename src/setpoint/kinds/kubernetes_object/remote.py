@@ -314,7 +314,7 @@ class RemoteObjects:
         location = target.location
         match error:
             case HeldByOthers():
-                return conflict_error(error, location, request.ignored_fields)
+                return conflict_error(error, location, request.ignored_fields, request.takeover.names)
             case RemoteInvalid():
                 refused = await _with_all_unknown_fields(error, target, body)
                 fields = [parse_field_path(field) for field in unknown_fields_of(refused)]
