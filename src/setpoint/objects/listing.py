@@ -31,13 +31,15 @@ class ObjectQuery:
     fields: str = ""
 
 
-async def list_objects(cluster: ClusterSession, query: ObjectQuery, most: int) -> list[Mapping[str, Json]] | None:
+async def list_objects(
+    cluster: ClusterSession, query: ObjectQuery, most: int, page_size: int = FIRST_PAGE.size
+) -> list[Mapping[str, Json]] | None:
     """The objects, in the order of the API server; None when there are more than `most`."""
     endpoint = await _endpoint(cluster, query)
     found: list[Mapping[str, Json]] = []
     type_: Mapping[str, Json] = {"apiVersion": query.api_version, "kind": query.kind}
     selector = ObjectSelector(query.labels, query.fields)
-    async for page in cluster.client.pages(endpoint, selector, min(FIRST_PAGE.size, most + 1)):
+    async for page in cluster.client.pages(endpoint, selector, min(page_size, most + 1)):
         if page.is_first:
             found.clear()
         for item in page.items:

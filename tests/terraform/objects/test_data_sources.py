@@ -1,10 +1,16 @@
 """The data sources read any object and list objects by selector; values of Secrets on request only."""
 
+import asyncio
 import base64
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.core.unstructured import text_at
+from setpoint.objects.listing import ObjectQuery, list_objects
+from setpoint.objects.session import ClusterSession
+from tests.cluster.access import Access
 from tests.terraform.objects.workspace import Workspace
 
 SOURCES = """
@@ -114,30 +120,62 @@ def test_objects_are_read_and_listed_and_values_of_secrets_come_on_request_only(
     assert "Output refers to sensitive values" in [one.summary for one in workspace.plan().diagnostics]
 
 
-def test_a_list_is_whole_over_pages_or_an_error_that_says_what_to_do(workspace: Workspace) -> None:
+def refusals(workspace: Workspace, blocks: list[str]) -> set[tuple[str, str]]:
+    """The summary and the end of the detail of each error of a plan with these data sources."""
+    named = [one.replace('"a" {', f'"a{at}" {{') for at, one in enumerate(blocks)]
+    workspace.write("".join(named))
+    return {(one.summary, one.detail[-40:]) for one in workspace.plan().diagnostics}
+
+
+def test_a_list_is_whole_or_an_error_that_says_what_to_do(workspace: Workspace) -> None:
     config_maps(workspace, {f"a{number}": {"app": "web"} for number in range(7)})
     where = 'namespace = "NAMESPACE"\n  label_selector = "app=web"'
-    whole = (
-        LIST.replace("MORE", f"{where}\n  limit = 7") + 'output "a" { value = length(data.setpoint_objects.a.objects) }'
-    )
-    workspace.write(whole)
+    output = 'output "a" { value = length(data.setpoint_objects.a.objects) }'
+    workspace.write(LIST.replace("MORE", f"{where}\n  limit = 7") + output)
     assert outputs(workspace)["a"] == 7
 
-    assert workspace.refused(whole.replace("limit = 7", "limit = 6")) == (
-        "Too many objects",
-        "There are more than 6: select fewer by labels, fields or namespace, or raise limit.",
-    )
-    refusals = {
-        'namespace = "a"\n  all_namespaces = true': "Not one place",
-        "limit = 10001": "No such limit",
-        "limit = 0": "No such limit",
-        'label_selector = "a in b"': "Remote refused",
+    assert refusals(
+        workspace,
+        [
+            LIST.replace("MORE", f"{where}\n  limit = 6"),
+            LIST.replace("MORE", 'label_selector = "a in b"'),
+            LIST.replace("MORE", "").replace("ConfigMap", "ConfigMop"),
+        ],
+    ) == {
+        ("Too many objects", "ls, fields or namespace, or raise limit."),
+        ("Remote refused", "rse requirement: found 'b' expected: '('"),
+        ("Kind not served", "ly its CRD, or check apiVersion and kind"),
     }
-    assert {more: workspace.refused(LIST.replace("MORE", more))[0] for more in refusals} == refusals
-    summary, detail = workspace.refused(LIST.replace("MORE", "").replace("ConfigMap", "ConfigMop"))
-    assert (summary, "the cluster serves no ConfigMop in v1" in detail) == ("Kind not served", True)
-    secrets = SOURCES.split("data")[1].replace('"Secret"', '"ConfigMap"')
-    assert workspace.refused(f"data{secrets}") == (
-        "No values of a Secret",
-        "ConfigMap in v1 is no Secret: leave read_secrets out.",
-    )
+    secrets = f"data{SOURCES.split('data')[1]}".replace('"Secret"', '"ConfigMap"').replace('"open"', '"a"')
+    assert refusals(
+        workspace,
+        [
+            LIST.replace("MORE", 'namespace = "a"\n  all_namespaces = true'),
+            LIST.replace("MORE", "limit = 10001"),
+            LIST.replace("MORE", "limit = 0"),
+            secrets,
+        ],
+    ) == {
+        ("Not one place", "paces all of them: write one of the two."),
+        ("No such limit", "limit is a whole number from 1 to 10000."),
+        ("No values of a Secret", "v1 is no Secret: leave read_secrets out."),
+    }
+
+
+def test_a_list_is_the_same_whatever_its_pages_are(api_server: Access, namespace: str) -> None:
+    for number in range(7):
+        tree = {"metadata": {"name": f"a{number}", "labels": {"app": "web"}}}
+        assert api_server.call("POST", f"/api/v1/namespaces/{namespace}/configmaps", tree).status == 201
+    query = ObjectQuery(api_version="v1", kind="ConfigMap", namespace=namespace, labels="app=web")
+
+    async def listed() -> list[tuple[list[str], bool]]:
+        cluster = ClusterSession.at(connection_from_files([api_server.kubeconfig], None))
+        try:
+            found = [(size, await list_objects(cluster, query, 7, size)) for size in (1, 3, 7, 500)]
+            too_many = [await list_objects(cluster, query, 6, size) is None for size, _ in found]
+        finally:
+            await cluster.client.close()
+        names = [[text_at(one, "metadata", "name") for one in some or ()] for _, some in found]
+        return list(zip(names, too_many, strict=True))
+
+    assert asyncio.run(listed()) == [([f"a{number}" for number in range(7)], True)] * 4

@@ -132,7 +132,7 @@ def test_functions_read_and_write_yaml_as_kubernetes_does(workspace: Workspace) 
 
 def test_mistakes_are_told_with_the_file_and_the_line(workspace: Workspace) -> None:
     folder = write_files(workspace, {"a.yaml": FIRST, "b/more.yaml": "---\n" + FIRST.split("---")[0], "c/x.txt": ""})
-    space, call = workspace.namespace, 'output "a" { value = provider::setpoint::CALL.all }'
+    space = workspace.namespace
     bad = "apiVersion: v1\\nkind: Pod\\nmetadata: {}"
     calls = {
         f'manifests_in("{folder}")': f"{folder}/b/more.yaml:3: Namespace/{space}-a is at {folder}/a.yaml:2 already: "
@@ -147,5 +147,9 @@ def test_mistakes_are_told_with_the_file_and_the_line(workspace: Workspace) -> N
         f'manifest_decode("{bad}\\n---\\n{bad}")': "The text has 2 documents: give one, or split it by manifests()",
         'manifest_encode("text")': "A manifest is an object with apiVersion, kind and metadata: give one",
     }
-    shown = {one: " ".join(workspace.refused(call.replace("CALL", one))[1].split()) for one in calls}
-    assert {one: text for one, text in shown.items() if calls[one] not in text} == {}
+    workspace.write(
+        "".join(f'output "a{at}" {{ value = provider::setpoint::{one} }}\n' for at, one in enumerate(calls))
+    )
+    shown = [" ".join(one.detail.split()) for one in workspace.plan().diagnostics]
+    assert len(shown) == len(calls)
+    assert [one for one, why in calls.items() if not any(why in text for text in shown)] == []
