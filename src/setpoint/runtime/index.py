@@ -11,6 +11,7 @@ from setpoint.core.conditions import ConditionType
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
 from setpoint.engine.claims.object_claims import ClaimKey, claim_keys_of
+from setpoint.engine.claims.record import missing_finalizers
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
@@ -41,6 +42,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     is_deleting: bool
     # Whether a finalizer holds it.
     is_held: bool
+    # Whether it has an object, and a finalizer of ours was taken off.
+    lacks_finalizer: bool
     # Of the whole status.
     status_hash: int
     # The mean time between two resyncs; 0 for none.
@@ -56,11 +59,17 @@ OwnersByKind: TypeAlias = Mapping[GroupKind, Owner]
 _NO_OWNERS: Final[OwnersByKind] = MappingProxyType({})
 
 
-def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS) -> IndexEntry:
-    """The summary of `resource`. Kinds without a controller, such as Secrets, are indexed for their dependants."""
+def index_entry(
+    resource: Resource, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS, *, collects: bool = False
+) -> IndexEntry:
+    """The summary of `resource`. Kinds without a controller, such as Secrets, are indexed for their dependants.
+
+    `collects`: whether the store collects garbage.
+    """
     annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
     ready, location = is_ready(resource), location_in(resource.status)
-    kind = kinds.get(resource.ref.group_kind)
+    key = resource.ref.group_kind
+    kind = kinds.get(key)
     return IndexEntry(
         revision=resource.revision,
         uid=resource.uid,
@@ -70,6 +79,7 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
         is_ready=ready,
         is_deleting=resource.is_deleting,
         is_held=is_deletion_held(resource),
+        lacks_finalizer=kind is not None and bool(missing_finalizers(resource, owners.get(key), collects=collects)),
         status_hash=resource.status_hash if kind is not None else 0,
         resync_seconds=_resync_seconds(annotations),
         dependencies=_dependencies(resource, kinds, owners) if kind is not None else (),
@@ -113,9 +123,10 @@ def _dependencies(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind
 class ResourceIndex:
     """The summaries of all resources, with their dependants and owners."""
 
-    def __init__(self, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS) -> None:
+    def __init__(self, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS, *, collects: bool = False) -> None:
         self._kinds = kinds
         self._owners = owners
+        self._collects = collects
         self._entries: dict[ResourceRef, IndexEntry] = {}
         self._dependants: dict[ResourceRef, set[ResourceRef]] = {}
         # By namespace: the references into it from other namespaces, each by its dependant and its target.
@@ -151,7 +162,8 @@ class ResourceIndex:
     def put(self, resource: Resource) -> tuple[IndexEntry | None, IndexEntry]:
         """The summaries before and after this state of `resource`."""
         ref = resource.ref
-        before, after = self._entries.get(ref), index_entry(resource, self._kinds, self._owners)
+        before = self._entries.get(ref)
+        after = index_entry(resource, self._kinds, self._owners, collects=self._collects)
         self._set_owner(resource)
         if not self._is_kept(ref):
             return self._entries.pop(ref, None), after

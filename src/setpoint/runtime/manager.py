@@ -65,7 +65,7 @@ class Manager:
         workers: int = WORKERS_PER_KIND,
         replica: ControllerReplica | None = None,
     ) -> None:
-        self.index = ResourceIndex(engine.resource_types, engine.owners)
+        self.index = ResourceIndex(engine.resource_types, engine.owners, collects=engine.store.collects)
         store = engine.store if replica is None else FencedStore(engine.store)
         self.engine = replace(
             engine,

@@ -25,6 +25,7 @@ from setpoint.engine.claims.claim import (
     is_new_claim,
     release_claim,
 )
+from setpoint.engine.claims.record import restore_finalizers
 from setpoint.engine.context import (
     FINALIZER,
     UNSPECIFIED_TRIGGER,
@@ -144,7 +145,7 @@ async def _step(
     except UserError as error:
         return Stopped(error)
     try:
-        context = await _resume(context)
+        context = await _resume(await restore_finalizers(context))
         return await (await plan_step(context)).execute()
     except StoreError:
         raise
