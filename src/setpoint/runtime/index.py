@@ -18,7 +18,7 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.references import ResourceTypes, dependencies_of, is_ready, may_have_dependencies
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
-from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
+from setpoint.engine.state import COOKIE_ANNOTATION, is_record_lost, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
@@ -49,6 +49,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     # The mean time between two resyncs; 0 for none.
     resync_seconds: float
     dependencies: tuple[ResourceRef, ...]
+    # Whether another writer changed the status while no process ran: only of one without resyncs, which would find it.
+    is_status_edited: bool
     # The location of its object, once it is recorded.
     location: Location | None
     # The claim keys by which it claims that object.
@@ -68,7 +70,7 @@ def index_entry(
     """
     annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
     ready, location = is_ready(resource), location_in(resource.status)
-    key = resource.ref.group_kind
+    key, resync = resource.ref.group_kind, _resync_seconds(annotations)
     kind = kinds.get(key)
     return IndexEntry(
         revision=resource.revision,
@@ -81,8 +83,9 @@ def index_entry(
         is_held=is_deletion_held(resource),
         lacks_finalizer=kind is not None and bool(missing_finalizers(resource, owners.get(key), collects=collects)),
         status_hash=resource.status_hash if kind is not None else 0,
-        resync_seconds=_resync_seconds(annotations),
+        resync_seconds=resync,
         dependencies=_dependencies(resource, kinds, owners) if kind is not None else (),
+        is_status_edited=resync == 0 and kind is not None and is_record_lost(resource.status),
         location=location,
         claim_keys=() if kind is None or location is None else claim_keys_of(kind, location, resource.status),
     )
@@ -118,6 +121,15 @@ def _dependencies(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind
     except SetpointError:
         # The step reports what is wrong; until that is fixed, it depends on nothing.
         return ()
+
+
+def _with_kept_claim(resource: Resource, before: IndexEntry | None, after: IndexEntry) -> IndexEntry:
+    """With the claim of before, where another writer has wiped the record of it: the next step restores that."""
+    if before is None or before.location in (None, after.location) or before.uid != after.uid:
+        return after
+    if not is_record_lost(resource.status):
+        return after
+    return msgspec.structs.replace(after, location=before.location, claim_keys=before.claim_keys)
 
 
 class ResourceIndex:
@@ -163,7 +175,9 @@ class ResourceIndex:
         """The summaries before and after this state of `resource`."""
         ref = resource.ref
         before = self._entries.get(ref)
-        after = index_entry(resource, self._kinds, self._owners, collects=self._collects)
+        after = _with_kept_claim(
+            resource, before, index_entry(resource, self._kinds, self._owners, collects=self._collects)
+        )
         self._set_owner(resource)
         if not self._is_kept(ref):
             return self._entries.pop(ref, None), after
@@ -189,6 +203,11 @@ class ResourceIndex:
     def claimants(self, key: ClaimKey) -> Collection[ResourceRef]:
         """See ClaimIndex."""
         return self._claimants.get(key, ())
+
+    def location(self, ref: ResourceRef) -> Location | None:
+        """See ClaimIndex."""
+        entry = self._entries.get(ref)
+        return None if entry is None else entry.location
 
     async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
         """See ClaimIndex."""

@@ -33,7 +33,8 @@ def trigger_for(event: ResourceEvent) -> ReconcileTrigger | None:
         return None
     if event.is_initial:
         # Without a resync, a resource that is in sync is not reconciled again.
-        is_idle = after.resync_seconds == 0 and after.is_ready and not after.lacks_finalizer
+        is_kept = not after.lacks_finalizer and not after.is_status_edited
+        is_idle = after.resync_seconds == 0 and after.is_ready and is_kept
         return None if is_idle else _START_UP
     if before is None or before.uid != after.uid:
         return ReconcileTrigger(Priority.EDIT, "its declaration")

@@ -1,18 +1,19 @@
-"""The finalizers of a resource that has an object: another writer may take them off, and a step puts them back.
+"""What is on record of a resource that has an object, and that another writer may take off: finalizers and location.
 
-Without them a deletion of the resource leaves the object behind.
+Without its finalizer, the deletion of a resource leaves the object behind; without the location in its status, it is
+not known which object that is. A step puts both back.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from setpoint.engine.context import FINALIZER, Management, StepContext, management_of
+from setpoint.engine.context import FINALIZER, EngineContext, Management, StepContext, management_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.owners.reconcile import finalizers_of
 from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource
-from setpoint.engine.state import location_in
+from setpoint.engine.state import StoredState, is_record_lost, location_in
 from setpoint.errors import SetpointError
 
 
@@ -56,3 +57,21 @@ async def restore_finalizers(context: StepContext) -> StepContext:
     assert after is not None, "a finalizer is only added here"
     engine.leave_status(after)
     return replace(context, resource=after)
+
+
+def recorded_state(resource: Resource, engine: EngineContext) -> StoredState:
+    """The state of a resource; the location that this process last saw, where another writer has wiped the record.
+
+    Otherwise a resource that names another object by now would be given a second one. Where no location is known, the
+    finalizer says that there may be an object.
+    """
+    state, index = StoredState.of(resource), engine.claims.index
+    if not is_record_lost(resource.status):
+        return state
+    known = state.location if index is None else index.location(resource.ref)
+    if known is None:
+        return replace(state, is_location_lost=FINALIZER in resource.finalizers)
+    if known == state.location:
+        return state
+    # What else is there says nothing about that object; and another process may have seen no claim of it meanwhile.
+    return StoredState(location=known, handled=state.handled, is_claim_pending=engine.claims.is_shared)

@@ -25,7 +25,7 @@ from setpoint.engine.claims.claim import (
     is_new_claim,
     release_claim,
 )
-from setpoint.engine.claims.record import restore_finalizers
+from setpoint.engine.claims.record import recorded_state, restore_finalizers
 from setpoint.engine.context import (
     FINALIZER,
     UNSPECIFIED_TRIGGER,
@@ -48,7 +48,7 @@ from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import StoredState, reconcile_request
+from setpoint.engine.state import reconcile_request
 from setpoint.engine.step.change_cause import report_drift
 from setpoint.engine.step.delete import (
     as_replacement,
@@ -169,7 +169,7 @@ def _begin_step(
     """The context of the step as it begins; ManifestInvalid for an unknown kind."""
     status_edited = engine.is_status_edited(resource)
     engine.leave_status(resource)
-    state = StoredState.of(resource)
+    state = recorded_state(resource, engine)
     request = reconcile_request(resource.annotations)
     if request is not None and state.handled != request and not requested:
         trigger = request_trigger(request, is_in_cluster=engine.store.collects)
@@ -218,7 +218,7 @@ async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool
     resource = await engine.store.get(ref)
     if resource is None:
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")
-    state = StoredState.of(resource)
+    state = recorded_state(resource, engine)
     state = state if trust_cookie else replace(state, cookie=None, body=None)
     # What a list showed is for the step alone.
     context = step_context(resource, replace(engine, listed_objects=None), state)
@@ -350,6 +350,7 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
         return context
     # The state of an object at another location says nothing about this one.
     state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None, applied=None)
+    state = replace(state, is_location_lost=False)
     # Another process may claim the object at the same time.
     return replace(context, state=replace(state, is_claim_pending=context.engine.claims.is_shared))
 
@@ -381,7 +382,7 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
     # Read again: the step may have written since.
     resource = await context.engine.store.get(context.resource.ref)
     if resource is not None:
-        state = replace(StoredState.of(resource), handled=context.state.handled)
+        state = replace(recorded_state(resource, context.engine), handled=context.state.handled)
         if isinstance(error, ManagementConflict) and error.releases_claim:
             state = release_claim(state)
         now = replace(context, resource=resource, state=state)
