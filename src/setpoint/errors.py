@@ -256,6 +256,10 @@ class KindNotServed(RemoteRefused):
     """A cluster does not serve this kind, or not in this version."""
 
 
+class DefinitionOutdated(RemoteRefused):
+    """The CustomResourceDefinition of a kind is older than this process: the cluster drops what has to be on record."""
+
+
 class RemoteConflict(RemoteError):
     """The object changed since it was observed (optimistic concurrency): observe again, plan again."""
 

@@ -29,7 +29,14 @@ from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknow
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import SECRETS, Owner
-from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
+from setpoint.engine.ports import (
+    Clock,
+    DefinitionSource,
+    EventRecord,
+    ResourceUpdate,
+    Store,
+    outdated_definition,
+)
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import (
     COOKIE,
@@ -44,7 +51,7 @@ from setpoint.engine.step.reports import NoReports, StepReporter
 from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import DefinitionOutdated, ManifestInvalid
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
 # A finalizer of Config Connector, which it removes unless the CustomResourceDefinition itself is being deleted.
@@ -99,6 +106,8 @@ class EngineContext:
     reporter: StepReporter = field(default_factory=NoReports)
     # The statuses that the steps of a long-running process left; None in a single command.
     status_edits: StatusEdits | None = None
+    # The definitions that a cluster serves, as a long-running process follows them.
+    definitions: DefinitionSource | None = None
 
     async def for_namespace(self, namespace: str) -> "EngineContext":
         """The engine with its kinds bound to the tenant of `namespace`."""
@@ -117,6 +126,12 @@ class EngineContext:
             return {}
         grants = [await self.tenancy.references.require_granted(dependant, ref, field) for field, ref in targets]
         return {grant.ref: grant.revision for grant in grants if grant is not None}
+
+    def require_definition(self, kind: GroupKind) -> None:
+        """DefinitionOutdated for a kind of which the cluster would not keep what has to be on record."""
+        missing = () if self.definitions is None else self.definitions.outdated.get(kind, ())
+        if missing:
+            raise DefinitionOutdated(outdated_definition(kind, missing))
 
     def is_status_edited(self, resource: Resource) -> bool:
         """Whether another writer changed the status since the last step of the resource, here or in another process."""

@@ -22,6 +22,7 @@ GRANT_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the gr
 CLAIM_RELEASED: Final = ReconcileTrigger(Priority.DEPENDENCY, "the release of its object by another resource")
 FINALIZER_REMOVED: Final = ReconcileTrigger(Priority.DRIFT, "the removal of its finalizer by another writer")
 STATUS_EDITED: Final = ReconcileTrigger(Priority.DRIFT, "a change of its status by another writer")
+DEFINITION_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the definition of its kind")
 NAMESPACE_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of its Namespace")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 

@@ -67,6 +67,7 @@ from setpoint.engine.step.reports import StepSubject, is_refusal
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
     Bug,
+    DefinitionOutdated,
     ManagementConflict,
     ManifestInvalid,
     RemoteError,
@@ -145,6 +146,7 @@ async def _step(
     except UserError as error:
         return Stopped(error)
     try:
+        engine.require_definition(ref.group_kind)
         context = await _resume(await restore_finalizers(context))
         return await (await plan_step(context)).execute()
     except StoreError:
@@ -381,7 +383,11 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
         return Stopped(error)
     # Read again: the step may have written since.
     resource = await context.engine.store.get(context.resource.ref)
-    if resource is not None:
+    if resource is not None and isinstance(error, DefinitionOutdated) and resource.finalizers:
+        # The cluster may still have the record, and hides it: any write would drop it for good.
+        reason = conditions.failure(error, deleting=False).reason
+        await context.engine.store.record_event(context.event(reason, str(error), is_warning=True))
+    elif resource is not None:
         state = replace(recorded_state(resource, context.engine), handled=context.state.handled)
         if isinstance(error, ManagementConflict) and error.releases_claim:
             state = release_claim(state)
