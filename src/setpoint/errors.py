@@ -82,6 +82,10 @@ class ProjectRefused(UserError):
     """A resource names a Google project, or has one on record, that its tenant was not given."""
 
 
+class RecordLost(UserError):
+    """A resource is being deleted, and the record of its object is gone: nothing is deleted by a guess."""
+
+
 class ManagementConflict(UserError):
     """Another resource of the same store manages the live object.
 
@@ -250,6 +254,10 @@ class HeldByOthers(RemoteRefused):
 
 class KindNotServed(RemoteRefused):
     """A cluster does not serve this kind, or not in this version."""
+
+
+class DefinitionOutdated(RemoteRefused):
+    """The CustomResourceDefinition of a kind is older than this process: the cluster drops what has to be on record."""
 
 
 class RemoteConflict(RemoteError):

@@ -223,6 +223,7 @@ class _Healthy:
     is_ready = True
     failed_tasks: Sequence[str] = ()
     unserved_kinds: Sequence[str] = ()
+    outdated_kinds: Sequence[str] = ()
 
 
 class _NoMetrics:

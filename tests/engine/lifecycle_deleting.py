@@ -37,6 +37,34 @@ async def keeps_the_finalizers_of_other_controllers(harness: StepHarness) -> Non
     assert harness.fixture.objects == []
 
 
+async def a_finalizer_that_another_writer_took_off_is_put_back_whatever_the_step_comes_to(harness: StepHarness) -> None:
+    settled = await harness.settle()
+    await harness.store.set_finalizers(settled, ())
+    # Nothing else has changed.
+    await harness.go_on()
+    assert (await harness.resource()).finalizers == (FINALIZER,)
+    await harness.store.set_finalizers(await harness.resource(), ("example.com/other",))
+    harness.fixture.trouble(Trouble.UNAVAILABLE)
+    await harness.step()
+    harness.fixture.calm()
+
+    assert (await harness.resource()).finalizers == ("example.com/other", FINALIZER)
+    assert harness.fixture.writes == ["create"]
+    assert "FinalizerRestored" in {event.reason for event in await harness.store.events(harness.ref)}
+    await harness.delete()
+    assert await harness.go_on() == Gone()
+    assert harness.fixture.objects == []
+
+
+async def no_finalizer_is_put_on_a_resource_that_is_paused_or_observed(harness: StepHarness) -> None:
+    await harness.settle()
+    for word in ("paused", "observe"):
+        await harness.apply(annotations={MANAGEMENT: word})
+        await harness.store.set_finalizers(await harness.resource(), ())
+        await harness.step()
+        assert (await harness.resource()).finalizers == ()
+
+
 async def a_resource_with_the_deletion_defender_is_deleted_once_that_is_removed(harness: StepHarness) -> None:
     await harness.store.set_finalizers(await harness.apply(), (DELETION_DEFENDER,))
     await harness.settle()
@@ -313,6 +341,8 @@ async def a_deletion_in_the_middle_of_an_update_waits_for_it(harness: StepHarnes
 CLAIMS = (
     claim(deletes_the_object_and_is_gone),
     claim(keeps_the_finalizers_of_other_controllers),
+    claim(a_finalizer_that_another_writer_took_off_is_put_back_whatever_the_step_comes_to),
+    claim(no_finalizer_is_put_on_a_resource_that_is_paused_or_observed),
     claim(a_resource_with_the_deletion_defender_is_deleted_once_that_is_removed),
     claim(a_resource_with_the_deletion_defender_can_be_abandoned),
     claim(deletes_what_is_gone_already),

@@ -239,6 +239,9 @@ def test_the_first_is_named_where_both_reach_the_object_by_the_same_location(is_
         def claimants(self, key: ClaimKey) -> list[ResourceRef]:
             return [ResourceRef("test.setpoint.dev", "Gadget", "theirs", "secret-name")]
 
+        def location(self, ref: ResourceRef) -> None:
+            """No record was wiped."""
+
         async def caught_up(self, ref: ResourceRef, revision: str) -> None:
             """It always is."""
 

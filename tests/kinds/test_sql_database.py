@@ -261,6 +261,22 @@ def test_deletion_deletes_the_object_unless_it_is_abandoned(manifest: dict[str, 
     assert in_kind_harness(scenario) == (Gone(), left)
 
 
+@pytest.mark.parametrize("word", ["abandon", "Abandon", "ABANDON ", "KEEP", "", True, ["ABANDON"]])
+def test_no_other_word_is_taken_for_a_wish_to_delete(word: Any) -> None:
+    """A store keeps what was written: the last edit may have been refused."""
+
+    async def scenario(engine: KindHarness) -> Any:
+        await with_instance(engine)
+        await engine.settle(database(MAIN))
+        await engine.settle(database({**MAIN, "deletionPolicy": word}))
+        return await engine.delete(REF), engine.cloud.call("GET", PATH).status
+
+    outcome, left = in_kind_harness(scenario)
+
+    assert (type(error_in(outcome)), left) == (ManifestInvalid, 200)
+    assert str(error_in(outcome)) == f"spec.deletionPolicy is {word!r}: write ABANDON or DELETE; nothing is deleted"
+
+
 def test_deletion_succeeds_when_the_instance_is_gone() -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)

@@ -54,6 +54,7 @@ class AdminApiProcess:
     failures: dict[ResourceRef, SetpointError] = field(default_factory=dict)
     failed_tasks: Sequence[str] = ()
     unserved_kinds: Sequence[str] = ()
+    outdated_kinds: Sequence[str] = ()
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator["AdminApiProcess"]:

@@ -25,6 +25,7 @@ class Process:
     is_ready: bool = True
     failed_tasks: tuple[str, ...] = ()
     unserved_kinds: tuple[str, ...] = ()
+    outdated_kinds: tuple[str, ...] = ()
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ class Healthy:
     is_ready: bool = True
     failed_tasks: tuple[str, ...] = ()
     unserved_kinds: tuple[str, ...] = ()
+    outdated_kinds: tuple[str, ...] = ()
 
 
 class LargePage:

@@ -54,6 +54,7 @@ class ConditionReason(StrEnum):
     PROJECT_REFUSED = "ProjectRefused"
     MANAGEMENT_CONFLICT = "ManagementConflict"
     TENANT_INVALID = "TenantInvalid"
+    DEFINITION_OUTDATED = "DefinitionOutdated"
     # The children of an owner are as generated, and not ready yet.
     NOT_READY = "NotReady"
     # --- Contested

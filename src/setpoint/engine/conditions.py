@@ -29,6 +29,7 @@ from setpoint.engine.state import ENGINE_STATE, READY_DETAILS
 from setpoint.errors import (
     Blocked,
     BlockingLink,
+    DefinitionOutdated,
     DeletionHeld,
     DependencyInvalid,
     DependencyNotFound,
@@ -62,6 +63,7 @@ REASONS: Final[Mapping[type[SetpointError], ConditionReason]] = {
     ProjectRefused: ConditionReason.PROJECT_REFUSED,
     ManagementConflict: ConditionReason.MANAGEMENT_CONFLICT,
     TenantInvalid: ConditionReason.TENANT_INVALID,
+    DefinitionOutdated: ConditionReason.DEFINITION_OUTDATED,
 }
 # The operator has to act.
 _FAILURE_REASONS: Final = frozenset(
@@ -79,6 +81,7 @@ _FAILURE_REASONS: Final = frozenset(
         ConditionReason.PROJECT_REFUSED,
         ConditionReason.MANAGEMENT_CONFLICT,
         ConditionReason.TENANT_INVALID,
+        ConditionReason.DEFINITION_OUTDATED,
     }
 )
 # The next steps continue once a dependency exists and is ready.

@@ -29,14 +29,29 @@ from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknow
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import SECRETS, Owner
-from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate, Store
+from setpoint.engine.ports import (
+    Clock,
+    DefinitionSource,
+    EventRecord,
+    ResourceUpdate,
+    Store,
+    outdated_definition,
+)
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, StoredState
+from setpoint.engine.state import (
+    COOKIE,
+    COOKIE_ANNOTATION,
+    ENGINE_STATE,
+    StoredState,
+    is_status_edited,
+    with_status_digest,
+    without_status_digest,
+)
 from setpoint.engine.step.reports import NoReports, StepReporter
 from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import DefinitionOutdated, ManifestInvalid
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
 # A finalizer of Config Connector, which it removes unless the CustomResourceDefinition itself is being deleted.
@@ -91,6 +106,8 @@ class EngineContext:
     reporter: StepReporter = field(default_factory=NoReports)
     # The statuses that the steps of a long-running process left; None in a single command.
     status_edits: StatusEdits | None = None
+    # The definitions that a cluster serves, as a long-running process follows them.
+    definitions: DefinitionSource | None = None
 
     async def for_namespace(self, namespace: str) -> "EngineContext":
         """The engine with its kinds bound to the tenant of `namespace`."""
@@ -110,10 +127,18 @@ class EngineContext:
         grants = [await self.tenancy.references.require_granted(dependant, ref, field) for field, ref in targets]
         return {grant.ref: grant.revision for grant in grants if grant is not None}
 
+    def require_definition(self, kind: GroupKind) -> None:
+        """DefinitionOutdated for a kind of which the cluster would not keep what has to be on record."""
+        missing = () if self.definitions is None else self.definitions.outdated.get(kind, ())
+        if missing:
+            raise DefinitionOutdated(outdated_definition(kind, missing))
+
     def is_status_edited(self, resource: Resource) -> bool:
-        """Whether another writer changed the status since the last step of the resource here."""
+        """Whether another writer changed the status since the last step of the resource, here or in another process."""
+        if self.status_edits is None:
+            return False
         now = LeftStatus(resource.revision, resource.status_hash)
-        return self.status_edits is not None and self.status_edits.is_edited(resource.ref, now)
+        return self.status_edits.is_edited(resource.ref, now) or is_status_edited(resource.status)
 
     def leave_status(self, resource: Resource) -> None:
         """A step of the resource read or wrote this status: an event of it is none of another writer."""
@@ -257,14 +282,24 @@ class StepContext:
 
     async def _commit(self, status: JsonObject, events: Sequence[EventRecord] = ()) -> Self:
         status, annotations = {**self.minimum_outputs, **status}, self._cookie_annotation()
-        is_same = same(status, self.resource.status) and self.finalizers is None and not annotations
+        is_same = self._is_recorded(status) and self.finalizers is None and not annotations
         if is_same and not events:
             return await self._without_cookie_annotation()
+        # Of a resource with a finalizer, a status without a record of ours would be taken for one that was wiped.
+        if self.engine.status_edits is not None or (ENGINE_STATE not in status and self.resource.finalizers):
+            status = with_status_digest(status)
         update = ResourceUpdate(status=status, finalizers=self.finalizers, annotations=annotations, events=events)
         after = await self.engine.store.update(self.resource, update)
         assert after is not None, "a finalizer is only added here"
         self.engine.leave_status(after)
         return await replace(self, resource=after, finalizers=None)._without_cookie_annotation()
+
+    def _is_recorded(self, status: JsonObject) -> bool:
+        """Whether the resource has this status; a digest that is missing is not worth a write, one that is wrong is."""
+        found = self.resource.status
+        return same(status, without_status_digest(found)) and not (
+            self.engine.status_edits is not None and is_status_edited(found)
+        )
 
     async def _without_cookie_annotation(self) -> Self:
         """Removes a cookie from the annotation, once the status has it: a store may write metadata before a status."""

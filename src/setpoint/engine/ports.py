@@ -301,6 +301,36 @@ def unserved_kinds(store: Store) -> frozenset[GroupKind]:
     return store.unserved if isinstance(store, PartlyServedStore) else frozenset()
 
 
+class DefinitionSource(Protocol):
+    """The definitions of the kinds of a store, as a cluster serves them."""
+
+    @property
+    def outdated(self) -> Mapping[GroupKind, tuple[str, ...]]:
+        """The kinds whose definition lacks fields of the status that the engine relies on, with these fields."""
+        ...
+
+    def changes(self) -> AsyncIterator[frozenset[GroupKind]]:
+        """The kinds whose definition has become outdated, or current, without an end."""
+        ...
+
+
+@runtime_checkable
+class DefinedStore(Protocol):
+    """A store whose kinds have definitions of their own, which may be of another version than this process."""
+
+    definitions: DefinitionSource
+
+
+def outdated_definition(kind: GroupKind, fields: Iterable[str]) -> str:
+    """What is wrong with the definition of a kind that lacks these fields of the status, and the command that helps."""
+    names = ", ".join(f"status.{name}" for name in fields)
+    return (
+        f"the CustomResourceDefinition of {kind[1]} is older than this process: the cluster drops {names}, where what "
+        "was done is on record. Nothing is created or changed until it is updated: "
+        f"`setpoint crds {kind[1]} | kubectl apply --server-side --force-conflicts -f -` does that"
+    )
+
+
 def not_served(kinds: Iterable[GroupKind]) -> StoreError:
     """The error about kinds that a cluster lacks, with the command that installs them."""
     names = sorted(kind for _, kind in kinds)

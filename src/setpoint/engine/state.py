@@ -31,6 +31,8 @@ RECONCILE_HANDLED: Final = "lastHandledReconcileAt"
 ENGINE_STATE: Final = "setpoint"
 # Among it, what of the Ready condition code goes by: see ReadyDetails.
 READY_DETAILS: Final = "ready"
+# Among it, the digest of the whole status beside it: what another writer changed while no process ran shows by it.
+STATUS_DIGEST: Final = "digest"
 _ENGINE_MEMBERS: Final = frozenset(
     {"conditions", "observedGeneration", COOKIE, SERVER_DEFAULTS, RECONCILE_HANDLED, ENGINE_STATE}
 )
@@ -121,6 +123,8 @@ class StoredState:
     # Whether the location is claimed, and another process may have claimed it first.
     is_claim_pending: bool = False
     applied: AppliedIntent | None = None
+    # Whether there may be an object whose location another writer has wiped: without a location, it is not known.
+    is_location_lost: bool = False
 
     @staticmethod
     def of(resource: Resource) -> "StoredState":
@@ -147,6 +151,7 @@ class StoredState:
             _tree(ours.get(READY_DETAILS)) or None,
             ours.get("claimPending") is True,
             _applied(ours.get("applied")),
+            ours.get("locationLost") is True,
         )
 
     def into(self, status: JsonObject, *, with_cookie: bool) -> JsonObject:
@@ -183,6 +188,7 @@ class StoredState:
             READY_DETAILS: self.ready_details,
             "claimPending": self.is_claim_pending or None,
             "applied": None if self.applied is None else _applied_data(self.applied),
+            "locationLost": self.is_location_lost or None,
         }
         return {name: value for name, value in members.items() if value is not None}
 
@@ -250,6 +256,33 @@ def without_step_record(status: JsonObject) -> JsonObject:
     ours = {name: value for name, value in _tree(status.get(ENGINE_STATE)).items() if name != "step"}
     rest = {name: value for name, value in status.items() if name != ENGINE_STATE}
     return {**rest, ENGINE_STATE: ours} if ours else rest
+
+
+def with_status_digest(status: JsonObject) -> JsonObject:
+    """`status` with the digest of everything else that is in it."""
+    rest = without_status_digest(status)
+    return {**rest, ENGINE_STATE: {**_tree(rest.get(ENGINE_STATE)), STATUS_DIGEST: digest(rest)}}
+
+
+def without_status_digest(status: JsonObject) -> JsonObject:
+    """`status` as it is without its digest."""
+    ours = _tree(status.get(ENGINE_STATE))
+    if STATUS_DIGEST not in ours:
+        return status
+    left = {name: value for name, value in ours.items() if name != STATUS_DIGEST}
+    rest = {name: value for name, value in status.items() if name != ENGINE_STATE}
+    return {**rest, ENGINE_STATE: left} if left else rest
+
+
+def is_status_edited(status: JsonObject) -> bool:
+    """Whether another writer changed the status since it got its digest; False for one that has none."""
+    found = _tree(status.get(ENGINE_STATE)).get(STATUS_DIGEST)
+    return found is not None and found != digest(without_status_digest(status))
+
+
+def is_record_lost(status: JsonObject) -> bool:
+    """Whether what the engine keeps in a status is missing, or not what it wrote: nothing follows from its silence."""
+    return not _tree(status.get(ENGINE_STATE)) or is_status_edited(status)
 
 
 def outputs_in(status: JsonObject) -> JsonObject:

@@ -34,7 +34,15 @@ from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.informer import ResourceEvent
 from setpoint.runtime.list_resync.lister import ListResync, NoListResync
 from setpoint.runtime.metrics.convergence import ControllerMetrics, ConvergenceTracker
-from setpoint.runtime.predicates import RESYNC, STATUS_EDITED, ReconcileTrigger, changes_status, trigger_for
+from setpoint.runtime.predicates import (
+    FINALIZER_REMOVED,
+    RESYNC,
+    STATUS_EDITED,
+    ReconcileTrigger,
+    changes_status,
+    lacks_finalizer,
+    trigger_for,
+)
 from setpoint.runtime.remote_watch import NoRemoteWatch, RemoteWatch
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
@@ -115,7 +123,9 @@ class Controller:
             self._forget(event.ref)
             return
         trigger = trigger_for(event)
-        if trigger is None:
+        if trigger is None and lacks_finalizer(event):
+            self._enqueue_restore(event.ref, FINALIZER_REMOVED)
+        elif trigger is None:
             self._restore_status(event.ref, is_changed=changes_status(event))
         if trigger is None or not self._is_reconciled_here(event.ref):
             return
@@ -136,20 +146,26 @@ class Controller:
             self.queue.done(ref)
 
     def _restore_status(self, ref: ResourceRef, *, is_changed: bool) -> None:
-        """Queues `ref` if another writer changed its status; a running step has to end before that can be known.
-
-        The first edit is answered at once. Further ones back off, so that two writers never fight at full speed.
-        """
+        """Queues `ref` if another writer changed its status; a running step has to end before that can be known."""
         entry, edits = self._index.get(ref), self._engine.status_edits
         if entry is None or edits is None or ref in self.running_steps or not self._is_reconciled_here(ref):
             return
         is_edited = edits.is_edited(ref, LeftStatus(entry.revision, entry.status_hash))
         if not is_edited and (edits.knows(ref) or not is_changed):
             return
+        self._enqueue_restore(ref, STATUS_EDITED)
+
+    def _enqueue_restore(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
+        """Queues `ref` because another writer changed what is the engine's.
+
+        The first edit is answered at once. Further ones back off, so that two writers never fight at full speed.
+        """
+        if not self._is_reconciled_here(ref):
+            return
         if seconds := self._restore_delays.after_edit(ref):
-            self.queue.advance(ref, seconds, *STATUS_EDITED)
+            self.queue.advance(ref, seconds, *trigger)
         else:
-            self.enqueue(ref, STATUS_EDITED)
+            self.enqueue(ref, trigger)
 
     def release(self, ref: ResourceRef) -> None:
         """`ref` is not reconciled here any more; a running step goes on."""

@@ -11,13 +11,14 @@ from setpoint.core.conditions import ConditionType
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
 from setpoint.engine.claims.object_claims import ClaimKey, claim_keys_of
+from setpoint.engine.claims.record import missing_finalizers
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
 from setpoint.engine.references import ResourceTypes, dependencies_of, is_ready, may_have_dependencies
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
-from setpoint.engine.state import COOKIE_ANNOTATION, location_in, outputs_in
+from setpoint.engine.state import COOKIE_ANNOTATION, is_record_lost, location_in, outputs_in
 from setpoint.engine.step.delete import is_deletion_held
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
@@ -41,11 +42,15 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     is_deleting: bool
     # Whether a finalizer holds it.
     is_held: bool
+    # Whether it has an object, and a finalizer of ours was taken off.
+    lacks_finalizer: bool
     # Of the whole status.
     status_hash: int
     # The mean time between two resyncs; 0 for none.
     resync_seconds: float
     dependencies: tuple[ResourceRef, ...]
+    # Whether another writer changed the status while no process ran: only of one without resyncs, which would find it.
+    is_status_edited: bool
     # The location of its object, once it is recorded.
     location: Location | None
     # The claim keys by which it claims that object.
@@ -56,11 +61,17 @@ OwnersByKind: TypeAlias = Mapping[GroupKind, Owner]
 _NO_OWNERS: Final[OwnersByKind] = MappingProxyType({})
 
 
-def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS) -> IndexEntry:
-    """The summary of `resource`. Kinds without a controller, such as Secrets, are indexed for their dependants."""
+def index_entry(
+    resource: Resource, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS, *, collects: bool = False
+) -> IndexEntry:
+    """The summary of `resource`. Kinds without a controller, such as Secrets, are indexed for their dependants.
+
+    `collects`: whether the store collects garbage.
+    """
     annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
     ready, location = is_ready(resource), location_in(resource.status)
-    kind = kinds.get(resource.ref.group_kind)
+    key, resync = resource.ref.group_kind, _resync_seconds(annotations)
+    kind = kinds.get(key)
     return IndexEntry(
         revision=resource.revision,
         uid=resource.uid,
@@ -70,9 +81,11 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
         is_ready=ready,
         is_deleting=resource.is_deleting,
         is_held=is_deletion_held(resource),
+        lacks_finalizer=kind is not None and bool(missing_finalizers(resource, owners.get(key), collects=collects)),
         status_hash=resource.status_hash if kind is not None else 0,
-        resync_seconds=_resync_seconds(annotations),
+        resync_seconds=resync,
         dependencies=_dependencies(resource, kinds, owners) if kind is not None else (),
+        is_status_edited=resync == 0 and kind is not None and is_record_lost(resource.status),
         location=location,
         claim_keys=() if kind is None or location is None else claim_keys_of(kind, location, resource.status),
     )
@@ -110,12 +123,22 @@ def _dependencies(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind
         return ()
 
 
+def _with_kept_claim(resource: Resource, before: IndexEntry | None, after: IndexEntry) -> IndexEntry:
+    """With the claim of before, where another writer has wiped the record of it: the next step restores that."""
+    if before is None or before.location in (None, after.location) or before.uid != after.uid:
+        return after
+    if not is_record_lost(resource.status):
+        return after
+    return msgspec.structs.replace(after, location=before.location, claim_keys=before.claim_keys)
+
+
 class ResourceIndex:
     """The summaries of all resources, with their dependants and owners."""
 
-    def __init__(self, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS) -> None:
+    def __init__(self, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS, *, collects: bool = False) -> None:
         self._kinds = kinds
         self._owners = owners
+        self._collects = collects
         self._entries: dict[ResourceRef, IndexEntry] = {}
         self._dependants: dict[ResourceRef, set[ResourceRef]] = {}
         # By namespace: the references into it from other namespaces, each by its dependant and its target.
@@ -151,7 +174,10 @@ class ResourceIndex:
     def put(self, resource: Resource) -> tuple[IndexEntry | None, IndexEntry]:
         """The summaries before and after this state of `resource`."""
         ref = resource.ref
-        before, after = self._entries.get(ref), index_entry(resource, self._kinds, self._owners)
+        before = self._entries.get(ref)
+        after = _with_kept_claim(
+            resource, before, index_entry(resource, self._kinds, self._owners, collects=self._collects)
+        )
         self._set_owner(resource)
         if not self._is_kept(ref):
             return self._entries.pop(ref, None), after
@@ -177,6 +203,11 @@ class ResourceIndex:
     def claimants(self, key: ClaimKey) -> Collection[ResourceRef]:
         """See ClaimIndex."""
         return self._claimants.get(key, ())
+
+    def location(self, ref: ResourceRef) -> Location | None:
+        """See ClaimIndex."""
+        entry = self._entries.get(ref)
+        return None if entry is None else entry.location
 
     async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
         """See ClaimIndex."""

@@ -10,7 +10,7 @@ from typing import Final
 from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.ports import unserved_kinds
+from setpoint.engine.ports import DefinedStore, unserved_kinds
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.status_edits import StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
@@ -22,6 +22,7 @@ from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.runtime.metrics.convergence import ControllerMetrics
 from setpoint.runtime.predicates import (
     CLAIM_RELEASED,
+    DEFINITION_CHANGED,
     FOREIGN_CHANGE,
     GRANT_CHANGED,
     NAMESPACE_CHANGED,
@@ -65,7 +66,7 @@ class Manager:
         workers: int = WORKERS_PER_KIND,
         replica: ControllerReplica | None = None,
     ) -> None:
-        self.index = ResourceIndex(engine.resource_types, engine.owners)
+        self.index = ResourceIndex(engine.resource_types, engine.owners, collects=engine.store.collects)
         store = engine.store if replica is None else FencedStore(engine.store)
         self.engine = replace(
             engine,
@@ -74,6 +75,7 @@ class Manager:
             listed_objects=ListedObjects(),
             claims=ObjectClaims(self.index, is_shared=replica is not None),
             status_edits=StatusEdits(),
+            definitions=engine.store.definitions if isinstance(engine.store, DefinedStore) else None,
         )
         self.replica = replica
         self.phase = Phase.STARTING
@@ -112,6 +114,11 @@ class Manager:
     def unserved_kinds(self) -> Sequence[str]:
         """The kinds that the store does not serve: their resources are reconciled once it does."""
         return sorted(kind for _, kind in unserved_kinds(self._store))
+
+    @property
+    def outdated_kinds(self) -> Sequence[str]:
+        """The kinds whose definition is older than this process: nothing is done for them until it is updated."""
+        return () if self.engine.definitions is None else sorted(kind for _, kind in self.engine.definitions.outdated)
 
     @property
     def processing(self) -> int:
@@ -198,12 +205,22 @@ class Manager:
     async def _become_ready(self, group: asyncio.TaskGroup) -> None:
         await self._informer.synced.wait()
         self._tasks += [group.create_task(one.run(), name=one.name) for one in self.controllers.values()]
+        self._tasks.append(group.create_task(self._follow_definitions(), name="definitions"))
         if self.replica is not None:
             self._tasks.append(group.create_task(self.replica.run(self, self._grace), name="replica"))
             # A process that may not access leases never gets ready, so a rolling update stops at it.
             await self.replica.leases.store_answered.wait()
         self.phase = Phase.RUNNING
         _log.info("running", extra={"resources": len(self.index), "kinds": len(self.controllers)})
+
+    async def _follow_definitions(self) -> None:
+        if self.engine.definitions is None:
+            # A task that ends is taken for one that failed.
+            await self._stopping.wait()
+            return
+        async for kinds in self.engine.definitions.changes():
+            for ref in [ref for ref in self.index if ref.group_kind in kinds]:
+                self._enqueue(ref, DEFINITION_CHANGED)
 
     async def _drain(self) -> None:
         self.phase = Phase.DRAINING

@@ -20,7 +20,9 @@ SHARD_ACQUIRED: Final = ReconcileTrigger(Priority.START_UP, "the acquisition of 
 FOREIGN_CHANGE: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change in another namespace")
 GRANT_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the grants of another namespace")
 CLAIM_RELEASED: Final = ReconcileTrigger(Priority.DEPENDENCY, "the release of its object by another resource")
+FINALIZER_REMOVED: Final = ReconcileTrigger(Priority.DRIFT, "the removal of its finalizer by another writer")
 STATUS_EDITED: Final = ReconcileTrigger(Priority.DRIFT, "a change of its status by another writer")
+DEFINITION_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the definition of its kind")
 NAMESPACE_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of its Namespace")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 
@@ -32,7 +34,9 @@ def trigger_for(event: ResourceEvent) -> ReconcileTrigger | None:
         return None
     if event.is_initial:
         # Without a resync, a resource that is in sync is not reconciled again.
-        return None if after.resync_seconds == 0 and after.is_ready else _START_UP
+        is_kept = not after.lacks_finalizer and not after.is_status_edited
+        is_idle = after.resync_seconds == 0 and after.is_ready and is_kept
+        return None if is_idle else _START_UP
     if before is None or before.uid != after.uid:
         return ReconcileTrigger(Priority.EDIT, "its declaration")
     if before.generation != after.generation:
@@ -42,6 +46,11 @@ def trigger_for(event: ResourceEvent) -> ReconcileTrigger | None:
     if before.metadata_hash != after.metadata_hash:
         return ReconcileTrigger(Priority.EDIT, "a change of its annotations or labels")
     return None
+
+
+def lacks_finalizer(event: ResourceEvent) -> bool:
+    """Whether the resource has an object, and would leave it behind if it were deleted now."""
+    return event.after is not None and event.after.lacks_finalizer
 
 
 def changes_status(event: ResourceEvent) -> bool:

@@ -52,6 +52,11 @@ class HealthSource(Protocol):
         """The kinds that the store does not serve yet."""
         ...
 
+    @property
+    def outdated_kinds(self) -> Sequence[str]:
+        """The kinds whose definition is older than the process."""
+        ...
+
 
 class MetricsSource(Protocol):
     """Renders the metrics page."""
@@ -224,8 +229,10 @@ class HttpServer:
     async def _readyz(self, request: web.Request) -> web.Response:
         if not self._health.is_ready:
             return _plain(503, self._health.phase.value)
-        missing = ", ".join(self._health.unserved_kinds)
-        return _plain(200, f"ok, but for want of a CRD not for {missing}" if missing else "ok")
+        missing, outdated = (", ".join(kinds) for kinds in (self._health.unserved_kinds, self._health.outdated_kinds))
+        reasons = [f"for want of a CRD not for {missing}"] if missing else []
+        reasons += [f"for a CRD that is too old not for {outdated}"] if outdated else []
+        return _plain(200, f"ok, but {', and '.join(reasons)}" if reasons else "ok")
 
     async def _metrics(self, request: web.Request) -> web.Response:
         body, content_type = await self._telemetry.page(",".join(request.headers.getall("Accept", [])))

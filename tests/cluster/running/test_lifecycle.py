@@ -213,6 +213,8 @@ def test_a_status_that_another_writer_changed_is_restored_at_once(shared_harness
     until(lambda: harness.kubectl.get(target)["status"]["selfLink"] == before["selfLink"])
 
     after = harness.kubectl.get(target)["status"]
+    for one in (before, after):
+        assert len(one["setpoint"].pop("digest")) == 64
     assert [(one["status"], one["reason"]) for one in after["conditions"]] == [("True", "UpToDate")]
     assert {name: after[name] for name in after if name != "conditions"} == {
         name: before[name] for name in before if name != "conditions"

@@ -369,7 +369,8 @@ def _caller_of(request: HttpRequest) -> Caller:
 def _require_success(request: HttpRequest, response: HttpResponse) -> bytes:
     if not 200 <= response.status < 300:
         raise error_for_response(request, response)
-    if "json" not in response.headers.get("Content-Type", ""):
+    # The list of OpenAPI documents comes as plain text.
+    if "json" not in response.headers.get("Content-Type", "") and not response.body.startswith(b"{"):
         raise RemoteUnavailable(
             f"{request}: the answer is not what it should be: it is no JSON, but another server's page"
         )

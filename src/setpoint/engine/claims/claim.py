@@ -170,6 +170,7 @@ def release_claim(state: StoredState) -> StoredState:
         attempt=None,
         operation=None,
         creating=None,
+        is_location_lost=False,
     )
 
 

@@ -16,7 +16,7 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Location, ResourceType
 from setpoint.engine.ports import ResourceQuery, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.state import StoredState, location_in
+from setpoint.engine.state import StoredState, is_record_lost, location_in
 
 
 class ClaimKey(NamedTuple):
@@ -88,9 +88,12 @@ class Claim(NamedTuple):
     location: Location | None
 
     @staticmethod
-    def of(resource: Resource, kind: ResourceType | None, key: ClaimKey) -> "Claim":
-        """The claim of `resource` on the object with that key, whether it is on record or not."""
-        is_recorded = key in recorded_claim_keys(resource, kind)
+    def of(resource: Resource, kind: ResourceType | None, key: ClaimKey, *, is_indexed: bool = False) -> "Claim":
+        """The claim of `resource` on the object with that key, whether it is on record or not.
+
+        `is_indexed`: an index has it. That counts where another writer has wiped the record itself.
+        """
+        is_recorded = key in recorded_claim_keys(resource, kind) or (is_indexed and is_record_lost(resource.status))
         is_pending = StoredState.of(resource).is_claim_pending
         created, location = text_at(resource.document, "metadata", "creationTimestamp"), location_in(resource.status)
         return Claim(not is_recorded, is_pending, created, resource.ref, location)
@@ -101,6 +104,10 @@ class ClaimIndex(Protocol):
 
     def claimants(self, key: ClaimKey) -> Collection[ResourceRef]:
         """The resources that have this key on record."""
+        ...
+
+    def location(self, ref: ResourceRef) -> Location | None:
+        """The location of the object of `ref`: the last one on record, where another writer has wiped the record."""
         ...
 
     async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
@@ -149,7 +156,12 @@ class ObjectClaims:
         else:
             found = self.index.claimants(key)
         resources = [await store.get(one) for one in sorted(found) if one != ref]
-        claims = (Claim.of(one, kinds.get(one.ref.group_kind), key) for one in resources if one is not None)
+        is_indexed = self.index is not None
+        claims = (
+            Claim.of(one, kinds.get(one.ref.group_kind), key, is_indexed=is_indexed)
+            for one in resources
+            if one is not None
+        )
         return [one for one in claims if not one.is_unrecorded]
 
     def under_way(self, ref: ResourceRef, claim_keys: Iterable[ClaimKey]) -> ResourceRef | None:

@@ -32,7 +32,7 @@ from setpoint.engine.owners.children import (
     owner_plan,
 )
 from setpoint.engine.owners.status import owner_events, owner_outputs
-from setpoint.engine.ports import ChildWrite, ResourceQuery, Store
+from setpoint.engine.ports import ChildWrite, ResourceQuery
 from setpoint.engine.references import is_ready
 from setpoint.engine.requeue import NOT_READY_SECONDS
 from setpoint.engine.resource import Resource, ResourceRef
@@ -77,7 +77,7 @@ async def _execute_owner_plan(context: StepContext, owner: Owner, planned: Owner
 def _with_finalizers(context: StepContext, owner: Owner) -> StepContext:
     """With every finalizer that has to be on record before a child is created."""
     held = context.resource.finalizers
-    missing = [one for one in finalizers_of(owner, context.engine.store) if one not in held]
+    missing = [one for one in finalizers_of(owner, collects=context.engine.store.collects) if one not in held]
     return replace(context, finalizers=(*held, *missing)) if missing else context
 
 
@@ -244,15 +244,18 @@ def _plan_observed_owner(context: StepContext, planned: OwnerPlan) -> PlannedSte
 CHILDREN_FINALIZER: Final = "setpoint.dev/children"
 
 
-def finalizers_of(owner: Owner, store: Store) -> tuple[str, ...]:
-    """The finalizers of a resource of this owner, which hold it until its children are deleted."""
+def finalizers_of(owner: Owner, *, collects: bool) -> tuple[str, ...]:
+    """The finalizers of a resource of this owner, which hold it until its children are deleted.
+
+    `collects`: whether the store collects garbage.
+    """
     own = (owner.finalizer,) if owner.finalizer else ()
-    return own if store.collects else (*own, CHILDREN_FINALIZER)
+    return own if collects else (*own, CHILDREN_FINALIZER)
 
 
 async def plan_owner_deletion(context: StepContext, owner: Owner) -> PlannedStep:
     """The step that deletes the children that have to go first, and then releases the resource."""
-    resource, ours = context.resource, finalizers_of(owner, context.engine.store)
+    resource, ours = context.resource, finalizers_of(owner, collects=context.engine.store.collects)
     if not set(ours) & set(resource.finalizers):
         return PlannedStep(_release_plan(()), _already_gone)
     if context.management is Management.PAUSED:
@@ -283,7 +286,7 @@ async def _delete_children_and_release(context: StepContext, owner: Owner, going
         names = join_names(str(child.ref) for child in left)
         due_children = tuple(child.ref for child in left if child.ref.group_kind in context.engine.resource_types)
         return Stopped(OperationRunning(f"{names} has to go first, and is still there", after=1), due_children)
-    ours = finalizers_of(owner, store)
+    ours = finalizers_of(owner, collects=store.collects)
     rest = tuple(one for one in context.resource.finalizers if one not in ours)
     await store.set_finalizers(context.resource, rest)
     return Gone()

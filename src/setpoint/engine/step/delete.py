@@ -23,6 +23,7 @@ from setpoint.engine.context import (
     management_of,
     step_context,
 )
+from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, RemoteOperation, observe_decoded
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
@@ -30,10 +31,12 @@ from setpoint.engine.step.execute import stop_for_operation
 from setpoint.engine.step.finish import plan_paused
 from setpoint.engine.step.outcomes import Gone, PlannedStep, StepOutcome
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
-from setpoint.errors import DeletionHeld, LocationChanged, OperationRunning
+from setpoint.errors import DeletionHeld, LocationChanged, NotReady, OperationRunning, RecordLost, UserError
 
 # Why an object is deleted, in reports.
 _DELETION: Final = "deletion"
+_RECORD_LOST: Final = "its status was wiped, and with it the record of its object"
+_SAY_ABANDON: Final = f"To leave the object alone, annotate it with {DELETION_POLICY}: abandon"
 _NEVER_MADE: Final = "nothing was made for it yet: there is nothing to delete"
 
 
@@ -44,13 +47,19 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
         return PlannedStep(_nothing_to_delete(_NEVER_MADE), _already_gone)
     if context.management is Management.PAUSED:
         return plan_paused(context)
-    if location is None:
-        return PlannedStep(_nothing_to_delete(_NEVER_MADE), lambda: _remove_finalizer(context))
     context.require_known_annotations()
+    if location is None and not context.state.is_location_lost:
+        return PlannedStep(_nothing_to_delete(_NEVER_MADE), lambda: _remove_finalizer(context))
     if is_abandoned(context.resource, context.kind):
-        kept = _nothing_to_delete(f"the resource goes, and {location} stays as it is")
+        kept = _nothing_to_delete(f"the resource goes, and {location or 'its object'} stays as it is")
         return PlannedStep(kept, lambda: _remove_finalizer(context))
     _require_deletable(context.resource)
+    if location is None:
+        return await _plan_unrecorded_deletion(context)
+    return await _plan_recorded_deletion(context, location)
+
+
+async def _plan_recorded_deletion(context: KindStepContext, location: Location) -> PlannedStep:
     if not await is_claim_kept(context, location):
         kept = _nothing_to_delete(f"{location} is managed by another resource, and stays as it is")
         return PlannedStep(kept, lambda: _remove_finalizer(context))
@@ -58,6 +67,27 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
     if isinstance(observed, Absent):
         return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _record_deleted(context))
     return PlannedStep(plan_delete(Decision.INTENT_CHANGED), lambda: _delete(context, location, observed))
+
+
+async def _plan_unrecorded_deletion(context: KindStepContext) -> PlannedStep:
+    """The deletion of a resource whose status another writer has wiped: its finalizer says that it may have an object.
+
+    RecordLost where there is one by the name that it would have, unless the author has said that it is to go.
+    """
+    try:
+        location = (await resolve_intent(context.resource, context.engine)).location
+    except (UserError, NotReady) as error:
+        raise RecordLost(
+            f"{_RECORD_LOST}, and it cannot be told which object that is: {error}. {_SAY_ABANDON}"
+        ) from error
+    if annotation_value(context.resource.annotations, DELETION_POLICY) == "delete":
+        return await _plan_recorded_deletion(context, location)
+    if isinstance(await observe_decoded(location, context.kind), Absent):
+        return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _remove_finalizer(context))
+    raise RecordLost(
+        f"{_RECORD_LOST}: whether {location} is that object is not known. To delete it, annotate the resource with "
+        f"{DELETION_POLICY}: delete. {_SAY_ABANDON}"
+    )
 
 
 def may_resume_deletion(context: KindStepContext) -> bool:

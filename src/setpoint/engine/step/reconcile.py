@@ -25,6 +25,7 @@ from setpoint.engine.claims.claim import (
     is_new_claim,
     release_claim,
 )
+from setpoint.engine.claims.record import recorded_state, restore_finalizers
 from setpoint.engine.context import (
     FINALIZER,
     UNSPECIFIED_TRIGGER,
@@ -47,7 +48,7 @@ from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.state import StoredState, reconcile_request
+from setpoint.engine.state import reconcile_request
 from setpoint.engine.step.change_cause import report_drift
 from setpoint.engine.step.delete import (
     as_replacement,
@@ -66,6 +67,7 @@ from setpoint.engine.step.reports import StepSubject, is_refusal
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
     Bug,
+    DefinitionOutdated,
     ManagementConflict,
     ManifestInvalid,
     RemoteError,
@@ -144,7 +146,8 @@ async def _step(
     except UserError as error:
         return Stopped(error)
     try:
-        context = await _resume(context)
+        engine.require_definition(ref.group_kind)
+        context = await _resume(await restore_finalizers(context))
         return await (await plan_step(context)).execute()
     except StoreError:
         raise
@@ -168,7 +171,7 @@ def _begin_step(
     """The context of the step as it begins; ManifestInvalid for an unknown kind."""
     status_edited = engine.is_status_edited(resource)
     engine.leave_status(resource)
-    state = StoredState.of(resource)
+    state = recorded_state(resource, engine)
     request = reconcile_request(resource.annotations)
     if request is not None and state.handled != request and not requested:
         trigger = request_trigger(request, is_in_cluster=engine.store.collects)
@@ -217,7 +220,7 @@ async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool
     resource = await engine.store.get(ref)
     if resource is None:
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")
-    state = StoredState.of(resource)
+    state = recorded_state(resource, engine)
     state = state if trust_cookie else replace(state, cookie=None, body=None)
     # What a list showed is for the step alone.
     context = step_context(resource, replace(engine, listed_objects=None), state)
@@ -349,6 +352,7 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
         return context
     # The state of an object at another location says nothing about this one.
     state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None, applied=None)
+    state = replace(state, is_location_lost=False)
     # Another process may claim the object at the same time.
     return replace(context, state=replace(state, is_claim_pending=context.engine.claims.is_shared))
 
@@ -379,8 +383,12 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
         return Stopped(error)
     # Read again: the step may have written since.
     resource = await context.engine.store.get(context.resource.ref)
-    if resource is not None:
-        state = replace(StoredState.of(resource), handled=context.state.handled)
+    if resource is not None and isinstance(error, DefinitionOutdated) and resource.finalizers:
+        # The cluster may still have the record, and hides it: any write would drop it for good.
+        reason = conditions.failure(error, deleting=False).reason
+        await context.engine.store.record_event(context.event(reason, str(error), is_warning=True))
+    elif resource is not None:
+        state = replace(recorded_state(resource, context.engine), handled=context.state.handled)
         if isinstance(error, ManagementConflict) and error.releases_claim:
             state = release_claim(state)
         now = replace(context, resource=resource, state=state)

@@ -18,6 +18,7 @@ from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import (
@@ -36,7 +37,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
-from setpoint.errors import RemoteConflict
+from setpoint.errors import ManifestInvalid, RemoteConflict
 from setpoint.kinds.gcp.shared.cloud_sql import (
     INSTANCE_REF,
     InstanceReference,
@@ -203,8 +204,18 @@ class SqlDatabaseKind:
         return DEFAULT_PLAN_OPTIONS
 
     def abandons(self, resource: Resource) -> bool:
-        """Whether spec.deletionPolicy keeps the database when the resource is deleted."""
-        return resource.spec.get("deletionPolicy") == "ABANDON"
+        """Whether spec.deletionPolicy keeps the database when the resource goes; ManifestInvalid for any other word.
+
+        A store keeps what was written, valid or not: no word is taken for a wish to delete.
+        """
+        policy = resource.spec.get("deletionPolicy")
+        if policy not in ("ABANDON", "DELETE", None):
+            raise ManifestInvalid(
+                Message(
+                    FieldTerm("spec.deletionPolicy"), f" is {policy!r}: write ABANDON or DELETE; nothing is deleted"
+                )
+            )
+        return policy == "ABANDON"
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[SqlDatabase] | Unchanged:
         """Reads the database."""

@@ -80,6 +80,19 @@ def plural_of(kind: DescribedType) -> str:
     return kind.definition.plural or f"{kind.name.lower()}s"
 
 
+def engine_status_fields(kind: DescribedType) -> tuple[str, ...]:
+    """The members of the status of a kind that the engine relies on; the outputs are not among them."""
+    if not kind.definition.has_status:
+        return ()
+    shared = [one.encode_name for one in msgspec.structs.fields(CommonStatus)]
+    outputs = kind.definition.outputs
+    own = () if outputs is None else (one.encode_name for one in msgspec.structs.fields(outputs))
+    return (
+        *(name for name in shared if name != COOKIE or keeps_cookie(kind)),
+        *(name for name in own if name == LAST_GENERATED),
+    )
+
+
 def crd_for(kind: DescribedType, describe: DescribeFields) -> JsonObject:
     """The CustomResourceDefinition of `kind`; `describe` gives the docstrings of the fields of a type."""
     label, value = PART_OF

@@ -15,7 +15,7 @@ from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.cache import ObjectCache
-from setpoint.stores.kubernetes.crds import plural_of
+from setpoint.stores.kubernetes.crds import engine_status_fields, plural_of
 from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind
 from setpoint.stores.kubernetes.store import KubernetesStore
 from setpoint.stores.manifest_types import manifest_types
@@ -112,7 +112,15 @@ def served_kinds(
             # A type without a status is no resource: a command reads it by name or namespace.
             listed = long_running or one.definition.has_status
             # A cluster may have the CRDs of some kinds only.
-            kind = ServedKind(one.group, one.version, one.name, plural_of(one), listed=listed, is_optional=True)
+            kind = ServedKind(
+                one.group,
+                one.version,
+                one.name,
+                plural_of(one),
+                listed=listed,
+                is_optional=True,
+                status_fields=engine_status_fields(one),
+            )
         served[kind.name] = kind
     return served
 

@@ -22,6 +22,7 @@ class ServedKind:
 
     Objects of a kind that is not `listed` are only read by name: there may be many that setpoint does not manage.
     A kind that is not `namespaced` is cluster-scoped. One that `is_optional` is empty until its CRD is installed.
+    `status_fields` are the members of its status that the engine relies on.
     """
 
     group: str
@@ -32,6 +33,7 @@ class ServedKind:
     listed: bool = True
     namespaced: bool = True
     is_optional: bool = False
+    status_fields: tuple[str, ...] = ()
 
     @property
     def name(self) -> GroupKind:

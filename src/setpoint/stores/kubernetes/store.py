@@ -41,10 +41,12 @@ from setpoint.stores.kubernetes.events import EventRecorder
 from setpoint.stores.kubernetes.leases import LeaseClient
 from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object, uid_of_deleted
+from setpoint.stores.kubernetes.served_definitions import ServedDefinitions
 from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind, UnservedKinds
 from setpoint.stores.kubernetes.write_bodies import (
     AUTHOR_WRITE,
     ENGINE_WRITE,
+    STATUS_WRITE,
     apply_body,
     authored_version,
     metadata_changes,
@@ -77,6 +79,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._is_open = True
         self._watches: set[MultiKindWatch] = set()
         self._clock = clock
+        self.definitions = ServedDefinitions(client, cluster_scope.kinds.values(), clock)
         self._unserved = UnservedKinds(is_watching=cache is not None)
         self._lister = MultiKindLister(client, cluster_scope, cache, self._unserved)
         self._events = EventRecorder(client, cluster_scope)
@@ -124,6 +127,8 @@ class KubernetesStore(DerivedStoreOperations):
         """See Store."""
         self._require_open()
         with store_errors():
+            if self._cache is not None and query == EVERYTHING:
+                await self.definitions.refresh()
             async with aclosing(self._lister.pages(query, size)) as pages:
                 async for page in pages:
                     yield page
@@ -223,6 +228,8 @@ class KubernetesStore(DerivedStoreOperations):
             after = await self._patch(after, status_patch(after, update.status), PatchType.JSON, "status")
         for event in update.events:
             await self.record_event(event)
+        if after is not None and update.status is not None:
+            self.definitions.require_kept(self._kind_of(after.ref), update.status, after.status)
         return after
 
     async def _update_metadata(self, resource: Resource, changes: Mapping[str, Json]) -> Resource | None:
@@ -356,10 +363,10 @@ class KubernetesStore(DerivedStoreOperations):
     async def _patch(self, seen: Resource, body: Json, meaning: PatchType, subresource: str | None = None) -> Resource:
         kind = self._kind_of(seen.ref)
         one = kind.one(seen.ref)
-        endpoint = one.status if subresource else one
+        endpoint, options = (one.status, STATUS_WRITE) if subresource else (one, ENGINE_WRITE)
         with store_errors():
             try:
-                return self._seen(await self._client.patch(endpoint, body, meaning, ENGINE_WRITE), kind)
+                return self._seen(await self._client.patch(endpoint, body, meaning, options), kind)
             except RemoteConflict as error:
                 raise await self._lost(seen, error) from error
 

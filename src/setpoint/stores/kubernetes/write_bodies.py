@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
+from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint, FieldValidation
 from setpoint.core.unstructured import display_name
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_limits import decode_cut
@@ -28,6 +28,8 @@ from setpoint.stores.records import decode
 
 # The field managers: of what authors apply, and of what the engine writes.
 AUTHOR_WRITE, ENGINE_WRITE = ApiWriteOptions("setpoint"), ApiWriteOptions("setpoint-controller")
+# A definition may be older than this process: what it has is written, and ServedDefinitions reports the rest.
+STATUS_WRITE: Final = ApiWriteOptions(ENGINE_WRITE.field_manager, field_validation=FieldValidation.IGNORE)
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _LABELLED: Final = ("labels", "annotations", "ownerReferences")
 
