@@ -190,8 +190,8 @@ class Store(Protocol):
 
         None when it was being deleted and its last finalizer is gone. Optimistic concurrency: WriteConflict when it
         has changed since `resource` was read. A part that says nothing new changes nothing, not even the revision.
-        One commit and one revision where the store has transactions. Elsewhere metadata first, then the status, then
-        the events: what was written before a failure stays.
+        One commit and one revision where the store has transactions. Elsewhere metadata first, then the status; the
+        events follow behind: what was written before a failure stays.
 
         An annotation belongs to the writer that changed its value last: those of the engine stay when an `apply` does
         not name them. StoreError for a new finalizer on a resource that is being deleted.
@@ -216,6 +216,9 @@ class Store(Protocol):
 
     async def record_event(self, event: EventRecord) -> None:
         """Records an event; the same again (uid, reason, message) counts up and becomes the newest.
+
+        Where a store has no transactions, events are written behind the work: none delays or fails a step, and one may
+        be lost. `events` shows what was recorded before, and `close` writes it.
 
         Events outlive their resource; the oldest are dropped when there are too many.
         """

@@ -79,7 +79,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._clock = clock
         self._unserved = UnservedKinds(is_watching=cache is not None)
         self._lister = MultiKindLister(client, cluster_scope, cache, self._unserved)
-        self._events = EventRecorder(client, cluster_scope)
+        self._events = EventRecorder(client, cluster_scope, clock)
         self._leases = LeaseClient(client, clock, cluster_scope.leases)
         self._others = tuple(LeaseClient(client, clock, namespace) for namespace in cluster_scope.others)
 
@@ -222,7 +222,7 @@ class KubernetesStore(DerivedStoreOperations):
         if after is not None and update.status is not None and not same(update.status, after.status):
             after = await self._patch(after, status_patch(after, update.status), PatchType.JSON, "status")
         for event in update.events:
-            await self.record_event(event)
+            self._events.record(event)
         return after
 
     async def _update_metadata(self, resource: Resource, changes: Mapping[str, Json]) -> Resource | None:
@@ -260,8 +260,7 @@ class KubernetesStore(DerivedStoreOperations):
     async def record_event(self, event: EventRecord) -> None:
         """See Store."""
         self._require_open()
-        with store_errors():
-            await self._events.record_event(event)
+        self._events.record(event)
 
     async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """See Store."""
@@ -293,6 +292,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._is_open = False
         for watch in tuple(self._watches):
             await watch.close()
+        await self._events.close()
         await self._client.close()
 
     # --- Internals ----------------------------------------------------------------------------------------------------
