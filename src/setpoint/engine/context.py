@@ -22,7 +22,7 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, message_of
 from setpoint.core.values.shortening import MAX_EVENT_BYTES, shorten
-from setpoint.engine.claims.object_claims import ObjectClaims
+from setpoint.engine.claims.object_claims import ObjectClaims, announced_location
 from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in, with_conditions, with_warnings
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_type
@@ -54,6 +54,10 @@ class CookieLocation(StrEnum):
 
     STATUS = "status"
     ANNOTATION = "annotation"
+
+
+# What follows from a write that was sent.
+_EXPECTED_REASONS: Final = frozenset({ConditionReason.UP_TO_DATE, ConditionReason.UPDATING})
 
 
 class Management(StrEnum):
@@ -185,6 +189,8 @@ class StepContext:
     finalizers: tuple[str, ...] | None = None
     # Whether another writer changed the status since the last step: nothing in it is taken for reported.
     status_edited: bool = False
+    # Whether the claim that was announced does not count.
+    withdraws_claim: bool = False
 
     @property
     def management(self) -> Management:
@@ -219,8 +225,10 @@ class StepContext:
     ) -> Self:
         """The context once the status has this Ready condition, the state and `outputs`: one commit, with all events.
 
-        Nothing is written when the status says so already. Every change of a condition is an event of its own.
+        Nothing is written when the status says so already. A change of a condition is an event of its own, unless it
+        is what `events` lead to expect.
         """
+        events = tuple(events)
         base = self.resource.status
         if outputs is not None:
             # New outputs replace all but the conditions.
@@ -228,7 +236,7 @@ class StepContext:
         now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
         status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
         status = self._with_warnings(status, now)
-        changed = self._condition_events(Resource({"status": status}), ready)
+        changed = self._condition_events(Resource({"status": status}), ready, is_told=bool(events))
         return await self._commit(status, (*changed, *events))
 
     async def save_state(self, outputs: JsonObject | None = None) -> Self:
@@ -256,7 +264,7 @@ class StepContext:
         return state.into(status, with_cookie=self.engine.cookies is CookieLocation.STATUS)
 
     async def _commit(self, status: JsonObject, events: Sequence[EventRecord] = ()) -> Self:
-        status, annotations = {**self.minimum_outputs, **status}, self._cookie_annotation()
+        status, annotations = {**self.minimum_outputs, **status}, {**self._cookie_annotation(), **self._withdrawal()}
         is_same = same(status, self.resource.status) and self.finalizers is None and not annotations
         if is_same and not events:
             return await self._without_cookie_annotation()
@@ -283,10 +291,16 @@ class StepContext:
             return False
         return Cookie.parse(self.resource.annotations.get(COOKIE_ANNOTATION)) is not None
 
-    def _condition_events(self, after: Resource, ready: ReadyCondition) -> Iterator[EventRecord]:
-        """An event for each condition that says something new in `after`."""
+    def _condition_events(self, after: Resource, ready: ReadyCondition, *, is_told: bool) -> Iterator[EventRecord]:
+        """An event for each condition that says something new in `after`.
+
+        A claim is none, and neither is an object up to date, or an operation under way, where `is_told` what was
+        written: each event is a request to an API server.
+        """
         before = self.resource
-        if condition_of(before, ConditionType.READY) != condition_of(after, ConditionType.READY):
+        is_expected = ready.reason in _EXPECTED_REASONS and is_told
+        is_news = not (is_expected or ready.details.is_claim)
+        if is_news and condition_of(before, ConditionType.READY) != condition_of(after, ConditionType.READY):
             yield self.event(ready.reason, ready.message, is_warning=ready.is_failure)
         oscillation = condition_of(after, ConditionType.CONTESTED)
         if oscillation is not None and condition_of(before, ConditionType.CONTESTED) is None:
@@ -296,6 +310,12 @@ class StepContext:
     def _warning_events(self, after: Resource) -> Iterator[EventRecord]:
         """None: the step of an owner reports its warnings itself."""
         return iter(())
+
+    def _withdrawal(self) -> Mapping[str, None]:
+        """The annotation to remove, if it announces a claim that does not count, or of an object that was given up."""
+        announced = announced_location(self.resource)
+        is_given_up = announced is not None and self.state.location not in (None, announced)
+        return {known_annotations.CLAIM: None} if is_given_up or (announced and self.withdraws_claim) else {}
 
     def _cookie_annotation(self) -> Mapping[str, str | None]:
         """The annotation to write where cookies are kept there; none when it is the same already."""

@@ -8,9 +8,10 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 
 from setpoint.core.conditions import ConditionType
+from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.claims.object_claims import ClaimKey, claim_keys_of
+from setpoint.engine.claims.object_claims import ClaimKey, recorded_claim_keys
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
 from setpoint.engine.owner import Owner
@@ -25,6 +26,8 @@ from setpoint.errors import SetpointError, StoreError
 
 # How long a step waits for the watch to show its own write.
 CATCH_UP_SECONDS: Final = 10.0
+# What the engine writes: no edit of an author.
+_ENGINE_ANNOTATIONS: Final = frozenset({COOKIE_ANNOTATION, CLAIM})
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
@@ -58,7 +61,7 @@ _NO_OWNERS: Final[OwnersByKind] = MappingProxyType({})
 
 def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS) -> IndexEntry:
     """The summary of `resource`. Kinds without a controller, such as Secrets, are indexed for their dependants."""
-    annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
+    annotations = {key: text for key, text in resource.annotations.items() if key not in _ENGINE_ANNOTATIONS}
     ready, location = is_ready(resource), location_in(resource.status)
     kind = kinds.get(resource.ref.group_kind)
     return IndexEntry(
@@ -74,7 +77,7 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
         resync_seconds=_resync_seconds(annotations),
         dependencies=_dependencies(resource, kinds, owners) if kind is not None else (),
         location=location,
-        claim_keys=() if kind is None or location is None else claim_keys_of(kind, location, resource.status),
+        claim_keys=recorded_claim_keys(resource, kind),
     )
 
 

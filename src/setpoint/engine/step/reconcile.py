@@ -17,11 +17,11 @@ from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsProjects, SupportsWait
 from setpoint.engine.claims.claim import (
+    announce_claim,
     catch_up,
     check_claim,
     check_new_claim,
     claim_keys_of_step,
-    claim_without_write,
     is_new_claim,
     release_claim,
 )
@@ -307,7 +307,7 @@ async def _execute(
     claim_keys = claim_keys_of_step(context, intent.location, observed) if is_new else ()
     with claims.claiming(context.resource.ref, claim_keys):
         context = await begun.finish(intent, observed, context)
-        context = await claim_without_write(_claim(context, intent), intent, observed, planned.plan)
+        context = await announce_claim(_claim(context, intent), intent, observed)
         context, observed, left = await execute_plan(planned, intent, observed, context)
         outcome = await settle(context, observed, begun.shown(planned.plan), left)
         if is_new:
@@ -381,8 +381,8 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
     resource = await context.engine.store.get(context.resource.ref)
     if resource is not None:
         state = replace(StoredState.of(resource), handled=context.state.handled)
-        if isinstance(error, ManagementConflict) and error.releases_claim:
-            state = release_claim(state)
-        now = replace(context, resource=resource, state=state)
+        is_released = isinstance(error, ManagementConflict) and error.releases_claim
+        state = release_claim(state) if is_released else state
+        now = replace(context, resource=resource, state=state, withdraws_claim=is_released)
         await now.set_ready(conditions.failure(error, deleting=resource.is_deleting))
     return Stopped(error)
