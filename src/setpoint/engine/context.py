@@ -24,8 +24,9 @@ from setpoint.core.values.messages import Message, message_of
 from setpoint.core.values.shortening import MAX_EVENT_BYTES, shorten
 from setpoint.engine.claims.object_claims import ObjectClaims, announced_location
 from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in, with_conditions, with_warnings
+from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_type
+from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_of, unknown_type
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import SECRETS, Owner
@@ -91,6 +92,7 @@ class EngineContext:
     # The tenants of a shared store; None where the store belongs to one person.
     tenancy: Tenancy | None = None
     claims: ObjectClaims = field(default_factory=ObjectClaims)
+    operations: OperationQueues = field(default_factory=OperationQueues)
     # Takes the reports of a long-running process for its operator.
     reporter: StepReporter = field(default_factory=NoReports)
     # The statuses that the steps of a long-running process left; None in a single command.
@@ -333,6 +335,10 @@ class KindStepContext(StepContext):
     kind: AnyKind = field(kw_only=True)
     # The writes that a dry run of the service says are left; None for a kind without dry runs.
     dry_run_writes: tuple[PlannedWrite, ...] | None = None
+
+    def enter_scope(self, location: Location) -> None:
+        """To be called before anything is sent; OperationQueued while another operation excludes one of the object."""
+        self.engine.operations.enter(self.resource.ref, self.kind, location)
 
     @property
     def is_warning_reported(self) -> bool:

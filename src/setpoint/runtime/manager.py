@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final
 
 from setpoint.engine.claims.object_claims import ObjectClaims
+from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.ports import unserved_kinds
@@ -25,6 +26,7 @@ from setpoint.runtime.predicates import (
     FOREIGN_CHANGE,
     GRANT_CHANGED,
     NAMESPACE_CHANGED,
+    OPERATION_TURN,
     SHARD_ACQUIRED,
     ReconcileTrigger,
     affects_dependants,
@@ -74,6 +76,7 @@ class Manager:
             listed_objects=ListedObjects(),
             claims=ObjectClaims(self.index, is_shared=replica is not None),
             status_edits=StatusEdits(),
+            operations=OperationQueues(lambda ref: self._enqueue(ref, OPERATION_TURN)),
         )
         self.replica = replica
         self.phase = Phase.STARTING

@@ -21,6 +21,7 @@ FOREIGN_CHANGE: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change in anoth
 GRANT_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the grants of another namespace")
 CLAIM_RELEASED: Final = ReconcileTrigger(Priority.DEPENDENCY, "the release of its object by another resource")
 STATUS_EDITED: Final = ReconcileTrigger(Priority.DRIFT, "a change of its status by another writer")
+OPERATION_TURN: Final = ReconcileTrigger(Priority.DEPENDENCY, "the end of another operation on its parent")
 NAMESPACE_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of its Namespace")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 

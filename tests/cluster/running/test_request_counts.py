@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.cluster.polling import until
 from tests.cluster.running.controller_harness import ControllerHarness
-from tests.cluster.running.manifests import bucket, bucket_path
+from tests.cluster.running.manifests import bucket, bucket_path, database, instance, instance_path
 
 
 class CountedBucket:
@@ -66,3 +66,18 @@ def test_a_creation_takes_four_requests_and_an_edit_two(shared_harness: Controll
     assert counted.edit("NEARLINE", 2) == ["PATCH storagebuckets/counted/status", "POST events"]
     assert counted.edit("COLDLINE", 3, times=2) == ["PATCH storagebuckets/counted/status", "PATCH events/…"]
     assert [one.method for one in shared_harness.writes_to(bucket_path("counted"))] == ["PATCH", "PATCH"]
+
+
+def test_operations_of_one_instance_are_queued_and_none_is_refused(shared_harness: ControllerHarness) -> None:
+    harness, names = shared_harness, [f"queued-{number}" for number in range(3)]
+    harness.kubectl.apply(instance("queueing"), *(database(name, "queueing") for name in names))
+    targets = [f"sqldatabase/{name}" for name in names]
+    harness.kubectl.until_ready(*targets)
+
+    harness.kubectl("delete", *targets, "--timeout=240s")
+
+    path = f"{instance_path('queueing')}/databases/"
+    written = harness.in_cloud(lambda cloud: [one for one in cloud.written if one.path.startswith(path)])
+    assert sorted((one.method, one.path.rpartition("/")[2], one.status) for one in written) == [
+        ("DELETE", name, 200) for name in names
+    ]

@@ -81,6 +81,7 @@ async def _delete(context: KindStepContext, location: Location, observed: Presen
 async def _send_delete(
     context: KindStepContext, location: Location, observed: Present[Any], why: str
 ) -> RemoteOperation | None:
+    context.enter_scope(location)
     report = ReportedWrite(StepSubject.of(context), Action.DELETE, str(location), why)
     with context.engine.reporter.writing([report]):
         return await context.kind.delete(location, observed, context.resource)

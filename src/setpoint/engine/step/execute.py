@@ -35,6 +35,8 @@ async def execute_plan(
         write = planned.plan.writes[0]
         is_new = context.state.creating is None
         before = context.resource
+        # Before anything is recorded: what waits for its turn has not begun.
+        context.enter_scope(intent.location)
         context = await _record_before_send(planned, intent, observed, context)
         context = await confirm_claim(context, before, intent.location, observed)
         operation = await _send_first(planned, observed, context, is_new=is_new)
@@ -210,6 +212,7 @@ async def send_follow_up(
 ) -> KindStepContext:
     """The context once the follow-up is done and on record."""
     assert isinstance(observed, Present)
+    context.enter_scope(intent.location)
     report = ReportedWrite(StepSubject.of(context), Action.CREATE, str(intent.location), follow_up.write.name)
     with context.engine.reporter.writing([report]):
         operation = await context.kind.update(
@@ -225,6 +228,8 @@ async def poll_operation(context: KindStepContext) -> KindStepContext:
     operation = context.state.operation
     if operation is None:
         return context
+    if context.state.location is not None:
+        context.engine.operations.resume(context.resource.ref, context.kind, context.state.location)
     try:
         done = await context.kind.poll(operation)
     except RemoteRefused as error:

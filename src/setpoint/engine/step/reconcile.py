@@ -68,6 +68,7 @@ from setpoint.errors import (
     Bug,
     ManagementConflict,
     ManifestInvalid,
+    OperationQueued,
     RemoteError,
     RemoteUnavailable,
     Retry,
@@ -103,6 +104,7 @@ async def step(
         _log.exception("step broke", extra={"ref": str(ref)})
         # Without its text, which may contain a secret.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
+    engine.operations.step_ended(ref, outcome.error if isinstance(outcome, Stopped) else None)
     _measure(ref, outcome, engine.clock.monotonic() - started, engine.metrics)
     if isinstance(outcome, Stopped):
         if is_refusal(outcome.error):
@@ -375,7 +377,7 @@ async def _secret_texts(context: StepContext) -> frozenset[str]:
 
 async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
     """Ends the step with `error` in the status, unless the error is not about the resource: then it is only retried."""
-    if isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
+    if isinstance(error, RemoteUnavailable | OperationQueued) or error.retry is Retry.STEP_AGAIN:
         return Stopped(error)
     # Read again: the step may have written since.
     resource = await context.engine.store.get(context.resource.ref)
