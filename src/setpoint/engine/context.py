@@ -24,6 +24,7 @@ from setpoint.core.values.messages import Message, message_of
 from setpoint.core.values.shortening import MAX_EVENT_BYTES, shorten
 from setpoint.engine.claims.object_claims import ObjectClaims, announced_location
 from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in, with_conditions, with_warnings
+from setpoint.engine.contention.intent_flips import NO_FLIPS
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_of, unknown_type
@@ -214,13 +215,18 @@ class StepContext:
         return tuple(str(one.message) for one in self.engine.annotation_warnings(self.resource))
 
     def with_current_oscillations(self, intent: str, mark: str) -> Self:
-        """The context with the oscillations that are still active, given this `mark`; none where nothing is written."""
-        oscillations = self.state.oscillations
-        if not oscillations.fields:
+        """The context with the oscillations that are still active, given this `mark`; none where nothing is written.
+
+        And with the flips of its intents that are.
+        """
+        oscillations, flips = self.state.oscillations, self.state.flips
+        # What is no contest yet stays until the next edit: to forget it is not worth a write.
+        if not oscillations.fields and not flips.is_contested:
             return self
-        is_held = self.management is Management.OBSERVE
-        still = NO_OSCILLATIONS if is_held else oscillations.still_active(intent, mark, self.engine.clock.now())
-        return replace(self, state=replace(self.state, oscillations=still))
+        now, is_held = self.engine.clock.now(), self.management is Management.OBSERVE
+        still = NO_OSCILLATIONS if is_held else oscillations.still_active(intent, mark, now)
+        flips = NO_FLIPS if is_held else flips.still_active(now)
+        return replace(self, state=replace(self.state, oscillations=still, flips=flips))
 
     async def set_ready(
         self, ready: ReadyCondition, outputs: JsonObject | None = None, events: Iterable[EventRecord] = ()
@@ -236,7 +242,8 @@ class StepContext:
             # New outputs replace all but the conditions.
             base = {**{name: one for name, one in base.items() if name == "conditions"}, **outputs}
         now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
-        status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
+        stored, generation = self._with_state(self.state, base), self.resource.generation
+        status = with_conditions(stored, generation, ready, oscillations, now, flips=self.state.flips)
         status = self._with_warnings(status, now)
         changed = self._condition_events(Resource({"status": status}), ready, is_told=bool(events))
         return await self._commit(status, (*changed, *events))

@@ -14,6 +14,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError
 
@@ -287,6 +288,20 @@ class DryRunStore(Protocol):
     async def dry_run(self, manifest: JsonObject) -> Resource:
         """What `apply` would return or raise; nothing is written."""
         ...
+
+
+@runtime_checkable
+class FieldManagerStore(Protocol):
+    """A store that knows which writer set a field of a resource."""
+
+    async def field_manager(self, resource: Resource, path: Path) -> str:
+        """The field manager that set the field at `path` last; empty where that is not known."""
+        ...
+
+
+async def field_manager_of(store: Store, resource: Resource, path: Path) -> str:
+    """The field manager that set the field last; empty in a store that does not know."""
+    return await store.field_manager(resource, path) if isinstance(store, FieldManagerStore) else ""
 
 
 @runtime_checkable

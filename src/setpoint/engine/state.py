@@ -17,6 +17,7 @@ from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.step_record import bounded_record
 from setpoint.core.values.canonical import canonical, digest, same
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.contention.intent_flips import NO_FLIPS, IntentFlips
 from setpoint.engine.kind import Location, RemoteOperation
 from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.resource import Resource
@@ -121,6 +122,8 @@ class StoredState:
     # Whether the location is claimed, and another process may have claimed it first.
     is_claim_pending: bool = False
     applied: AppliedIntent | None = None
+    # The intents that were applied one after the other, to tell when writers of the spec disagree.
+    flips: IntentFlips = NO_FLIPS
 
     @staticmethod
     def of(resource: Resource) -> "StoredState":
@@ -147,6 +150,7 @@ class StoredState:
             _tree(ours.get(READY_DETAILS)) or None,
             ours.get("claimPending") is True,
             _applied(ours.get("applied")),
+            IntentFlips.of(ours.get("intents")),
         )
 
     def into(self, status: JsonObject, *, with_cookie: bool) -> JsonObject:
@@ -183,6 +187,7 @@ class StoredState:
             READY_DETAILS: self.ready_details,
             "claimPending": self.is_claim_pending or None,
             "applied": None if self.applied is None else _applied_data(self.applied),
+            "intents": self.flips.to_data() if self.flips.sides else None,
         }
         return {name: value for name, value in members.items() if value is not None}
 

@@ -9,6 +9,7 @@ from typing import NoReturn, assert_never
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.engine import conditions
 from setpoint.engine.claims.claim import confirm_claim
+from setpoint.engine.contention.intent_flips import IntentFlips
 from setpoint.engine.context import KindStepContext, Management
 from setpoint.engine.kind import (
     Absent,
@@ -18,6 +19,7 @@ from setpoint.engine.kind import (
     RemoteOperation,
     observe_decoded,
 )
+from setpoint.engine.ports import field_manager_of
 from setpoint.engine.state import StoredState, WriteAttempt, location_in
 from setpoint.engine.step.change_cause import ChangeCause, write_cause
 from setpoint.engine.step.finish import begun_action, plan_events, records_creation, step_record
@@ -39,8 +41,9 @@ async def execute_plan(
         context.enter_scope(intent.location)
         context = await _record_before_send(planned, intent, observed, context)
         context = await confirm_claim(context, before, intent.location, observed)
+        flips = await _flips_after(write, planned, intent, context)
         operation = await _send_first(planned, observed, context, is_new=is_new)
-        context = replace(context, state=_after_sending(context.state, write, intent, operation))
+        context = replace(context, state=replace(_after_sending(context.state, write, intent, operation), flips=flips))
         if operation is not None:
             record = step_record(context, first)
             await stop_for_operation(operation, replace(context, state=replace(context.state, step=record)), first)
@@ -53,6 +56,22 @@ async def execute_plan(
         context = await with_dry_run(first.decision, intent, observed, context)
         planned = effective_plan(first.decision, intent, observed, context)
     return context, observed, planned
+
+
+async def _flips_after(
+    write: PlannedWrite, planned: EffectivePlan, intent: Intent, context: KindStepContext
+) -> IntentFlips:
+    """The intents that were applied, once this write is sent; of one that returns, by which field manager."""
+    state, plan, now = context.state, planned.plan, context.engine.clock.now()
+    is_authored = write_cause(plan.decision, intent.digest, context) is ChangeCause.AUTHOR
+    if write.action is not Action.UPDATE or not is_authored or not plan.changes:
+        return state.flips
+    flips, manager = state.flips.still_active(now), ""
+    if not flips.sides and state.cookie is not None:
+        flips = flips.applied(state.cookie.intent, (), now)
+    if flips.is_return(intent.digest):
+        manager = await field_manager_of(context.engine.store, context.resource, plan.changes[0].path)
+    return flips.applied(intent.digest, plan.changes, now, manager=manager)
 
 
 def _not_visible_yet(write: PlannedWrite, intent: Intent) -> OperationRunning:

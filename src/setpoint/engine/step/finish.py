@@ -166,9 +166,11 @@ def _is_stateful(context: KindStepContext) -> bool:
 
 
 def _until(context: KindStepContext) -> float:
-    """The monotonic time at which an oscillation expires."""
-    oscillations, clock = context.state.oscillations, context.engine.clock
+    """The monotonic time at which an oscillation or a contest expires."""
+    oscillations, flips, clock = context.state.oscillations, context.state.flips, context.engine.clock
     expires_in = oscillations.expires_in(clock.now()) if oscillations.fields else None
+    if flips.is_contested:
+        expires_in = min(flips.expires_in(clock.now()), inf if expires_in is None else expires_in)
     return inf if expires_in is None else clock.monotonic() + expires_in
 
 

@@ -37,6 +37,7 @@ def _is_settled(intent: Intent, context: KindStepContext) -> bool:
         and stored.attempt is None
         and stored.creating is None
         and not stored.oscillations.fields
+        and not stored.flips.is_contested
         and not context.requested
         and not context.status_edited
         and context.kind.reconciliation is Reconciliation.STATEFUL

@@ -19,6 +19,7 @@ from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, 
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.engine.ports import (
     EVERYTHING,
     ChildWrite,
@@ -47,6 +48,7 @@ from setpoint.stores.kubernetes.write_bodies import (
     ENGINE_WRITE,
     apply_body,
     authored_version,
+    last_manager_of,
     metadata_changes,
     metadata_patch,
     read_applicable,
@@ -113,6 +115,12 @@ class KubernetesStore(DerivedStoreOperations):
         if self._cache is not None and self._cache.knows(kind):
             return tuple(ClusterResource(kept) for kept in self._cache.all_in(kind, namespace))
         return (await self.list(ResourceQuery(*kind, namespace))).resources
+
+    async def field_manager(self, resource: Resource, path: Path) -> str:
+        """See FieldManagerStore."""
+        with store_errors():
+            raw = await self._client.get(self._kind_of(resource.ref).one(resource.ref))
+        return "" if raw is None else last_manager_of(raw, path)
 
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """See Store."""
