@@ -7,7 +7,18 @@ from typing import Final, TypeAlias
 
 import click
 
-from benchmarks import canonical, cluster, fast_path, kubernetes, plans, runtime, start_up, terraform, three_way
+from benchmarks import (
+    canonical,
+    cluster,
+    fast_path,
+    kubernetes,
+    mixed_fleet,
+    plans,
+    runtime,
+    start_up,
+    terraform,
+    three_way,
+)
 from benchmarks.comparison import QUICK, THOROUGH, BenchmarkSettings, Comparison, Timing, measure
 from benchmarks.peers import NO_PEERS, PeerMissing, Peers, all_peers
 from benchmarks.report import Report, as_json, show
@@ -33,6 +44,7 @@ GROUPS: Final[dict[str, Group]] = {
     "runtime": runtime.benchmarks,
     "kubernetes": kubernetes.benchmarks,
     "cluster": cluster.benchmarks,
+    "fleet": mixed_fleet.benchmarks,
     "terraform": terraform.benchmarks,
 }
 

@@ -143,6 +143,12 @@ class OperationRunning(NotReady):
         super().__init__(message)
         self.after = after
         self.begun = begun
+        # Whether other operations wait for the end of this one: then it is polled more often.
+        self.is_awaited = False
+
+
+class OperationQueued(OperationRunning):
+    """Another operation of this process excludes this one: nothing was sent, and the step is due when that is done."""
 
 
 class StillWaiting(OperationRunning):

@@ -132,7 +132,7 @@ def bench(*arguments: str) -> Result:
 @pytest.fixture(scope="module")
 def full_report() -> Report:
     """The report of all groups that need neither an API server nor Terraform, once: it takes a minute."""
-    return run(tuple(group for group in GROUPS if group not in ("cluster", "terraform")), NO_PEERS, QUICK)
+    return run(tuple(group for group in GROUPS if group not in ("cluster", "fleet", "terraform")), NO_PEERS, QUICK)
 
 
 def test_prints_every_row_and_the_number_of_targets_met(

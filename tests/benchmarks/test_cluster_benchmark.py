@@ -8,7 +8,7 @@ from subprocess import CalledProcessError
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import cluster
+from benchmarks import cluster, mixed_fleet
 from benchmarks.__main__ import main
 from benchmarks.cluster import ClusterScenarios, FleetInCluster, fleet_in_cluster
 from benchmarks.comparison import QUICK, WrongResult
@@ -99,3 +99,13 @@ def test_a_job_that_fails_in_its_process_fails_the_run() -> None:
         run_job(job)
     with MeasuredProcess(job) as process, pytest.raises(CalledProcessError, match="forgetful:nothing"):
         process.wait_until_ready()
+
+
+def test_measures_the_work_of_one_instance_and_of_mixed_resources(cluster_assets: Assets) -> None:
+    measured = (*mixed_fleet.one_instance(2), *mixed_fleet.mixed_resources(cluster_assets, 24))
+
+    found = {one.subject: one.value for one in measured}
+    assert len(found) == 8
+    # Of 24 resources one is an instance with an operation under way, and those in it wait for that.
+    assert found[mixed_fleet.CREATE_WRITES] < 6
+    assert found[mixed_fleet.REFUSED] == 0

@@ -1,5 +1,6 @@
 """What an apply costs the SQLite store: transactions committed, and statements that read resources."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from setpoint.engine.context import EngineContext
+from setpoint.engine.step.outcomes import Settled
+from setpoint.engine.step.reconcile import step
 from setpoint.stores.sqlite import store
 from setpoint.stores.sqlite.database_file import connect_to_read, connect_to_write
 from tests.cli.trustees import trustee
 from tests.cli.workspace import Workspace, bucket
+from tests.engine.clock import FakeClock
+from tests.engine.gadget_fixture import gadget
+from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 
 
 @dataclass(slots=True)
@@ -73,3 +80,21 @@ def test_a_new_trustee_takes_at_most_ten_commits_and_ten_reads(workspace: Worksp
     ]
     assert 1 <= costs.commits <= 10
     assert 1 <= costs.reads <= 10
+
+
+def test_a_step_that_creates_takes_two_commits_one_that_updates_one_and_one_that_finds_nothing_none(
+    tmp_path: Path, costs: _Costs
+) -> None:
+    async def main() -> list[int]:
+        kind = GadgetKind(Service())
+        opened = await store.open_sqlite(tmp_path / "state.db", FakeClock(), lambda: "uid-1")
+        engine, found = EngineContext(opened, FakeClock(), {(kind.group, kind.name): kind}), list[int]()
+        for size in (1, 2, 2):
+            await opened.apply(gadget("one", {"size": size}))
+            before = costs.commits
+            assert isinstance(await step(gadget_ref("one"), engine), Settled)
+            found.append(costs.commits - before)
+        await opened.close()
+        return found
+
+    assert asyncio.run(main()) == [2, 1, 0]

@@ -12,7 +12,7 @@ import yaml
 from setpoint import __version__
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
-from setpoint.engine.context import CookieLocation
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.tenancy.tenants import TenancyMode
 from tests.deployment.chart import rendered, run, without
 from tests.deployment.deploy_files import CHART, KEEP

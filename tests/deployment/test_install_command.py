@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from setpoint.cli.main import main
-from setpoint.engine.context import CookieLocation
+from setpoint.engine.management import CookieLocation
 from tests.cluster.access import Access
 from tests.deployment.installed_objects import DEFAULT, by_key, in_stream, process, types
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from setpoint.engine.context import DELETION_DEFENDER, DELETION_POLICY, FINALIZER, MANAGEMENT
+from setpoint.engine.context import DELETION_DEFENDER, DELETION_POLICY, FINALIZER
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import DeletionHeld, OperationRunning, RemoteRefused, RemoteUnavailable

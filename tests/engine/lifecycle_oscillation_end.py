@@ -1,7 +1,7 @@
 """How an oscillation ends: by quiet, by the author, by the other writer; and what reverts a field before its time."""
 
 from setpoint.core.schema.policy import UNMANAGED
-from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from tests.engine.claim import claim
 from tests.engine.lifecycle_reconciling import UP_TO_DATE

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.engine.step.reconcile import preview

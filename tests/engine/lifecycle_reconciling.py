@@ -1,8 +1,9 @@
 """The lifecycle of a resource that is to be there: it is made, adopted, kept as declared, never moved."""
 
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.context import FINALIZER, MANAGEMENT
+from setpoint.engine.context import FINALIZER
 from setpoint.engine.drivers.runner import StepRunner
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.engine.step.reconcile import preview

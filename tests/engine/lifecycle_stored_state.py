@@ -4,8 +4,8 @@ from typing import Any
 
 from setpoint.core.decide import Cookie, Decision, DecisionReason
 from setpoint.core.schema.policy import IGNORE_UNSPECIFIED
-from setpoint.engine.context import MANAGEMENT, CookieLocation
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.management import MANAGEMENT, CookieLocation
 from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, StoredState
 from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.reconcile import preview

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from setpoint.engine.context import CookieLocation
+from setpoint.engine.management import CookieLocation
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture, gadget_stand, stateless_gadget_stand
 from tests.engine.kind_fixture import KindFixture
 from tests.engine.step_harness import StepHarness, harness_for

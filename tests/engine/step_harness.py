@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from setpoint.engine.context import CookieLocation, EngineContext
+from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.kind import AnyKind
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped

@@ -13,8 +13,8 @@ from setpoint.core.decide import Cookie
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json
 from setpoint.engine.conditions import ReadyCondition, ReadyDetails, not_converged, with_conditions
+from setpoint.engine.contention.oscillation import Oscillations
 from setpoint.engine.kind import Location
-from setpoint.engine.oscillation import Oscillations
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState, WriteAttempt, bounded_server_defaults, known_server_defaults
 from setpoint.engine.step.outcomes import Settled

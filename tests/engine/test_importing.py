@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
 from setpoint.engine.transfer.export_format import StoreExport

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepCount
 from setpoint.engine.step.reconcile import step
 from tests.engine.gadget_fixture import GadgetFixture

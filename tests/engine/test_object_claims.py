@@ -12,13 +12,13 @@ from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.core.conditions import find_condition
 from setpoint.core.unstructured import conditions_of
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.claims.object_claims import Claim, ClaimKey, claim_keys_of
+from setpoint.engine.claims.object_claims import Claim, ClaimKey, claim_keys_of, recorded_claim_keys
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Location
-from setpoint.engine.ports import Store
+from setpoint.engine.ports import ResourceUpdate, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
-from setpoint.engine.step.outcomes import Gone, Settled, Stopped
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.engine.tenancy.tenants import Tenancy, Tenant
 from setpoint.errors import ManagementConflict
@@ -214,6 +214,28 @@ async def _found(store: Store, name: str) -> Resource:
     found = await store.get(gadget_ref(name))
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize("is_copied", [False, True], ids=["announced", "copied"])
+def test_an_announced_claim_alone_deletes_nothing(is_copied: bool, path: Path | None) -> None:
+    """An author can write the annotation, and a killed process has written nothing after it."""
+    service = Service(objects={"shared": {"size": 9}})
+
+    async def main() -> StepOutcome:
+        async with opened(path) as store:
+            engine, applied = engine_for(store, service), await store.apply(claimant("one", 1))
+            claim = {"setpoint.dev/claim": f"{'another' if is_copied else applied.uid} shared"}
+            update = ResourceUpdate(finalizers=("cnrm.cloud.google.com/finalizer",), annotations=claim)
+            announced = await store.update(applied, update)
+            assert announced is not None
+            keys = recorded_claim_keys(announced, engine.kinds[gadget_ref("one").group_kind])
+            assert [one.name for one in keys] == ([] if is_copied else ["shared"])
+            await store.delete(gadget_ref("one"))
+            return await step(gadget_ref("one"), engine)
+
+    assert asyncio.run(main()) == Gone()
+    assert service.objects["shared"] == {"size": 9}
+    assert service.calls == []
 
 
 class _EveryReference:

@@ -13,7 +13,7 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path
-from setpoint.engine.oscillation import (
+from setpoint.engine.contention.oscillation import (
     EXPIRES_AFTER,
     FIRST_BACKOFF,
     LONGEST_BACKOFF,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.engine.oscillation import FIRST_BACKOFF
+from setpoint.engine.contention.oscillation import FIRST_BACKOFF
 from setpoint.engine.state import StoredState
 from tests.engine.interruptions import (
     Doing,

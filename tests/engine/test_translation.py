@@ -8,7 +8,7 @@ import pytest
 
 from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.context import CookieLocation
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import COOKIE_ANNOTATION, RECONCILE_REQUESTED, AppliedIntent, StoredState
 from setpoint.engine.step.outcomes import Settled

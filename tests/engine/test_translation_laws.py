@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.context import CookieLocation
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import SetpointError

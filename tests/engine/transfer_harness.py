@@ -11,8 +11,9 @@ from setpoint.core.plan import Plan
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.paths import Path
 from setpoint.core.values.yaml_documents import YamlDocument
-from setpoint.engine.context import CookieLocation, EngineContext
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.outcomes import StepOutcome

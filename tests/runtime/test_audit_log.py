@@ -15,7 +15,7 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.paths import Path as FieldPath
-from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step

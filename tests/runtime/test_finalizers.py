@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.context import FINALIZER, MANAGEMENT
+from setpoint.engine.context import FINALIZER
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.owners.reconcile import CHILDREN_FINALIZER
 from setpoint.engine.requeue import RESYNC_INTERVAL
 from setpoint.engine.resource import Resource

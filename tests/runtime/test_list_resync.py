@@ -2,7 +2,7 @@
 
 import pytest
 
-from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import gadget_ref

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from setpoint.clients.http import HttpInterceptor
-from setpoint.engine.context import CookieLocation
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.ports import Clock, Store, SystemClock
 from setpoint.engine.resource import DEFAULT_NAMESPACE
 from setpoint.engine.tenancy.tenants import TenancyMode

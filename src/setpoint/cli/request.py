@@ -22,8 +22,9 @@ from setpoint.core.values.durations import parse_duration_text
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.problems import problems_of
 from setpoint.core.values.yaml_documents import write_document
-from setpoint.engine.context import CookieLocation, EngineContext
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import find_kind
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.owners.children import unreconciled_kinds
 from setpoint.engine.ports import ResourceQuery, not_served, unserved_kinds
 from setpoint.engine.resource import DEFAULT_NAMESPACE, Resource, ResourceRef

@@ -59,6 +59,7 @@ class ConditionReason(StrEnum):
     NOT_READY = "NotReady"
     # --- Contested
     OSCILLATION = "Oscillation"
+    ALTERNATING_INTENTS = "AlternatingIntents"
     # --- Edited
     AS_GENERATED = "AsGenerated"
     EDITS_KEPT = "EditsKept"

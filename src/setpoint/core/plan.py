@@ -32,6 +32,8 @@ class Hold(StrEnum):
     OBSERVED = "observed"
     # Another writer keeps changing a field back: the write waits for its backoff.
     OSCILLATING = "oscillating"
+    # Writers of the spec disagree: the return of an intent waits for its backoff.
+    CONTESTED = "contested"
     # It was sent, and the service did not take it: it waits for a change, or a request.
     NOT_CONVERGED = "not converged"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from setpoint import __version__
 from setpoint.core.values.json_types import Json
-from setpoint.engine.context import CookieLocation
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.tenancy.tenants import TenancyMode
 from setpoint.errors import UserError
 

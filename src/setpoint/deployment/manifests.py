@@ -13,7 +13,7 @@ from setpoint.deployment.installation import (
     namespaced_metadata,
 )
 from setpoint.deployment.rbac import KindAccess, controller_rbac, resources_of, user_rbac, write_policy
-from setpoint.engine.context import CookieLocation
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.tenancy.tenants import TenancyMode
 
 _SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")

@@ -23,7 +23,8 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.schema.policy import UNMANAGED, Rule
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.shortening import UNSET_TEXT, shorten
-from setpoint.engine.oscillation import Oscillation
+from setpoint.engine.contention.intent_flips import NO_FLIPS, IntentFlips
+from setpoint.engine.contention.oscillation import Oscillation
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import ENGINE_STATE, READY_DETAILS
 from setpoint.errors import (
@@ -254,6 +255,14 @@ def oscillating_message(paths: Sequence[str], until: str) -> str:
     )
 
 
+def contested_message(paths: Sequence[str], until: str) -> str:
+    """Why the return of a contested intent is not applied now."""
+    return (
+        f"{join_names(paths)}: the spec is changed back again and again, and is not applied again before {until}. The "
+        "condition Contested says by which writers. `setpoint reconcile` applies it now"
+    )
+
+
 # Why a field that the spec leaves out keeps its live value, and what would change that.
 _RETAINING: Final[Mapping[Rule, str]] = {
     Rule.PROTECTED: "protected: only an explicit value, or null, gives it up",
@@ -273,14 +282,23 @@ def retained_message(retained: Sequence[FieldChange]) -> str:
 
 
 def with_conditions(
-    status: JsonObject, generation: int, ready: ReadyCondition, oscillations: Sequence[Oscillation], now: str
+    status: JsonObject,
+    generation: int,
+    ready: ReadyCondition,
+    oscillations: Sequence[Oscillation],
+    now: str,
+    *,
+    flips: IntentFlips = NO_FLIPS,
 ) -> JsonObject:
-    """`status` with Ready, its details, the generation that was observed, and Contested if any field oscillates."""
+    """`status` with Ready, its details, the generation that was observed, and Contested if fields or intents are."""
     conditions = set_condition(conditions_from_data(status.get("conditions")), ready.condition, now)
     if oscillations:
         message = _oscillation_message(oscillations)
         reported = Condition(ConditionType.CONTESTED, "True", ConditionReason.OSCILLATION, message)
         conditions = set_condition(conditions, reported, now)
+    elif flips.is_contested:
+        reason = ConditionReason.ALTERNATING_INTENTS
+        conditions = set_condition(conditions, Condition(ConditionType.CONTESTED, "True", reason, flips.message()), now)
     else:
         conditions = remove_condition(conditions, ConditionType.CONTESTED)
     detailed = _with_details(status, ready.details)

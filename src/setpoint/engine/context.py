@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Final, Self
 
 from setpoint.core.conditions import ConditionReason, ConditionType
@@ -12,7 +11,6 @@ from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import (
     AnnotationProblem,
     AnnotationTarget,
-    annotation_value,
     annotation_warnings,
     check_annotations,
 )
@@ -22,12 +20,15 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, message_of
 from setpoint.core.values.shortening import MAX_EVENT_BYTES, shorten
-from setpoint.engine.claims.object_claims import ObjectClaims
+from setpoint.engine.claims.object_claims import ObjectClaims, announced_location
 from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in, with_conditions, with_warnings
+from setpoint.engine.contention.intent_flips import NO_FLIPS
+from setpoint.engine.contention.operation_queue import OperationQueues
+from setpoint.engine.contention.oscillation import NO_OSCILLATIONS
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, ResourceType, secret_fields_of, unknown_type
+from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_of, unknown_type
+from setpoint.engine.management import CookieLocation, Management, management_of
 from setpoint.engine.metrics import NoMetrics, StepMetrics
-from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import SECRETS, Owner
 from setpoint.engine.ports import (
     Clock,
@@ -57,32 +58,14 @@ FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
 # A finalizer of Config Connector, which it removes unless the CustomResourceDefinition itself is being deleted.
 DELETION_DEFENDER: Final = "cnrm.cloud.google.com/deletion-defender"
 DELETION_POLICY: Final = known_annotations.DELETION_POLICY
-MANAGEMENT: Final = known_annotations.MANAGEMENT
 # Ends the message about an annotation of a resource that is being deleted: its annotations can still be changed.
 _KEPT: Final = "; nothing is deleted until that is corrected"
 # In the record of a step: no caller said what caused it.
 UNSPECIFIED_TRIGGER: Final = "unspecified"
 
 
-class CookieLocation(StrEnum):
-    """Where the cookie is written; both are read, and the next step moves one that is in the other place."""
-
-    STATUS = "status"
-    ANNOTATION = "annotation"
-
-
-class Management(StrEnum):
-    """What a step may do: everything, observe only, or nothing."""
-
-    FULL = "full"
-    OBSERVE = "observe"
-    PAUSED = "paused"
-
-
-def management_of(annotations: Mapping[str, str]) -> Management:
-    """The management that the author asks for; ManifestInvalid for an unknown word."""
-    word = annotation_value(annotations, MANAGEMENT)
-    return Management.FULL if word is None else Management(word)
+# What follows from a write that was sent.
+_EXPECTED_REASONS: Final = frozenset({ConditionReason.UP_TO_DATE, ConditionReason.UPDATING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +85,7 @@ class EngineContext:
     # The tenants of a shared store; None where the store belongs to one person.
     tenancy: Tenancy | None = None
     claims: ObjectClaims = field(default_factory=ObjectClaims)
+    operations: OperationQueues = field(default_factory=OperationQueues)
     # Takes the reports of a long-running process for its operator.
     reporter: StepReporter = field(default_factory=NoReports)
     # The statuses that the steps of a long-running process left; None in a single command.
@@ -210,6 +194,8 @@ class StepContext:
     finalizers: tuple[str, ...] | None = None
     # Whether another writer changed the status since the last step: nothing in it is taken for reported.
     status_edited: bool = False
+    # Whether the claim that was announced does not count.
+    withdraws_claim: bool = False
 
     @property
     def management(self) -> Management:
@@ -231,29 +217,37 @@ class StepContext:
         return tuple(str(one.message) for one in self.engine.annotation_warnings(self.resource))
 
     def with_current_oscillations(self, intent: str, mark: str) -> Self:
-        """The context with the oscillations that are still active, given this `mark`; none where nothing is written."""
-        oscillations = self.state.oscillations
-        if not oscillations.fields:
+        """The context with the oscillations that are still active, given this `mark`; none where nothing is written.
+
+        And with the flips of its intents that are.
+        """
+        oscillations, flips = self.state.oscillations, self.state.flips
+        # What is no contest yet stays until the next edit: to forget it is not worth a write.
+        if not oscillations.fields and not flips.is_contested:
             return self
-        is_held = self.management is Management.OBSERVE
-        still = NO_OSCILLATIONS if is_held else oscillations.still_active(intent, mark, self.engine.clock.now())
-        return replace(self, state=replace(self.state, oscillations=still))
+        now, is_held = self.engine.clock.now(), self.management is Management.OBSERVE
+        still = NO_OSCILLATIONS if is_held else oscillations.still_active(intent, mark, now)
+        flips = NO_FLIPS if is_held else flips.still_active(now)
+        return replace(self, state=replace(self.state, oscillations=still, flips=flips))
 
     async def set_ready(
         self, ready: ReadyCondition, outputs: JsonObject | None = None, events: Iterable[EventRecord] = ()
     ) -> Self:
         """The context once the status has this Ready condition, the state and `outputs`: one commit, with all events.
 
-        Nothing is written when the status says so already. Every change of a condition is an event of its own.
+        Nothing is written when the status says so already. A change of a condition is an event of its own, unless it
+        is what `events` lead to expect.
         """
+        events = tuple(events)
         base = self.resource.status
         if outputs is not None:
             # New outputs replace all but the conditions.
             base = {**{name: one for name, one in base.items() if name == "conditions"}, **outputs}
         now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
-        status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
+        stored, generation = self._with_state(self.state, base), self.resource.generation
+        status = with_conditions(stored, generation, ready, oscillations, now, flips=self.state.flips)
         status = self._with_warnings(status, now)
-        changed = self._condition_events(Resource({"status": status}), ready)
+        changed = self._condition_events(Resource({"status": status}), ready, is_told=bool(events))
         return await self._commit(status, (*changed, *events))
 
     async def save_state(self, outputs: JsonObject | None = None) -> Self:
@@ -281,7 +275,7 @@ class StepContext:
         return state.into(status, with_cookie=self.engine.cookies is CookieLocation.STATUS)
 
     async def _commit(self, status: JsonObject, events: Sequence[EventRecord] = ()) -> Self:
-        status, annotations = {**self.minimum_outputs, **status}, self._cookie_annotation()
+        status, annotations = {**self.minimum_outputs, **status}, {**self._cookie_annotation(), **self._withdrawal()}
         is_same = self._is_recorded(status) and self.finalizers is None and not annotations
         if is_same and not events:
             return await self._without_cookie_annotation()
@@ -318,10 +312,16 @@ class StepContext:
             return False
         return Cookie.parse(self.resource.annotations.get(COOKIE_ANNOTATION)) is not None
 
-    def _condition_events(self, after: Resource, ready: ReadyCondition) -> Iterator[EventRecord]:
-        """An event for each condition that says something new in `after`."""
+    def _condition_events(self, after: Resource, ready: ReadyCondition, *, is_told: bool) -> Iterator[EventRecord]:
+        """An event for each condition that says something new in `after`.
+
+        A claim is none, and neither is an object up to date, or an operation under way, where `is_told` what was
+        written: each event is a request to an API server.
+        """
         before = self.resource
-        if condition_of(before, ConditionType.READY) != condition_of(after, ConditionType.READY):
+        is_expected = ready.reason in _EXPECTED_REASONS and is_told
+        is_news = not (is_expected or ready.details.is_claim)
+        if is_news and condition_of(before, ConditionType.READY) != condition_of(after, ConditionType.READY):
             yield self.event(ready.reason, ready.message, is_warning=ready.is_failure)
         oscillation = condition_of(after, ConditionType.CONTESTED)
         if oscillation is not None and condition_of(before, ConditionType.CONTESTED) is None:
@@ -331,6 +331,12 @@ class StepContext:
     def _warning_events(self, after: Resource) -> Iterator[EventRecord]:
         """None: the step of an owner reports its warnings itself."""
         return iter(())
+
+    def _withdrawal(self) -> Mapping[str, None]:
+        """The annotation to remove, if it announces a claim that does not count, or of an object that was given up."""
+        announced = announced_location(self.resource)
+        is_given_up = announced is not None and self.state.location not in (None, announced)
+        return {known_annotations.CLAIM: None} if is_given_up or (announced and self.withdraws_claim) else {}
 
     def _cookie_annotation(self) -> Mapping[str, str | None]:
         """The annotation to write where cookies are kept there; none when it is the same already."""
@@ -348,6 +354,10 @@ class KindStepContext(StepContext):
     kind: AnyKind = field(kw_only=True)
     # The writes that a dry run of the service says are left; None for a kind without dry runs.
     dry_run_writes: tuple[PlannedWrite, ...] | None = None
+
+    def enter_scope(self, location: Location) -> None:
+        """To be called before anything is sent; OperationQueued while another operation excludes one of the object."""
+        self.engine.operations.enter(self.resource.ref, self.kind, location)
 
     @property
     def is_warning_reported(self) -> bool:

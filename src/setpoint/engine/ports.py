@@ -1,7 +1,4 @@
-"""What the engine needs from outside, as protocols: store and clock; and the clock of this machine.
-
-One contract suite per protocol runs on every implementation.
-"""
+"""What the engine needs from outside, as protocols: store and clock. One contract suite runs on every implementation."""
 
 import asyncio
 import datetime
@@ -14,6 +11,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError
 
@@ -132,6 +130,10 @@ class Store(Protocol):
         """Each of them as `get` returns it, in the same order; one read where the store has transactions."""
         ...
 
+    async def refresh(self, refs: Sequence[ResourceRef]) -> None:
+        """Reads these again where reads come from a cache: `get` returns nothing older than this call."""
+        ...
+
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """All resources that match, sorted by ref."""
         ...
@@ -190,11 +192,11 @@ class Store(Protocol):
 
         None when it was being deleted and its last finalizer is gone. Optimistic concurrency: WriteConflict when it
         has changed since `resource` was read. A part that says nothing new changes nothing, not even the revision.
-        One commit and one revision where the store has transactions. Elsewhere metadata first, then the status, then
-        the events: what was written before a failure stays.
+        One commit and one revision where the store has transactions. Elsewhere metadata first, then the status; the
+        events follow behind: what was written before a failure stays.
 
-        An annotation belongs to the writer that changed its value last: those of the engine stay when an `apply` does
-        not name them. StoreError for a new finalizer on a resource that is being deleted.
+        An annotation belongs to its last writer: the engine's stay when an `apply` does not name them. StoreError for a
+        new finalizer on a resource that is being deleted.
         """
         ...
 
@@ -216,6 +218,9 @@ class Store(Protocol):
 
     async def record_event(self, event: EventRecord) -> None:
         """Records an event; the same again (uid, reason, message) counts up and becomes the newest.
+
+        Where a store has no transactions, events are written behind the work: none delays or fails a step, and one may
+        be lost. `events` shows what was recorded before, and `close` writes it.
 
         Events outlive their resource; the oldest are dropped when there are too many.
         """
@@ -255,6 +260,9 @@ class DerivedStoreOperations(ABC):
         """See Store."""
         return tuple([await self.get(ref) for ref in refs])
 
+    async def refresh(self, refs: Sequence[ResourceRef]) -> None:  # noqa: B027  # nothing to do without a cache
+        """See Store."""
+
     @abstractmethod
     async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
         """See Store."""
@@ -284,6 +292,20 @@ class DryRunStore(Protocol):
     async def dry_run(self, manifest: JsonObject) -> Resource:
         """What `apply` would return or raise; nothing is written."""
         ...
+
+
+@runtime_checkable
+class FieldManagerStore(Protocol):
+    """A store that knows which writer set a field of a resource."""
+
+    async def field_manager(self, resource: Resource, path: Path) -> str:
+        """The field manager that set the field at `path` last; empty where that is not known."""
+        ...
+
+
+async def field_manager_of(store: Store, resource: Resource, path: Path) -> str:
+    """The field manager that set the field last; empty in a store that does not know."""
+    return await store.field_manager(resource, path) if isinstance(store, FieldManagerStore) else ""
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from setpoint.core.backoff import Backoff
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import annotation_value
 from setpoint.engine.resource import ResourceRef
-from setpoint.errors import OperationRunning, RemoteUnavailable, Retry, SetpointError, StillWaiting
+from setpoint.errors import OperationQueued, OperationRunning, RemoteUnavailable, Retry, SetpointError, StillWaiting
 
 RESYNC_INTERVAL: Final = known_annotations.RESYNC_INTERVAL
 DEFAULT_RESYNC_SECONDS: Final = 600.0
@@ -36,6 +36,10 @@ def jittered_resync(ref: ResourceRef, mean: float) -> float:
 
 FIRST_DELAY, LONGEST_DELAY = 0.25, 120.0
 FIRST_POLL, LONGEST_POLL = 1.0, 15.0
+# Of an operation that others wait for.
+FIRST_AWAITED_POLL: Final = 0.1
+# A resource in an operation queue is reconciled in its turn; this is for a turn that was missed.
+QUEUED_SECONDS: Final = 30.0
 
 
 def error_backoff(jitter: Callable[[], float] = random.random, *, longest: float = LONGEST_DELAY) -> Backoff:
@@ -57,9 +61,12 @@ class RequeueDelays:
 
     def after(self, error: SetpointError) -> float:
         """The delay after a step that stopped with `error`, in seconds."""
+        if isinstance(error, OperationQueued):
+            return QUEUED_SECONDS
         if isinstance(error, OperationRunning):
             # The service executes the request: the failures of before are over.
             self.errors.reset()
+            self.polls.first = FIRST_AWAITED_POLL if error.is_awaited else FIRST_POLL
             delay = self.polls.next(error.after)
             # A wait that times out is reported at its timeout.
             return min(delay, error.left) if isinstance(error, StillWaiting) else delay

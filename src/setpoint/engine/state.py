@@ -17,8 +17,9 @@ from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.step_record import bounded_record
 from setpoint.core.values.canonical import canonical, digest, same
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.contention.intent_flips import NO_FLIPS, IntentFlips
+from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.kind import Location, RemoteOperation
-from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
 from setpoint.engine.resource import Resource
 
 COOKIE: Final = "lastModifiedCookie"
@@ -125,6 +126,8 @@ class StoredState:
     applied: AppliedIntent | None = None
     # Whether there may be an object whose location another writer has wiped: without a location, it is not known.
     is_location_lost: bool = False
+    # The intents that were applied one after the other, to tell when writers of the spec disagree.
+    flips: IntentFlips = NO_FLIPS
 
     @staticmethod
     def of(resource: Resource) -> "StoredState":
@@ -152,6 +155,7 @@ class StoredState:
             ours.get("claimPending") is True,
             _applied(ours.get("applied")),
             ours.get("locationLost") is True,
+            IntentFlips.of(ours.get("intents")),
         )
 
     def into(self, status: JsonObject, *, with_cookie: bool) -> JsonObject:
@@ -189,6 +193,7 @@ class StoredState:
             "claimPending": self.is_claim_pending or None,
             "applied": None if self.applied is None else _applied_data(self.applied),
             "locationLost": self.is_location_lost or None,
+            "intents": self.flips.to_data() if self.flips.sides else None,
         }
         return {name: value for name, value in members.items() if value is not None}
 

@@ -291,6 +291,7 @@ class Controller:
         self._convergence.forget(ref)
         self.last_errors.pop(ref, None)
         self._restore_delays.forget(ref)
+        self._engine.operations.leave(ref)
         if self._engine.status_edits is not None:
             self._engine.status_edits.forget(ref)
         if self._engine.idle_cache is not None:

@@ -8,9 +8,10 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 
 from setpoint.core.conditions import ConditionType
+from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical
-from setpoint.engine.claims.object_claims import ClaimKey, claim_keys_of
+from setpoint.engine.claims.object_claims import ClaimKey, recorded_claim_keys
 from setpoint.engine.claims.record import missing_finalizers
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
@@ -26,6 +27,8 @@ from setpoint.errors import SetpointError, StoreError
 
 # How long a step waits for the watch to show its own write.
 CATCH_UP_SECONDS: Final = 10.0
+# What the engine writes: no edit of an author.
+_ENGINE_ANNOTATIONS: Final = frozenset({COOKIE_ANNOTATION, CLAIM})
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +71,7 @@ def index_entry(
 
     `collects`: whether the store collects garbage.
     """
-    annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
+    annotations = {key: text for key, text in resource.annotations.items() if key not in _ENGINE_ANNOTATIONS}
     ready, location = is_ready(resource), location_in(resource.status)
     key, resync = resource.ref.group_kind, _resync_seconds(annotations)
     kind = kinds.get(key)
@@ -87,7 +90,7 @@ def index_entry(
         dependencies=_dependencies(resource, kinds, owners) if kind is not None else (),
         is_status_edited=resync == 0 and kind is not None and is_record_lost(resource.status),
         location=location,
-        claim_keys=() if kind is None or location is None else claim_keys_of(kind, location, resource.status),
+        claim_keys=recorded_claim_keys(resource, kind),
     )
 
 

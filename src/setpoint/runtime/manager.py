@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final
 
 from setpoint.engine.claims.object_claims import ObjectClaims
+from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.ports import DefinedStore, unserved_kinds
@@ -26,6 +27,7 @@ from setpoint.runtime.predicates import (
     FOREIGN_CHANGE,
     GRANT_CHANGED,
     NAMESPACE_CHANGED,
+    OPERATION_TURN,
     SHARD_ACQUIRED,
     ReconcileTrigger,
     affects_dependants,
@@ -67,15 +69,15 @@ class Manager:
         replica: ControllerReplica | None = None,
     ) -> None:
         self.index = ResourceIndex(engine.resource_types, engine.owners, collects=engine.store.collects)
-        store = engine.store if replica is None else FencedStore(engine.store)
         self.engine = replace(
             engine,
-            store=store,
+            store=engine.store if replica is None else FencedStore(engine.store),
             idle_cache=IdleCache(self.index),
             listed_objects=ListedObjects(),
             claims=ObjectClaims(self.index, is_shared=replica is not None),
             status_edits=StatusEdits(),
             definitions=engine.store.definitions if isinstance(engine.store, DefinedStore) else None,
+            operations=OperationQueues(lambda ref: self._enqueue(ref, OPERATION_TURN)),
         )
         self.replica = replica
         self.phase = Phase.STARTING

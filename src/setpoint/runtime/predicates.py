@@ -23,6 +23,7 @@ CLAIM_RELEASED: Final = ReconcileTrigger(Priority.DEPENDENCY, "the release of it
 FINALIZER_REMOVED: Final = ReconcileTrigger(Priority.DRIFT, "the removal of its finalizer by another writer")
 STATUS_EDITED: Final = ReconcileTrigger(Priority.DRIFT, "a change of its status by another writer")
 DEFINITION_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of the definition of its kind")
+OPERATION_TURN: Final = ReconcileTrigger(Priority.DEPENDENCY, "the end of another operation on its parent")
 NAMESPACE_CHANGED: Final = ReconcileTrigger(Priority.DEPENDENCY, "a change of its Namespace")
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 

@@ -9,8 +9,8 @@ from setpoint.core.decide import Cookie
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
 from setpoint.engine.conditions import UP_TO_DATE, failure, with_conditions
+from setpoint.engine.contention.oscillation import NO_OSCILLATIONS
 from setpoint.engine.kind import Location, Reconciliation, RemoteOperation, ResourceType
-from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.owner import Owner
 from setpoint.engine.state import StoredState, WriteAttempt
 from setpoint.errors import RemoteRefused

@@ -33,12 +33,11 @@ def test_a_creation_is_reported_by_events(shared_harness: ControllerHarness) -> 
     target = _create_bucket(shared_harness, "reported")
 
     def events() -> Any:
-        return json.loads(shared_harness.kubectl("events", f"--for={target}", "-o", "json"))["items"]
+        about = "--field-selector=involvedObject.name=reported"
+        return json.loads(shared_harness.kubectl("get", "events", about, "-o", "json"))["items"]
 
     until(lambda: "Created" in {one["reason"] for one in events()})
     assert {(one["reason"], one["type"], one["message"]) for one in events()} == {
-        ("Updating", "Normal", "Update in progress: first look"),
-        ("UpToDate", "Normal", "The resource is up to date"),
         (
             "Created",
             "Normal",
@@ -152,9 +151,10 @@ def test_the_spec_is_never_written_and_the_status_only_by_its_subresource(shared
 
     assert json.dumps(now["spec"]) == json.dumps(declared["spec"]) == json.dumps(manifest["spec"])
     assert (declared["metadata"]["generation"], now["metadata"]["generation"]) == (1, 1)
-    assert now["metadata"]["annotations"] == declared["metadata"]["annotations"]
+    claim = {"setpoint.dev/claim": f"{now['metadata']['uid']} {now['status']['setpoint']['location']}"}
+    assert now["metadata"]["annotations"] == declared["metadata"]["annotations"] | claim
     assert _owned_by("setpoint-controller", now) == {
-        "": {"f:metadata": {"f:finalizers"}},
+        "": {"f:metadata": {"f:annotations", "f:finalizers"}},
         "status": {"f:status": set(now["status"])},
     }
 

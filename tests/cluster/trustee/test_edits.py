@@ -133,9 +133,12 @@ def test_an_edited_policy_is_kept_and_rolls_the_pods(
 # --- Changes of the owner ---------------------------------------------------------------------------------------------
 
 
-def test_unedited_children_follow_another_profile(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
+def test_unedited_children_follow_another_profile_in_one_rollout(
+    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
+) -> None:
     trustee.settle(*tls_secrets(), trustee_config())
     policy = trustee.get("configmap/tc-resource-policy")["data"]
+    generation = trustee.get(DEPLOYMENT)["metadata"]["generation"]
 
     trustee.apply(restricted())
     trustee.until(KBS, lambda found: not found["spec"].get("KbsEnvVars"))
@@ -147,6 +150,7 @@ def test_unedited_children_follow_another_profile(trustee_cluster: TrusteeCluste
     assert condition_of(trustee.get(TRUSTEE), "Edited").status == "False"
     assert "conflicts" not in trustee.get(TRUSTEE)["status"]
     trustee_cluster.expect_no_more_writes(trustee, *ALL, "configmap/tc-resource-policy", "configmap/tc-kbs-config")
+    assert trustee.get(DEPLOYMENT)["metadata"]["generation"] == generation + 1
 
 
 def test_edited_fields_are_kept_and_reported_as_conflicts(

@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.core.values.paths import Path
-from setpoint.engine.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF
+from setpoint.engine.contention.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF
 from setpoint.engine.state import StoredState
 from setpoint.engine.step import hold
 from setpoint.engine.step.hold import HOLD_RULES

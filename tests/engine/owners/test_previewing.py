@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from setpoint.core.plan import Action
-from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Stopped
 from tests.engine.owners.owner_harness import OwnerHarness

@@ -114,7 +114,7 @@ class Workspace:
         self.assert_no_changes()
 
     def apply_planned(self, *warnings: str) -> None:
-        """Applies the plan of the last `planned`; it has to succeed with these warnings, and the next has no changes."""
+        """Applies the plan of the last `planned`; it has to succeed, and the next plan has no changes."""
         outcome = self.project.run("apply", "-json", "-input=false", "plan")
         assert (outcome.code, {one.summary for one in outcome.diagnostics}) == (0, set(warnings)), outcome.errors
         self.assert_no_changes()

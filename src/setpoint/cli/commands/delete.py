@@ -18,8 +18,9 @@ from setpoint.cli.views.terminal import SafeConsole, error_console
 from setpoint.core.schema.annotations import check_annotations
 from setpoint.engine.capabilities import SupportsDeletionProtection
 from setpoint.engine.conditions import join_names
-from setpoint.engine.context import EngineContext, Management, management_of
+from setpoint.engine.context import EngineContext
 from setpoint.engine.dependency_graph import EdgeType, GraphEdge, deletion_order, dependants_of, dependencies_among
+from setpoint.engine.management import Management, management_of
 from setpoint.engine.ports import EVERYTHING
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in

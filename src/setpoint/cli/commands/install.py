@@ -33,8 +33,8 @@ from setpoint.deployment.tenants import (
     objects_binding,
     tenant_manifests,
 )
-from setpoint.engine.context import CookieLocation
 from setpoint.engine.kind import ResourceType
+from setpoint.engine.management import CookieLocation
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT

@@ -38,6 +38,7 @@ RECONCILE_REQUESTED: Final = f"{OURS}reconcile-requested-at"
 MANAGEMENT_BEFORE_EXPORT: Final = f"{OURS}management-before-export"
 ABANDONED_BY_MIGRATION: Final = f"{OURS}abandoned-by-migration"
 TERRAFORM_ID: Final = f"{OURS}terraform-id"
+CLAIM: Final = f"{OURS}claim"
 GOOGLE_ACCOUNT: Final = f"{OURS}google-service-account"
 SHARED_PROJECTS: Final = f"{OURS}google-shared-projects"
 
@@ -190,6 +191,11 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
     KnownAnnotation(LAST_CHANGED_COOKIE, _RECORD, "The cookie, with `--cookie-location annotation`; both are read."),
     KnownAnnotation(MANAGEMENT_BEFORE_EXPORT, _RECORD, f"What {MANAGEMENT} was before an export paused the resource."),
     KnownAnnotation(ABANDONED_BY_MIGRATION, _RECORD, f"{DELETION_POLICY} was set by `setpoint migrate --hand-over`."),
+    KnownAnnotation(
+        CLAIM,
+        _RECORD,
+        "The object that a controller announced to claim. Once the status has its location, it is history.",
+    ),
     KnownAnnotation(TERRAFORM_ID, _RECORD, "The Terraform resource that manages an object of a cluster."),
     *(
         KnownAnnotation(f"{CONFIG_CONNECTOR}{name}", _RECORD, "A record of Config Connector; it changes nothing here.")

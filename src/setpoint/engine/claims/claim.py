@@ -1,9 +1,10 @@
 """A step's claim of its live object: it is refused where another resource has claimed the object first.
 
-Two processes may claim one object at the same time. Each puts its claim on record as pending, waits until it has seen
-every claim of before, and confirms it only when there is no other: whichever claim is later on record is seen by the
-other process, so that at most one of them is confirmed. Only a confirmed claim is written for. A claim that does not
-count is released.
+Two processes may claim one object at the same time. Each announces its claim in an annotation, in one write with the
+finalizer, waits until it has seen every claim of before, and puts it into the status only when there is no other:
+whichever announcement is later on record is seen by the other process, so that at most one of them is confirmed. Only a
+confirmed claim is written for, and only by a confirmed claim is anything deleted: an author could write the annotation.
+A claim that does not count is withdrawn.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from setpoint.core.owner_references import Ownership, controller_of, ownership
-from setpoint.core.plan import Plan
+from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
@@ -20,12 +21,16 @@ from setpoint.engine.claims.object_claims import (
     CLUSTER_OBJECTS,
     Claim,
     ClaimKey,
+    announced_location,
+    announcement,
     claim_keys_of,
     supports_claim_keys,
     uid_name,
 )
-from setpoint.engine.context import EngineContext, KindStepContext, Management, StepContext
+from setpoint.engine.context import EngineContext, KindStepContext, StepContext
 from setpoint.engine.kind import Intent, LiveObservation, Location, Present
+from setpoint.engine.management import Management
+from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState, location_in
 from setpoint.errors import ManagementConflict, OperationRunning
@@ -116,7 +121,8 @@ async def confirm_claim(
     ManagementConflict when another claim counts, OperationRunning while another pending one has to be released.
     """
     is_pending, claims = context.state.is_claim_pending, context.engine.claims
-    if not is_pending and location_in(before.status) == location_in(context.resource.status):
+    known = (location_in(before.status), announced_location(before))
+    if not is_pending and location_in(context.resource.status) in known:
         return context
     if claims.index is not None:
         await claims.index.caught_up(context.resource.ref, context.resource.revision)
@@ -128,14 +134,26 @@ async def confirm_claim(
     return await confirmed.set_ready(conditions.CLAIMED)
 
 
-async def claim_without_write(
-    context: KindStepContext, intent: Intent, observed: LiveObservation, plan: Plan
-) -> KindStepContext:
-    """The context once a claim is on record and confirmed, where no write of the plan does that first."""
-    if plan.writes or not context.state.is_claim_pending:
+async def announce_claim(context: KindStepContext, intent: Intent, observed: LiveObservation) -> KindStepContext:
+    """The context once a claim that is pending was announced, and no other claim counts: the next commit confirms it.
+
+    ManagementConflict and OperationRunning as for `confirm_claim`. With an announcement that a killed process left,
+    nothing has been written.
+    """
+    if not context.state.is_claim_pending:
         return context
-    before = context.resource
-    return await confirm_claim(await context.set_ready(conditions.CLAIMED), before, intent.location, observed)
+    resource, engine = context.resource, context.engine
+    if context.finalizers is not None or announced_location(resource) != intent.location:
+        announced = {CLAIM: announcement(resource, intent.location)}
+        update = ResourceUpdate(finalizers=context.finalizers, annotations=announced)
+        after = await engine.store.update(resource, update)
+        assert after is not None, "a finalizer is only added here"
+        engine.leave_status(after)
+        context = replace(context, resource=after, finalizers=None)
+    if engine.claims.index is not None:
+        await engine.claims.index.caught_up(context.resource.ref, context.resource.revision)
+    await require_claim(context, intent.location, observed)
+    return replace(context, state=replace(context.state, is_claim_pending=False))
 
 
 async def catch_up(context: KindStepContext) -> None:
@@ -189,7 +207,9 @@ def _claim_keys(context: KindStepContext, location: Location, observed: LiveObse
 def _own_claim(context: KindStepContext, key: ClaimKey) -> Claim:
     """The claim of the step's resource: pending as its state says, which may have been confirmed meanwhile."""
     found = Claim.of(context.resource, context.kind, key)
-    return found._replace(is_pending=context.state.is_claim_pending and not found.is_unrecorded)
+    is_announced = not found.is_unrecorded and found.location != location_in(context.resource.status)
+    is_pending = is_announced or (context.state.is_claim_pending and not found.is_unrecorded)
+    return found._replace(is_pending=is_pending)
 
 
 async def _others(context: StepContext, key: ClaimKey, among: Collection[GroupKind] = ()) -> list[Claim]:

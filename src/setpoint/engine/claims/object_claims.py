@@ -2,15 +2,18 @@
 
 A resource claims its object by its location in the status. In a long-running process an index has all claims; a single
 command reads them once, before its first write. Where other processes claim objects of the same store, a claim is
-pending until its process has seen every claim of before: see `engine.claims.claim`.
+announced first, in an annotation, and is pending until its process has seen every claim of before: see
+`engine.claims.claim`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from sys import intern
 from typing import Final, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
+from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Location, ResourceType
@@ -68,10 +71,26 @@ def claim_keys_of(kind: ResourceType, location: Location, outputs: JsonObject) -
     return (ClaimKey(f"{kind.group}/{kind.name}", location),)
 
 
+def announcement(resource: Resource, location: Location) -> str:
+    """The text of the annotation that announces the claim of the object at `location`."""
+    return f"{resource.uid} {location}"
+
+
+def announced_location(resource: Resource) -> Location | None:
+    """The location that a step announced to claim, if it did so for this very resource: a copy of it claims nothing."""
+    uid, _, location = resource.annotations.get(CLAIM, "").partition(" ")
+    return Location(intern(location)) if location and uid == resource.uid else None
+
+
 def recorded_claim_keys(resource: Resource, kind: ResourceType | None) -> tuple[ClaimKey, ...]:
-    """The claim keys that `resource` has on record; none before its first claim."""
-    location = location_in(resource.status)
-    return () if kind is None or location is None else claim_keys_of(kind, location, resource.status)
+    """The claim keys that `resource` has on record, announced ones included; none before its first claim."""
+    if kind is None:
+        return ()
+    confirmed, announced = location_in(resource.status), announced_location(resource)
+    keys = () if confirmed is None else claim_keys_of(kind, confirmed, resource.status)
+    if announced is None or announced == confirmed:
+        return keys
+    return tuple(dict.fromkeys((*keys, *claim_keys_of(kind, announced, {}))))
 
 
 class Claim(NamedTuple):
@@ -93,10 +112,15 @@ class Claim(NamedTuple):
 
         `is_indexed`: an index has it. That counts where another writer has wiped the record itself.
         """
-        is_recorded = key in recorded_claim_keys(resource, kind) or (is_indexed and is_record_lost(resource.status))
-        is_pending = StoredState.of(resource).is_claim_pending
+        is_lost = is_indexed and is_record_lost(resource.status)
+        is_recorded = is_lost or key in recorded_claim_keys(resource, kind)
         created, location = text_at(resource.document, "metadata", "creationTimestamp"), location_in(resource.status)
-        return Claim(not is_recorded, is_pending, created, resource.ref, location)
+        is_confirmed = (
+            kind is not None and location is not None and key in claim_keys_of(kind, location, resource.status)
+        )
+        if is_recorded and not is_confirmed and not is_lost:
+            return Claim(False, True, created, resource.ref, announced_location(resource))
+        return Claim(not is_recorded, StoredState.of(resource).is_claim_pending, created, resource.ref, location)
 
 
 class ClaimIndex(Protocol):

@@ -7,7 +7,8 @@ not known which object that is. A step puts both back.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from setpoint.engine.context import FINALIZER, EngineContext, Management, StepContext, management_of
+from setpoint.engine.context import FINALIZER, EngineContext, StepContext
+from setpoint.engine.management import Management, management_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.owners.reconcile import finalizers_of

@@ -20,6 +20,7 @@ from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,
+    OperationQueued,
     RemoteRefused,
     Retry,
     SetpointError,
@@ -144,9 +145,12 @@ class StepRunner:
             await self._count_progress(ref)
 
     async def _wait_to_retry(self, ref: ResourceRef, error: SetpointError, seconds: float) -> None:
-        """Returns after so many seconds; or, while a wait is under way, as soon as the live object changes."""
+        """Returns after so many seconds; or as soon as a wait may go on: the live object changes, or it is
+        the turn of the operation."""
+        if isinstance(error, OperationQueued):
+            return await self.engine.operations.wait_for_turn(ref, seconds, self.engine.clock)
         watch = await self._object_watch(ref) if isinstance(error, StillWaiting) else None
-        await (self.engine.clock.sleep(seconds) if watch is None else watch.wait_for_change(seconds))
+        return await (self.engine.clock.sleep(seconds) if watch is None else watch.wait_for_change(seconds))
 
     async def _object_watch(self, ref: ResourceRef) -> ObjectWatch | None:
         """The watch of the live object of `ref`, if its service can be watched."""

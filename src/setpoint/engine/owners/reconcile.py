@@ -21,7 +21,8 @@ from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.engine import conditions
 from setpoint.engine.claims.claim import require_unclaimed_children
 from setpoint.engine.conditions import ReadyCondition, join_names
-from setpoint.engine.context import Management, StepContext
+from setpoint.engine.context import StepContext
+from setpoint.engine.management import Management, management_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.owners.children import (
     LAST_GENERATED,
@@ -42,7 +43,7 @@ from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_reco
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
-from setpoint.errors import ChildRefused, OperationRunning
+from setpoint.errors import ChildRefused, OperationRunning, WriteConflict
 
 
 async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
@@ -57,12 +58,47 @@ async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
     if context.management is Management.OBSERVE:
         return _plan_observed_owner(context, planned)
     error = planned.children.error
+    if planned.plan.writes and observation.live and (busy := await _busy_owner(context, owner)) is not None:
+        return PlannedStep(planned.plan, lambda: _stop_for(busy))
     if error is None:
         return PlannedStep(planned.plan, lambda: _execute_owner_plan(context, owner, planned))
     if not planned.plan.writes:
         return FailedStep(error, lambda: _execute_owner_plan(context, owner, planned))
     begun = replace(planned, plan=replace(planned.plan, because=f"after this it stops: {error}"))
     return PlannedStep(begun.plan, lambda: _execute_owner_plan(context, owner, begun))
+
+
+async def _busy_owner(context: StepContext, owner: Owner) -> OperationRunning | None:
+    """The error while the owner of this owner writes its children; None when there is no such owner, or it is done.
+
+    What this one is generated from changes with each of those writes: its own children follow once, after the last. The
+    watches of several kinds are not in order with each other, so nothing is taken from a cache here. WriteConflict when
+    what the plan was made from is older.
+    """
+    resource, store = context.resource, context.engine.store
+    ref = resource.controller
+    if ref is None or ref.group_kind not in context.engine.owners:
+        return None
+    inputs = (resource.ref, *owner.sources(resource))
+    before = await store.get_many(inputs)
+    # The owner first: once it is done, all that it has written is there to be read.
+    await store.refresh((ref, *inputs))
+    found, *after = await store.get_many((ref, *inputs))
+    if found is None or management_of(found.annotations) is not Management.FULL:
+        return None
+    if StoredState.of(found).generating is not None:
+        return OperationRunning(f"{ref} is writing what this is generated from", after=1)
+    if _versions(before) != _versions(after):
+        raise WriteConflict(f"{resource.ref}: what it is generated from has changed since it was read")
+    return None
+
+
+def _versions(objects: Sequence[Resource | None]) -> list[tuple[str, str] | None]:
+    return [None if one is None else (one.uid, str(one.revision)) for one in objects]
+
+
+async def _stop_for(busy: OperationRunning) -> StepOutcome:
+    return Stopped(busy)
 
 
 async def _execute_owner_plan(context: StepContext, owner: Owner, planned: OwnerPlan) -> StepOutcome:

@@ -67,6 +67,9 @@ def _is_drift(decision: Decision, intent: str, context: KindStepContext) -> bool
     unconverged_at = None if attempt is None else attempt.unconverged_at
     was_stuck = unconverged_at is not None and unconverged_at.intent == intent
     is_stateless = context.kind.reconciliation is Reconciliation.STATELESS
+    if context.state.flips.is_contested and context.state.flips.is_return(intent):
+        # It was withheld as the author's.
+        return False
     if context.state.oscillations.fields or was_stuck or _was_withheld(context.state, intent):
         return True
     return is_stateless and is_ready(context.resource)

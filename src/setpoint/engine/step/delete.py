@@ -19,12 +19,11 @@ from setpoint.engine.context import (
     FINALIZER,
     EngineContext,
     KindStepContext,
-    Management,
-    management_of,
     step_context,
 )
 from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, RemoteOperation, observe_decoded
+from setpoint.engine.management import Management, management_of
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.execute import stop_for_operation
@@ -111,6 +110,7 @@ async def _delete(context: KindStepContext, location: Location, observed: Presen
 async def _send_delete(
     context: KindStepContext, location: Location, observed: Present[Any], why: str
 ) -> RemoteOperation | None:
+    context.enter_scope(location)
     report = ReportedWrite(StepSubject.of(context), Action.DELETE, str(location), why)
     with context.engine.reporter.writing([report]):
         return await context.kind.delete(location, observed, context.resource)

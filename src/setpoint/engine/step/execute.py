@@ -9,7 +9,8 @@ from typing import NoReturn, assert_never
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.engine import conditions
 from setpoint.engine.claims.claim import confirm_claim
-from setpoint.engine.context import KindStepContext, Management
+from setpoint.engine.contention.intent_flips import IntentFlips
+from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import (
     Absent,
     Intent,
@@ -18,6 +19,8 @@ from setpoint.engine.kind import (
     RemoteOperation,
     observe_decoded,
 )
+from setpoint.engine.management import Management
+from setpoint.engine.ports import field_manager_of
 from setpoint.engine.state import StoredState, WriteAttempt, location_in
 from setpoint.engine.step.change_cause import ChangeCause, write_cause
 from setpoint.engine.step.finish import begun_action, plan_events, records_creation, step_record
@@ -35,10 +38,13 @@ async def execute_plan(
         write = planned.plan.writes[0]
         is_new = context.state.creating is None
         before = context.resource
+        # Before anything is recorded: what waits for its turn has not begun.
+        context.enter_scope(intent.location)
         context = await _record_before_send(planned, intent, observed, context)
         context = await confirm_claim(context, before, intent.location, observed)
+        flips = await _flips_after(write, planned, intent, context)
         operation = await _send_first(planned, observed, context, is_new=is_new)
-        context = replace(context, state=_after_sending(context.state, write, intent, operation))
+        context = replace(context, state=replace(_after_sending(context.state, write, intent, operation), flips=flips))
         if operation is not None:
             record = step_record(context, first)
             await stop_for_operation(operation, replace(context, state=replace(context.state, step=record)), first)
@@ -51,6 +57,22 @@ async def execute_plan(
         context = await with_dry_run(first.decision, intent, observed, context)
         planned = effective_plan(first.decision, intent, observed, context)
     return context, observed, planned
+
+
+async def _flips_after(
+    write: PlannedWrite, planned: EffectivePlan, intent: Intent, context: KindStepContext
+) -> IntentFlips:
+    """The intents that were applied, once this write is sent; of one that returns, by which field manager."""
+    state, plan, now = context.state, planned.plan, context.engine.clock.now()
+    is_authored = write_cause(plan.decision, intent.digest, context) is ChangeCause.AUTHOR
+    if write.action is not Action.UPDATE or not is_authored or not plan.changes:
+        return state.flips
+    flips, manager = state.flips.still_active(now), ""
+    if not flips.sides and state.cookie is not None:
+        flips = flips.applied(state.cookie.intent, (), now)
+    if flips.is_return(intent.digest):
+        manager = await field_manager_of(context.engine.store, context.resource, plan.changes[0].path)
+    return flips.applied(intent.digest, plan.changes, now, manager=manager)
 
 
 def _not_visible_yet(write: PlannedWrite, intent: Intent) -> OperationRunning:
@@ -210,6 +232,7 @@ async def send_follow_up(
 ) -> KindStepContext:
     """The context once the follow-up is done and on record."""
     assert isinstance(observed, Present)
+    context.enter_scope(intent.location)
     report = ReportedWrite(StepSubject.of(context), Action.CREATE, str(intent.location), follow_up.write.name)
     with context.engine.reporter.writing([report]):
         operation = await context.kind.update(
@@ -225,6 +248,8 @@ async def poll_operation(context: KindStepContext) -> KindStepContext:
     operation = context.state.operation
     if operation is None:
         return context
+    if context.state.location is not None:
+        context.engine.operations.resume(context.resource.ref, context.kind, context.state.location)
     try:
         done = await context.kind.poll(operation)
     except RemoteRefused as error:

@@ -14,10 +14,11 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine import conditions
 from setpoint.engine.conditions import ReadyCondition, join_names, retained_message
-from setpoint.engine.context import MANAGEMENT, KindStepContext, Management, StepContext
+from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations
+from setpoint.engine.context import KindStepContext, StepContext
 from setpoint.engine.intent import applied_intent
 from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation
-from setpoint.engine.oscillation import NO_OSCILLATIONS, Oscillations
+from setpoint.engine.management import MANAGEMENT, Management
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.state import AppliedIntent, StoredState, WriteAttempt, outputs_in
 from setpoint.engine.step.change_cause import report_drift, unspecified_digests
@@ -166,9 +167,11 @@ def _is_stateful(context: KindStepContext) -> bool:
 
 
 def _until(context: KindStepContext) -> float:
-    """The monotonic time at which an oscillation expires."""
-    oscillations, clock = context.state.oscillations, context.engine.clock
+    """The monotonic time at which an oscillation or a contest expires."""
+    oscillations, flips, clock = context.state.oscillations, context.state.flips, context.engine.clock
     expires_in = oscillations.expires_in(clock.now()) if oscillations.fields else None
+    if flips.is_contested:
+        expires_in = min(flips.expires_in(clock.now()), inf if expires_in is None else expires_in)
     return inf if expires_in is None else clock.monotonic() + expires_in
 
 

@@ -47,8 +47,18 @@ def _in_backoff(plan: Plan, _intent: str, context: StepContext) -> Iterator[Held
         yield HeldField(path, Hold.OSCILLATING, oscillation.not_before)
 
 
+def _in_contest(plan: Plan, intent: str, context: StepContext) -> Iterator[HeldField]:
+    """All fields of an intent that returns too soon."""
+    until = context.state.flips.held_until(intent, context.engine.clock.now())
+    for change in plan.changes if until else ():
+        yield HeldField(str(change.path), Hold.CONTESTED, until)
+
+
 # The reason of the first rule that holds a field is that of the plan.
-HOLD_RULES: Final = (HoldRule(Hold.OSCILLATING, _in_backoff, conditions.oscillating_message, conditions.oscillating),)
+HOLD_RULES: Final = (
+    HoldRule(Hold.OSCILLATING, _in_backoff, conditions.oscillating_message, conditions.oscillating),
+    HoldRule(Hold.CONTESTED, _in_contest, conditions.contested_message, conditions.oscillating),
+)
 
 
 def held_fields(plan: Plan, intent: str, context: StepContext) -> tuple[HeldField, ...]:

@@ -4,9 +4,10 @@ from typing import Any
 
 from setpoint.core.secret_paths import holds_secret
 from setpoint.core.values.canonical import same
-from setpoint.engine.context import KindStepContext, Management
+from setpoint.engine.context import KindStepContext
 from setpoint.engine.idle_cache import IdleEntry, ListedObject, state_digest
 from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation, Unchanged
+from setpoint.engine.management import Management
 from setpoint.engine.references import OUTPUT, awaited_object, is_ready
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState, outputs_in
@@ -37,6 +38,7 @@ def _is_settled(intent: Intent, context: KindStepContext) -> bool:
         and stored.attempt is None
         and stored.creating is None
         and not stored.oscillations.fields
+        and not stored.flips.is_contested
         and not context.requested
         and not context.status_edited
         and context.kind.reconciliation is Reconciliation.STATEFUL

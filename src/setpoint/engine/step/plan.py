@@ -17,9 +17,10 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun
-from setpoint.engine.context import KindStepContext, Management
+from setpoint.engine.context import KindStepContext
 from setpoint.engine.intent import is_only_revised, path_mark
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Reconciliation
+from setpoint.engine.management import Management
 from setpoint.engine.state import StoredState, WriteAttempt, known_server_defaults
 from setpoint.engine.step.change_cause import ChangeCause, change_cause, unspecified_digests
 from setpoint.engine.step.hold import held_fields, withhold

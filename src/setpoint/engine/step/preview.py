@@ -14,9 +14,10 @@ from typing import Final
 from setpoint.core.decide import Cookie, Decision
 from setpoint.core.plan import Hold, Plan
 from setpoint.core.values.json_types import Json, Missing
-from setpoint.engine.context import EngineContext, Management, management_of
+from setpoint.engine.context import EngineContext
 from setpoint.engine.intent import resolve_ignoring_readiness
 from setpoint.engine.kind import Absent, Reconciliation, observe_decoded
+from setpoint.engine.management import Management, management_of
 from setpoint.engine.owners.children import observe_children
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState

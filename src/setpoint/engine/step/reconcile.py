@@ -17,11 +17,11 @@ from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsProjects, SupportsWait
 from setpoint.engine.claims.claim import (
+    announce_claim,
     catch_up,
     check_claim,
     check_new_claim,
     claim_keys_of_step,
-    claim_without_write,
     is_new_claim,
     release_claim,
 )
@@ -31,7 +31,6 @@ from setpoint.engine.context import (
     UNSPECIFIED_TRIGGER,
     EngineContext,
     KindStepContext,
-    Management,
     StepContext,
     step_context,
 )
@@ -44,6 +43,7 @@ from setpoint.engine.kind import (
     Unchanged,
     observe_decoded,
 )
+from setpoint.engine.management import Management
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.references import dependencies_of, resolve_available
@@ -70,6 +70,7 @@ from setpoint.errors import (
     DefinitionOutdated,
     ManagementConflict,
     ManifestInvalid,
+    OperationQueued,
     RemoteError,
     RemoteUnavailable,
     Retry,
@@ -105,6 +106,7 @@ async def step(
         _log.exception("step broke", extra={"ref": str(ref)})
         # Without its text, which may contain a secret.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
+    engine.operations.step_ended(ref, outcome.error if isinstance(outcome, Stopped) else None)
     _measure(ref, outcome, engine.clock.monotonic() - started, engine.metrics)
     if isinstance(outcome, Stopped):
         if is_refusal(outcome.error):
@@ -310,7 +312,7 @@ async def _execute(
     claim_keys = claim_keys_of_step(context, intent.location, observed) if is_new else ()
     with claims.claiming(context.resource.ref, claim_keys):
         context = await begun.finish(intent, observed, context)
-        context = await claim_without_write(_claim(context, intent), intent, observed, planned.plan)
+        context = await announce_claim(_claim(context, intent), intent, observed)
         context, observed, left = await execute_plan(planned, intent, observed, context)
         outcome = await settle(context, observed, begun.shown(planned.plan), left)
         if is_new:
@@ -379,7 +381,7 @@ async def _secret_texts(context: StepContext) -> frozenset[str]:
 
 async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
     """Ends the step with `error` in the status, unless the error is not about the resource: then it is only retried."""
-    if isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
+    if isinstance(error, RemoteUnavailable | OperationQueued) or error.retry is Retry.STEP_AGAIN:
         return Stopped(error)
     # Read again: the step may have written since.
     resource = await context.engine.store.get(context.resource.ref)
@@ -389,8 +391,8 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
         await context.engine.store.record_event(context.event(reason, str(error), is_warning=True))
     elif resource is not None:
         state = replace(recorded_state(resource, context.engine), handled=context.state.handled)
-        if isinstance(error, ManagementConflict) and error.releases_claim:
-            state = release_claim(state)
-        now = replace(context, resource=resource, state=state)
+        is_released = isinstance(error, ManagementConflict) and error.releases_claim
+        state = release_claim(state) if is_released else state
+        now = replace(context, resource=resource, state=state, withdraws_claim=is_released)
         await now.set_ready(conditions.failure(error, deleting=resource.is_deleting))
     return Stopped(error)

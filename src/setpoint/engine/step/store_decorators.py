@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from setpoint.core.unstructured import display_name
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.engine.ports import (
     EVERYTHING,
     ChildWrite,
@@ -18,6 +19,7 @@ from setpoint.engine.ports import (
     ResourceQuery,
     ResourceUpdate,
     Store,
+    field_manager_of,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError
@@ -114,6 +116,10 @@ class StoreDecorator(GuardedWrites):
         """See Store."""
         return await self.behind.get(ref)
 
+    async def refresh(self, refs: Sequence[ResourceRef]) -> None:
+        """See Store."""
+        await self.behind.refresh(refs)
+
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """See Store."""
         return await self.behind.list(query)
@@ -133,6 +139,10 @@ class StoreDecorator(GuardedWrites):
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
         """See Store."""
         return await self.behind.leases(prefix)
+
+    async def field_manager(self, resource: Resource, path: Path) -> str:
+        """See FieldManagerStore."""
+        return await field_manager_of(self.behind, resource, path)
 
 
 @dataclass(frozen=True, slots=True)

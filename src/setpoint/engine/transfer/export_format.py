@@ -19,8 +19,8 @@ from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.core.values.yaml_documents import YamlDocument
-from setpoint.engine.context import MANAGEMENT
-from setpoint.engine.oscillation import Oscillations
+from setpoint.engine.contention.oscillation import Oscillations
+from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.engine.state import (
     COOKIE,

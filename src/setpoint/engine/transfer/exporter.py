@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from setpoint.core.redaction import LAST_APPLIED
 from setpoint.core.values.json_types import Json
-from setpoint.engine.context import FINALIZER, MANAGEMENT, EngineContext, Management
+from setpoint.engine.context import FINALIZER, EngineContext
 from setpoint.engine.intent import resolve_ignoring_readiness
 from setpoint.engine.kind import ResourceType, SecretKeyReference
+from setpoint.engine.management import MANAGEMENT, Management
 from setpoint.engine.owners.children import related_objects
 from setpoint.engine.ports import Store
 from setpoint.engine.references import resolve_available

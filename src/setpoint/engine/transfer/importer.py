@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import join_names
-from setpoint.engine.context import FINALIZER, MANAGEMENT, EngineContext, Management, management_of
+from setpoint.engine.context import FINALIZER, EngineContext
 from setpoint.engine.dependency_graph import reconcile_order
 from setpoint.engine.intent import check_manifest, intent_of, resolve_ignoring_readiness
 from setpoint.engine.kind import (
@@ -25,6 +25,7 @@ from setpoint.engine.kind import (
     dependency_target,
     unknown_kind,
 )
+from setpoint.engine.management import MANAGEMENT, Management, management_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.owners.children import is_unreconciled
 from setpoint.engine.ports import Store

@@ -21,6 +21,7 @@ from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
+from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -43,6 +44,7 @@ from setpoint.kinds.gcp.shared.cloud_sql import (
     InstanceReference,
     ParentInstance,
     check_parent_instance,
+    instance_scope,
     is_operation_done,
     parent_instance,
     pending_operation,
@@ -251,6 +253,10 @@ class SqlDatabaseKind:
         """Deletes the database, unless it is to be abandoned."""
         body = None if self.abandons(resource) else await self.google.delete(_call(location))
         return None if body is None else _operation(body, _parts(location)[0])
+
+    def operation_scope(self, location: Location) -> OperationScope:
+        """The instance: Cloud SQL executes one operation at a time on it."""
+        return instance_scope(location)
 
     async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done."""

@@ -1,6 +1,5 @@
 """Event records as Events of the cluster, which `kubectl describe` and `kubectl events` show: written and read back."""
 
-import logging
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,17 +7,15 @@ import msgspec
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PatchType
-from setpoint.core.values.canonical import digest
-from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import EventRecord
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.ports import Clock, EventRecord
 from setpoint.engine.resource import ResourceRef
-from setpoint.errors import AlreadyExists, RemoteConflict, RemoteError
+from setpoint.errors import AlreadyExists, RemoteConflict
+from setpoint.stores.kubernetes.event_queue import EventQueue, QueuedEvent, RecentlyUsed
 from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from setpoint.stores.kubernetes.write_bodies import ENGINE_WRITE
 
 COMPONENT: Final = "setpoint"
-# Names of objects may have 253 characters: room for a dot and sixteen hex digits.
-_LONGEST_NAME: Final = 236
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
@@ -59,13 +56,9 @@ class OrderedEvent:
     order: int
 
 
-def event_name(note: EventRecord) -> str:
-    """The name of the Event for `note`: equal records get the same name, so that they are counted."""
-    return f"{note.ref.name[:_LONGEST_NAME]}.{digest([note.uid, note.reason, note.message])[:16]}"
-
-
-def event_for(note: EventRecord, version: str) -> JsonObject:
+def event_for(event: QueuedEvent, version: str) -> JsonObject:
     """A new Event. `version` is that of the resource's API group."""
+    note = event.record
     ref = note.ref
     about = {
         "apiVersion": f"{ref.group}/{version}" if ref.group else version,
@@ -77,13 +70,13 @@ def event_for(note: EventRecord, version: str) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": event_name(note), "namespace": ref.namespace},
+        "metadata": {"name": event.name, "namespace": ref.namespace},
         "involvedObject": about,
         "type": note.severity,
         "reason": note.reason,
         "message": note.message,
         "count": note.count,
-        "firstTimestamp": note.at,
+        "firstTimestamp": event.first_at,
         "lastTimestamp": note.at,
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
@@ -91,10 +84,9 @@ def event_for(note: EventRecord, version: str) -> JsonObject:
     }
 
 
-def count_patch(event: ClusterEvent, note: EventRecord) -> JsonObject:
-    """The patch that counts an equal record; rejected when another writer changed the Event meanwhile."""
-    changes: dict[str, Json] = {"count": (event.count or 1) + note.count, "lastTimestamp": note.at}
-    return {"metadata": {"resourceVersion": event.metadata.resource_version}, **changes}
+def count_patch(note: EventRecord, count: int) -> JsonObject:
+    """The patch of an Event that was recorded again, `count` times in all; of a combined one, with the newest text."""
+    return {"count": count, "lastTimestamp": note.at, "message": note.message}
 
 
 def event_record(event: ClusterEvent) -> OrderedEvent:
@@ -107,48 +99,54 @@ def event_record(event: ClusterEvent) -> OrderedEvent:
     return OrderedEvent(note, int(version) if version.isdigit() else 0)
 
 
-_log: Final = logging.getLogger(__name__)
 _EVENTS: Final = Endpoint("", "v1", "events")
 _OWN_SOURCE: Final = f"source={COMPONENT}"
-# Conflicts with another writer that counts the same Event are rare and short.
-_WRITE_ATTEMPTS: Final = 5
 
 
 class EventRecorder:
-    """Writes event records as Events, and reads them back."""
+    """Writes event records as Events, behind the work, and reads them back."""
 
-    def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope) -> None:
+    def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope, clock: Clock) -> None:
         self._client = client
         self._scope = cluster_scope
+        self._queue = EventQueue(self._write, clock)
+        # How often each Event that this process wrote was recorded.
+        self._counts: RecentlyUsed[tuple[str, str], int] = RecentlyUsed()
 
-    async def record_event(self, event: EventRecord) -> None:
-        """Writes a new Event, or counts an equal one.
+    def record(self, event: EventRecord) -> None:
+        """Queues an event: see EventQueue."""
+        self._queue.put(event)
 
-        A rejected Event, such as in a namespace that is being deleted, is logged and dropped: the status says the same,
-        and the step goes on.
-        """
-        try:
-            await self._write(event)
-        except RemoteError as error:
-            _log.warning("event not written", extra={"ref": str(event.ref), "reason": event.reason, "why": str(error)})
+    async def close(self) -> None:
+        """Sends what is queued, as far as there is time."""
+        await self._queue.close()
 
-    async def _write(self, event: EventRecord) -> None:
-        place = _EVENTS.named(event_name(event), event.ref.namespace)
-        for _ in range(_WRITE_ATTEMPTS):
-            raw = await self._client.get(place)
+    async def _write(self, event: QueuedEvent) -> None:
+        """Creates the Event, without asking whether it exists; counts one that does."""
+        place = _EVENTS.named(event.name, event.record.ref.namespace)
+        before = self._counts.get(event.key)
+        if before is None:
             try:
-                if raw is None:
-                    await self._client.create(place, event_for(event, self._version_of(event.ref)), ENGINE_WRITE)
-                else:
-                    await self._client.patch(
-                        place, count_patch(decode_event(raw), event), PatchType.MERGE, ENGINE_WRITE
-                    )
-            except (AlreadyExists, RemoteConflict):
-                continue
-            return
+                await self._client.create(place, event_for(event, self._version_of(event.record.ref)), ENGINE_WRITE)
+                self._counts.put(event.key, event.record.count)
+                return
+            except AlreadyExists:
+                # An earlier process wrote it, or another replica.
+                raw = await self._client.get(place)
+                before = 0 if raw is None else decode_event(raw).count or 1
+        count = before + event.record.count
+        try:
+            await self._client.patch(place, count_patch(event.record, count), PatchType.MERGE, ENGINE_WRITE)
+        except RemoteConflict:
+            # API servers forget Events, after an hour as a rule.
+            self._counts.drop(event.key)
+            await self._client.create(place, event_for(event, self._version_of(event.record.ref)), ENGINE_WRITE)
+            count = event.record.count
+        self._counts.put(event.key, count)
 
     async def events(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
-        """The event records of one resource, or all, oldest first."""
+        """The event records of one resource, or all, oldest first; those that still wait are sent before."""
+        await self._queue.flush()
         place = self._scope.namespace if ref is None else ref.namespace
         endpoint = Endpoint("", "v1", "events", place)
         fields = _OWN_SOURCE

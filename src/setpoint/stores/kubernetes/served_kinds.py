@@ -2,15 +2,16 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import ResourceQuery, not_served
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.tenancy.tenants import NAMESPACE
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import KindNotServed, ManifestInvalid
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 
 _log: Final = logging.getLogger(__name__)
@@ -107,6 +108,35 @@ class ClusterScope:
         if not kind.namespaced:
             return query.namespace is None
         return self.namespace is None or query.namespace in (None, self.namespace)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterKinds:
+    """Every kind that the cluster serves: references may be to any of them, and owners may make any."""
+
+    scope: ClusterScope
+    discovery: Discovery
+
+    async def of(self, ref: ResourceRef) -> ServedKind | None:
+        """The kind of `ref`, in the version that is preferred; None when the cluster serves no such kind."""
+        ours = self.scope.kinds.get((ref.group, ref.kind))
+        if ours is not None:
+            return ours
+        try:
+            return _served(await self.discovery.preferred(ref.kind, ref.group))
+        except KindNotServed:
+            return None
+
+    async def in_version(self, ref: ResourceRef, version: str) -> ServedKind:
+        """The kind of `ref` in the version in which it is written; KindNotServed when the cluster does not serve it."""
+        ours = self.scope.kinds.get((ref.group, ref.kind))
+        if ours is not None:
+            return replace(ours, version=version)
+        return _served(await self.discovery.find(f"{ref.group}/{version}" if ref.group else version, ref.kind))
+
+
+def _served(found: ApiResource) -> ServedKind:
+    return ServedKind(found.group, found.version, found.kind, found.plural, namespaced=found.namespaced)
 
 
 class UnservedKinds:

@@ -13,12 +13,13 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from setpoint.clients.kubernetes.client import KubernetesClient
-from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
+from setpoint.clients.kubernetes.discovery import Discovery
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, ServiceAccountName
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.engine.ports import (
     EVERYTHING,
     ChildWrite,
@@ -42,13 +43,14 @@ from setpoint.stores.kubernetes.leases import LeaseClient
 from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object, uid_of_deleted
 from setpoint.stores.kubernetes.served_definitions import ServedDefinitions
-from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind, UnservedKinds
+from setpoint.stores.kubernetes.served_kinds import ClusterKinds, ClusterScope, ServedKind, UnservedKinds
 from setpoint.stores.kubernetes.write_bodies import (
     AUTHOR_WRITE,
     ENGINE_WRITE,
     STATUS_WRITE,
     apply_body,
     authored_version,
+    last_manager_of,
     metadata_changes,
     metadata_patch,
     read_applicable,
@@ -75,14 +77,14 @@ class KubernetesStore(DerivedStoreOperations):
         self._accounts = accounts
         self._scope = cluster_scope
         self._cache = cache
-        self._discovery = Discovery(client)
+        self._kinds = ClusterKinds(cluster_scope, Discovery(client))
         self._is_open = True
         self._watches: set[MultiKindWatch] = set()
         self._clock = clock
         self.definitions = ServedDefinitions(client, cluster_scope.kinds.values(), clock)
         self._unserved = UnservedKinds(is_watching=cache is not None)
         self._lister = MultiKindLister(client, cluster_scope, cache, self._unserved)
-        self._events = EventRecorder(client, cluster_scope)
+        self._events = EventRecorder(client, cluster_scope, clock)
         self._leases = LeaseClient(client, clock, cluster_scope.leases)
         self._others = tuple(LeaseClient(client, clock, namespace) for namespace in cluster_scope.others)
 
@@ -108,6 +110,13 @@ class KubernetesStore(DerivedStoreOperations):
             kept = await self._read(ref)
         return None if kept is None else ClusterResource(kept)
 
+    async def refresh(self, refs: Sequence[ResourceRef]) -> None:
+        """See Store."""
+        self._require_open()
+        for ref in refs if self._cache is not None else ():
+            if (found := await self._read(ref)) is not None:
+                self._keep(found)
+
     async def all_in(self, namespace: str, kind: GroupKind) -> tuple[Resource, ...]:
         """Every object of a kind in a namespace; of a kind that is watched and enumerated, without a request."""
         self._require_open()
@@ -116,6 +125,12 @@ class KubernetesStore(DerivedStoreOperations):
         if self._cache is not None and self._cache.knows(kind):
             return tuple(ClusterResource(kept) for kept in self._cache.all_in(kind, namespace))
         return (await self.list(ResourceQuery(*kind, namespace))).resources
+
+    async def field_manager(self, resource: Resource, path: Path) -> str:
+        """See FieldManagerStore."""
+        with store_errors():
+            raw = await self._client.get(self._kind_of(resource.ref).one(resource.ref))
+        return "" if raw is None else last_manager_of(raw, path)
 
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """See Store."""
@@ -185,7 +200,8 @@ class KubernetesStore(DerivedStoreOperations):
         """See Store."""
         self._require_open()
         authored = read_applicable(document)
-        kind = await self._kind_in(authored.ref, authored_version(authored))
+        with store_errors():
+            kind = await self._kinds.in_version(authored.ref, authored_version(authored))
         ref = authored.ref if kind.namespaced else authored.ref._replace(namespace="")
         if kind.namespaced:
             self._scope.require(ref)
@@ -203,7 +219,8 @@ class KubernetesStore(DerivedStoreOperations):
         wanted = replacement_body(seen, document)
         if wanted is None:
             return seen
-        kind = await self._kind_in(seen.ref, str(wanted["apiVersion"]).rpartition("/")[2])
+        with store_errors():
+            kind = await self._kinds.in_version(seen.ref, str(wanted["apiVersion"]).rpartition("/")[2])
         client = await self._client_of_tenant(seen.ref)
         with object_errors(seen.ref):
             try:
@@ -227,7 +244,7 @@ class KubernetesStore(DerivedStoreOperations):
         if after is not None and update.status is not None and not same(update.status, after.status):
             after = await self._patch(after, status_patch(after, update.status), PatchType.JSON, "status")
         for event in update.events:
-            await self.record_event(event)
+            self._events.record(event)
         if after is not None and update.status is not None:
             self.definitions.require_kept(self._kind_of(after.ref), update.status, after.status)
         return after
@@ -247,7 +264,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._require_open()
         client = await self._client_of_tenant(ref)
         with tenant_errors():
-            kind = await self._any_kind(ref)
+            kind = await self._kinds.of(ref)
             answer = None if kind is None else await client.delete(kind.one(ref))
         if answer is None or kind is None:
             return None
@@ -267,8 +284,7 @@ class KubernetesStore(DerivedStoreOperations):
     async def record_event(self, event: EventRecord) -> None:
         """See Store."""
         self._require_open()
-        with store_errors():
-            await self._events.record_event(event)
+        self._events.record(event)
 
     async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """See Store."""
@@ -300,6 +316,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._is_open = False
         for watch in tuple(self._watches):
             await watch.close()
+        await self._events.close()
         await self._client.close()
 
     # --- Internals ----------------------------------------------------------------------------------------------------
@@ -315,7 +332,7 @@ class KubernetesStore(DerivedStoreOperations):
 
     async def _read(self, ref: ResourceRef) -> ObjectState | None:
         with store_errors():
-            kind = await self._any_kind(ref)
+            kind = await self._kinds.of(ref)
         if kind is None:
             return None
         # A cluster-scoped source of an owner is named without a namespace; any other reference has one.
@@ -331,24 +348,6 @@ class KubernetesStore(DerivedStoreOperations):
                 self._unserved.add(kind)
                 return None
         return None if raw is None else decode_object(raw, kind.api_version, kind.kind)
-
-    async def _any_kind(self, ref: ResourceRef) -> ServedKind | None:
-        """The served kind, or any other that the cluster has: references may be to any kind."""
-        ours = self._scope.kinds.get((ref.group, ref.kind))
-        if ours is not None:
-            return ours
-        try:
-            return _served(await self._discovery.preferred(ref.kind, ref.group))
-        except KindNotServed:
-            return None
-
-    async def _kind_in(self, ref: ResourceRef, version: str) -> ServedKind:
-        """The kind in the version in which an object is written."""
-        ours = self._scope.kinds.get((ref.group, ref.kind))
-        if ours is not None:
-            return replace(ours, version=version)
-        with store_errors():
-            return _served(await self._discovery.find(f"{ref.group}/{version}" if ref.group else version, ref.kind))
 
     async def _taken(self, ref: ResourceRef, error: RemoteConflict) -> WriteConflict:
         there = await self._read(ref)
@@ -392,7 +391,3 @@ class KubernetesStore(DerivedStoreOperations):
     def _require_open(self) -> None:
         if not self._is_open:
             raise StoreError(CLOSED)
-
-
-def _served(found: ApiResource) -> ServedKind:
-    return ServedKind(found.group, found.version, found.kind, found.plural, namespaced=found.namespaced)

@@ -70,6 +70,8 @@ def apply_body(authored: AuthoredManifest, endpoint: Endpoint, present: bytes | 
 
 class _Fields(msgspec.Struct):
     manager: str = ""
+    subresource: str = ""
+    time: str = ""
     owned: dict[str, Any] = msgspec.field(name="fieldsV1", default_factory=dict)
 
 
@@ -93,6 +95,26 @@ def engine_annotations(present: bytes) -> dict[str, str]:
         if one.manager == ENGINE_WRITE.field_manager:
             owned |= set(one.owned.get("f:metadata", {}).get("f:annotations", {}))
     return {key: text for key, text in metadata.annotations.items() if f"f:{key}" in owned}
+
+
+def last_manager_of(present: bytes, path: Path) -> str:
+    """The field manager that set the field at `path` last, or else any field of the object; empty for none."""
+    entries = decode_cut(_objects.decode, present).metadata.managed_fields
+    authors = [one for one in entries if not one.subresource and one.manager != ENGINE_WRITE.field_manager]
+    owners = [one for one in authors if _owns(one.owned, path)]
+    return max(owners or authors, key=lambda one: one.time, default=_Fields()).manager
+
+
+def _owns(owned: Mapping[str, Any], path: Path) -> bool:
+    """Whether the field is among these, or the list that it is in."""
+    for step in path.steps:
+        if not isinstance(step, str):
+            return True
+        found = owned.get(f"f:{step}")
+        if not isinstance(found, Mapping):
+            return False
+        owned = found
+    return True
 
 
 def require_may_apply(authored: AuthoredManifest, present: Resource) -> None:

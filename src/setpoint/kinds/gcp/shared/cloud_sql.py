@@ -12,7 +12,8 @@ from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_opera
 from setpoint.clients.http import decode_response
 from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.constraints import Matches
-from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyReference
+from setpoint.engine.contention.operation_queue import OperationScope
+from setpoint.engine.kind import Location, RemoteOperation, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, RemoteUnavailable
 from setpoint.kinds.gcp.shared.config_connector import (
@@ -106,6 +107,11 @@ def _instance_name(name: str, external: str, resource: Resource) -> str:
 def _no_instance(external: str, resource: Resource) -> ManifestInvalid:
     problem = f" is {external!r}: write {_INSTANCE_FORMS}"
     return field_invalid(resource, f"{INSTANCE_REF}.external", problem)
+
+
+def instance_scope(location: Location) -> OperationScope:
+    """The instance in the location of one, or of a database or user in it."""
+    return OperationScope("/".join(location.split("/")[:4]))
 
 
 def secret_dependency(

@@ -15,6 +15,7 @@ from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import ListScope
+from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -31,7 +32,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ManifestInvalid, RemoteConflict, RemoteRefused
-from setpoint.kinds.gcp.shared.cloud_sql import is_operation_done, pending_operation
+from setpoint.kinds.gcp.shared.cloud_sql import instance_scope, is_operation_done, pending_operation
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     INSTANCE_NAME,
@@ -240,6 +241,10 @@ class SqlInstanceKind:
         body = await self.google.delete(instance_call(location))
         project, _ = project_and_instance(location)
         return None if body is None else pending_operation(sql_operation(body), project)
+
+    def operation_scope(self, location: Location) -> OperationScope:
+        """The instance: Cloud SQL executes one operation at a time on it."""
+        return instance_scope(location)
 
     async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done. An expired operation is: the next observation shows its result."""

@@ -14,6 +14,7 @@ from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.json_types import JsonObject, Missing
 from setpoint.core.values.problems import Problems
+from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -33,6 +34,7 @@ from setpoint.errors import RemoteConflict, RemoteRefused
 from setpoint.kinds.gcp.shared.cloud_sql import (
     INSTANCE_REF,
     check_parent_instance,
+    instance_scope,
     is_operation_done,
     pending_operation,
 )
@@ -173,6 +175,10 @@ class SqlUserKind:
         call = parsed.users(await user_query(parsed, resource, before.live, self.google))
         body = await self.google.delete(call)
         return None if body is None else _operation(body, parsed)
+
+    def operation_scope(self, location: Location) -> OperationScope:
+        """The instance: Cloud SQL executes one operation at a time on it."""
+        return instance_scope(location)
 
     async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done."""

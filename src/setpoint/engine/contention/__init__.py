@@ -1,0 +1,5 @@
+"""What several parties want at once: operations that exclude each other on one parent, and intents that alternate.
+
+Pure bookkeeping for the steps, which read and write it through their context; imports no other package than `core`, and
+of `engine` only names and ports.
+"""

@@ -1,0 +1,116 @@
+"""Operation queues: where a service executes one operation at a time, the steps of this process take turns.
+
+A step enters the scope of its operation before it sends anything, and the resource holds it until the operation ends,
+over as many steps as that takes. A step that finds the scope held ends at once, and occupies no worker: the resource is
+queued, and reconciled when it is its turn. Other processes are not known here: against them a service still refuses an
+operation, and the resource that holds the scope retries for all that wait.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NewType, Protocol, runtime_checkable
+
+from setpoint.engine.kind import Location
+from setpoint.engine.ports import Clock
+from setpoint.engine.resource import ResourceRef
+from setpoint.errors import OperationQueued, OperationRunning, SetpointError, StillWaiting
+
+# What operations exclude each other on, by its location: an instance, for the databases and users in it.
+OperationScope = NewType("OperationScope", str)
+
+
+@runtime_checkable
+class SupportsOperationScope(Protocol):
+    """A kind whose service executes one operation at a time on something that several objects belong to."""
+
+    def operation_scope(self, location: Location) -> OperationScope:
+        """The scope of every operation on the object at `location`: its own location, or that of its parent."""
+        ...
+
+
+@dataclass(slots=True)
+class _Turns:
+    """The holder of one scope, and who waits for it, in order."""
+
+    holder: ResourceRef | None = None
+    waiting: deque[ResourceRef] = field(default_factory=deque)
+
+
+@dataclass(slots=True)
+class OperationQueues:
+    """The queues of one process. `wake` is called for a resource when it is its turn."""
+
+    wake: Callable[[ResourceRef], None] | None = None
+    _scopes: dict[OperationScope, _Turns] = field(default_factory=dict)
+    # The scope that each resource holds or waits for.
+    _entered: dict[ResourceRef, OperationScope] = field(default_factory=dict)
+    # Of resources that a single command waits for.
+    _is_due: dict[ResourceRef, asyncio.Event] = field(default_factory=dict)
+
+    def enter(self, ref: ResourceRef, kind: object, location: Location) -> None:
+        """`ref` holds the scope of its operations from now on; OperationQueued while another resource holds it."""
+        if not isinstance(kind, SupportsOperationScope):
+            return
+        scope = kind.operation_scope(location)
+        if self._entered.get(ref, scope) != scope:
+            self.leave(ref)
+        turns = self._scopes.setdefault(scope, _Turns())
+        if turns.holder not in (None, ref):
+            if ref not in self._entered:
+                self._entered[ref] = scope
+                turns.waiting.append(ref)
+            raise OperationQueued(f"another operation on {scope} is under way, and this one waits for its turn")
+        if turns.holder is None and ref in self._entered:
+            turns.waiting.remove(ref)
+        turns.holder, self._entered[ref] = ref, scope
+
+    def resume(self, ref: ResourceRef, kind: object, location: Location) -> None:
+        """`ref` has an operation of an earlier process under way: it holds the scope, unless another resource does."""
+        if ref not in self._entered and isinstance(kind, SupportsOperationScope):
+            turns = self._scopes.setdefault(kind.operation_scope(location), _Turns())
+            if turns.holder is None:
+                turns.holder, self._entered[ref] = ref, kind.operation_scope(location)
+
+    def step_ended(self, ref: ResourceRef, error: SetpointError | None) -> None:
+        """A step of `ref` has ended: with an operation under way or to be retried it stays where it is."""
+        scope = self._entered.get(ref)
+        if scope is None:
+            return
+        if not isinstance(error, OperationRunning) or isinstance(error, StillWaiting):
+            self.leave(ref)
+        elif self._scopes[scope].holder == ref:
+            error.is_awaited = bool(self._scopes[scope].waiting)
+
+    def leave(self, ref: ResourceRef) -> None:
+        """`ref` neither holds a scope nor waits for one any more; the next resource takes its turn."""
+        scope = self._entered.pop(ref, None)
+        if scope is None:
+            return
+        turns = self._scopes[scope]
+        if turns.holder == ref:
+            turns.holder = None
+        else:
+            turns.waiting.remove(ref)
+        if turns.holder is None and turns.waiting:
+            self._wake(turns.waiting[0])
+        elif turns.holder is None:
+            del self._scopes[scope]
+
+    async def wait_for_turn(self, ref: ResourceRef, seconds: float, clock: Clock) -> None:
+        """Returns when it is the turn of `ref`, or after so many seconds."""
+        due = self._is_due.setdefault(ref, asyncio.Event())
+        timeout, turn = asyncio.ensure_future(clock.sleep(seconds)), asyncio.ensure_future(due.wait())
+        try:
+            await asyncio.wait((timeout, turn), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timeout.cancel()
+            turn.cancel()
+            self._is_due.pop(ref, None)
+
+    def _wake(self, ref: ResourceRef) -> None:
+        if self.wake is not None:
+            self.wake(ref)
+        if ref in self._is_due:
+            self._is_due[ref].set()

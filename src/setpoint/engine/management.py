@@ -1,0 +1,31 @@
+"""What an author and an operator decide about steps: what a step may do, and where its cookie is written."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from setpoint.core.schema import annotations as known_annotations
+from setpoint.core.schema.annotations import annotation_value
+
+MANAGEMENT: Final = known_annotations.MANAGEMENT
+
+
+class CookieLocation(StrEnum):
+    """Where the cookie is written; both are read, and the next step moves one that is in the other place."""
+
+    STATUS = "status"
+    ANNOTATION = "annotation"
+
+
+class Management(StrEnum):
+    """What a step may do: everything, observe only, or nothing."""
+
+    FULL = "full"
+    OBSERVE = "observe"
+    PAUSED = "paused"
+
+
+def management_of(annotations: Mapping[str, str]) -> Management:
+    """The management that the author asks for; ManifestInvalid for an unknown word."""
+    word = annotation_value(annotations, MANAGEMENT)
+    return Management.FULL if word is None else Management(word)
