@@ -1,4 +1,4 @@
-"""What the engine needs from outside, as protocols: store and clock. One contract suite runs on every implementation."""
+"""What the engine needs from outside, as protocols: store and clock. One contract suite covers each implementation."""
 
 import asyncio
 import datetime

@@ -45,6 +45,8 @@ class OwnerObservation:
     # The digest of everything that the children are generated from; and what of it is the author's.
     intent: str
     applied: AppliedIntent
+    # The versions of the owner and its sources that all of this was read from.
+    inputs: Mapping[ResourceRef, str]
 
     @property
     def live_digest(self) -> str | Missing:
@@ -64,7 +66,13 @@ async def observe_children(resource: Resource, owner: Owner, engine: EngineConte
     live = await store.get_many([child_ref(child) for child in generated.children])
     existing = {child.key: one for child, one in zip(generated.children, live, strict=True) if one is not None}
     intent, applied = _intent(resource, owner, generated, found), _applied(resource, owner, found)
-    return OwnerObservation(resource, generated, existing, intent, applied)
+    inputs = input_versions((resource.ref, *sources), (resource, *read))
+    return OwnerObservation(resource, generated, existing, intent, applied, inputs)
+
+
+def input_versions(refs: Iterable[ResourceRef], found: Iterable[Resource | None]) -> Mapping[ResourceRef, str]:
+    """The version of each object; without those that are not there."""
+    return {ref: f"{one.uid}/{one.revision}" for ref, one in zip(refs, found, strict=True) if one is not None}
 
 
 def child_ref(child: Child) -> ResourceRef:

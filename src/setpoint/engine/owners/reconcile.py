@@ -29,6 +29,7 @@ from setpoint.engine.owners.children import (
     OwnerObservation,
     OwnerPlan,
     child_ref,
+    input_versions,
     observe_children,
     owner_plan,
 )
@@ -58,7 +59,7 @@ async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
     if context.management is Management.OBSERVE:
         return _plan_observed_owner(context, planned)
     error = planned.children.error
-    if planned.plan.writes and observation.live and (busy := await _busy_owner(context, owner)) is not None:
+    if planned.plan.writes and observation.live and (busy := await _busy_owner(context, observation)) is not None:
         return PlannedStep(planned.plan, lambda: _stop_for(busy))
     if error is None:
         return PlannedStep(planned.plan, lambda: _execute_owner_plan(context, owner, planned))
@@ -68,33 +69,27 @@ async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
     return PlannedStep(begun.plan, lambda: _execute_owner_plan(context, owner, begun))
 
 
-async def _busy_owner(context: StepContext, owner: Owner) -> OperationRunning | None:
+async def _busy_owner(context: StepContext, observation: OwnerObservation) -> OperationRunning | None:
     """The error while the owner of this owner writes its children; None when there is no such owner, or it is done.
 
     What this one is generated from changes with each of those writes: its own children follow once, after the last. The
     watches of several kinds are not in order with each other, so nothing is taken from a cache here. WriteConflict when
-    what the plan was made from is older.
+    the observation is older.
     """
-    resource, store = context.resource, context.engine.store
-    ref = resource.controller
+    store, ref = context.engine.store, context.resource.controller
     if ref is None or ref.group_kind not in context.engine.owners:
         return None
-    inputs = (resource.ref, *owner.sources(resource))
-    before = await store.get_many(inputs)
+    inputs = tuple(observation.inputs)
     # The owner first: once it is done, all that it has written is there to be read.
     await store.refresh((ref, *inputs))
-    found, *after = await store.get_many((ref, *inputs))
+    found, *now = await store.get_many((ref, *inputs))
     if found is None or management_of(found.annotations) is not Management.FULL:
         return None
     if StoredState.of(found).generating is not None:
         return OperationRunning(f"{ref} is writing what this is generated from", after=1)
-    if _versions(before) != _versions(after):
-        raise WriteConflict(f"{resource.ref}: what it is generated from has changed since it was read")
+    if input_versions(inputs, now) != observation.inputs:
+        raise WriteConflict(f"{context.resource.ref}: what it is generated from has changed since it was read")
     return None
-
-
-def _versions(objects: Sequence[Resource | None]) -> list[tuple[str, str] | None]:
-    return [None if one is None else (one.uid, str(one.revision)) for one in objects]
 
 
 async def _stop_for(busy: OperationRunning) -> StepOutcome:
