@@ -4,6 +4,7 @@ from setpoint.terraform.cty.values import AttributeValues
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.provider import DataSource, ManagedResource, Provider, Registration
 from setpoint.terraform.framework.schema import TerraformSchema
+from setpoint.terraform.patches.patch_schema import PATCH_SCHEMA
 from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, validate_cluster
 from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, OBJECT_SCHEMA, WAIT_SCHEMA
 from setpoint.terraform.resources.vocabulary import attribute_words
@@ -22,6 +23,7 @@ class SetpointProvider(Provider):
         self._clusters = ClusterConnections()
         self.resources = {
             "setpoint_object": Registration(OBJECT_SCHEMA, self._objects),
+            "setpoint_patch": Registration(PATCH_SCHEMA, self._patches),
             "setpoint_wait": Registration(WAIT_SCHEMA, self._waits),
         }
         self.data_sources = {"setpoint_object": Registration(DATA_SOURCE_SCHEMA, self._source)}
@@ -40,6 +42,11 @@ class SetpointProvider(Provider):
         from setpoint.terraform.resources.object_resource import ObjectResource
 
         return ObjectResource(self._clusters)
+
+    def _patches(self) -> ManagedResource:
+        from setpoint.terraform.patches.patch_resource import PatchResource
+
+        return PatchResource(self._clusters)
 
     def _waits(self) -> ManagedResource:
         from setpoint.terraform.resources.read_only import WaitResource

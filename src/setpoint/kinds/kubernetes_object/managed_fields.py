@@ -209,6 +209,8 @@ def _decode(text: str) -> Json:
 
 # Each KubernetesObject is a field manager of its own: this prefix, its namespace and its name.
 PREFIX: Final = "setpoint/"
+# In the place of a namespace: the field managers of patches, which own fields of objects that other writers made.
+PATCHES: Final = "terraform-patch"
 APPLY, UPDATE = "Apply", "Update"
 _LONGEST: Final = 128
 _MANAGED: Final = Path(("metadata", "managedFields"))
@@ -227,6 +229,11 @@ class ManagedFieldsEntry:
     def is_setpoint(self) -> bool:
         """Whether the manager is a KubernetesObject."""
         return self.manager.startswith(PREFIX) and self.operation == APPLY and not self.subresource
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether the manager is a patch, which owns some fields and not the object."""
+        return self.manager.startswith(f"{PREFIX}{PATCHES}/")
 
 
 def field_manager_of(ref: ResourceRef) -> str:

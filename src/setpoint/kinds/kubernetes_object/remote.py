@@ -10,7 +10,7 @@ from setpoint.clients.http import decode_tree
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.requests import ApiWriteOptions as Options
-from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint
+from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint, PatchType
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, PlannedWrite
 from setpoint.core.unstructured import text_at
@@ -234,6 +234,15 @@ class RemoteObjects:
         except RemoteInvalid as error:
             _refuse(error, location)
         return _observation(decode_tree(_objects, answer, location.title), sha256_hex(answer))
+
+    async def patch(
+        self, location: Location, operations: Json, manager: str, *, dry_run: bool = False
+    ) -> Present[LiveObject]:
+        """Sends a JSON patch to an existing object, and returns it as the API server has it then, or would have it."""
+        target = await self._write_target(parse_object_location(location))
+        options = Options(manager, dry_run)
+        answer = await target.client.patch(target.endpoint, operations, PatchType.JSON, options)
+        return _observation(decode_tree(_objects, answer, target.location.title), sha256_hex(answer))
 
     async def delete(self, location: Location, live: Json, resource: Resource) -> None:
         """Deletes the object; StillWaiting while finalizers hold it."""
