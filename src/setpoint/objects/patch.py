@@ -23,7 +23,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     PREFIX,
     UPDATE,
     managed_fields_of,
-    owned_below,
+    owners_at,
 )
 from setpoint.objects.json_patches import (
     JsonPatchOperation,
@@ -230,13 +230,12 @@ class PatchSession(_ApplySession):
         return found if is_restored else replace(found, tree=live)
 
     def _conflicts(self, live: Json, after: Json, paths: Sequence[Path]) -> "list[FieldConflict]":
-        others = [one for one in managed_fields_of(live) if one.manager != self.owner and not one.subresource]
         found = []
-        for one in (one for one in others if one.is_patch or one.operation == APPLY):
-            for path in paths:
-                if is_key(path) or owned_below(one.fields, live, path) is None:
-                    continue
-                if one.is_patch or not _same_at(live, after, path):
+        for path in (path for path in paths if not is_key(path)):
+            for one in owners_at(live, path):
+                is_other = one.manager != self.owner and not one.subresource
+                is_held = one.operation == APPLY and not _same_at(live, after, path)
+                if is_other and (one.is_patch or is_held):
                     found.append(FieldConflict(path, one.manager, one.is_patch))
         return found
 

@@ -11,7 +11,7 @@ from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, Selector, get_at, remove_at, scalar_text, set_at
 from setpoint.errors import ManifestInvalid, UnknownField
-from setpoint.kinds.kubernetes_object.managed_fields import APPLY, managed_fields_of, owned_below
+from setpoint.kinds.kubernetes_object.managed_fields import APPLY, owners_at
 from setpoint.objects.session import value_at
 
 _MANAGED: Final = Path(("metadata", "managedFields"))
@@ -139,15 +139,15 @@ def unpatched(live: Json, record: PatchRecord) -> Json:
     tree = live
     for path, before in record.before.items():
         try:
-            tree = _without(tree, path) if isinstance(before, Missing) else set_at(tree, path, before)
+            gone = record.roots.get(path, path)
+            tree = _without(tree, gone) if isinstance(before, Missing) else set_at(tree, path, before)
         except UnknownField:
             continue
     return tree
 
 
 def _reason_to_keep(live: Json, record: PatchRecord, path: Path, manager: str) -> str:
-    others = [one for one in managed_fields_of(live) if one.manager != manager]
-    owners = [one for one in others if owned_below(one.fields, live, path) is not None]
+    owners = [one for one in owners_at(live, path) if one.manager != manager]
     if not record.is_unchanged(live, path):
         names = ", ".join(dict.fromkeys(one.manager for one in owners)) or "another writer"
         return f"it was changed by {names} since"
@@ -164,9 +164,7 @@ def _put_back(tree: Json, live: Json, record: PatchRecord, path: Path, manager: 
             tree if isinstance(value_at(tree, path), Missing) and _is_member(tree, path) else _set(tree, path, before)
         )
     root = record.roots.get(path, path)
-    others = (one for one in managed_fields_of(live) if one.manager != manager)
-    is_shared = any(owned_below(one.fields, live, root) is not None for one in others)
-    if not is_shared:
+    if all(one.manager == manager for one in owners_at(live, root)):
         # With what the API server has filled in there.
         return _without(tree, root)
     return tree if is_key(path) else _without(tree, path)

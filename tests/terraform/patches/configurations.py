@@ -31,7 +31,12 @@ def data_of(workspace: Workspace, name: str) -> dict[str, str]:
 
 def managers_of(workspace: Workspace, kind: str, name: str) -> list[str]:
     """The field managers of an object that are patches."""
-    entries = workspace.get(kind, name)["metadata"].get("managedFields", [])
+    return managers_in(workspace.get(kind, name))
+
+
+def managers_in(live: Mapping[str, Any]) -> list[str]:
+    """The same of a live object."""
+    entries = live["metadata"].get("managedFields", [])
     return [one["manager"] for one in entries if "terraform-patch" in one["manager"]]
 
 
