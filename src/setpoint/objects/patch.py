@@ -11,7 +11,6 @@ from typing import ClassVar, Final, TypeAlias
 from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite
 from setpoint.core.secret_paths import has_secret_fields
-from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
@@ -198,7 +197,7 @@ class PatchSession(_ApplySession):
 
     async def release(self, record: PatchRecord, *, is_restored: bool) -> None:
         """Gives up all fields: with the values before, unless another writer has changed them, or as they are."""
-        if await self.observe() is not None and text_at(self.live, "metadata", "uid") == record.uid:
+        if await self.observe() is not None and record.is_of(self.live):
             await self._give_up_all(record, is_restored=is_restored)
             await self._clean()
 

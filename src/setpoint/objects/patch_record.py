@@ -46,9 +46,17 @@ class PatchRecord:
         """The record once the fields are written."""
         return replace(self, written={path: _digest(value_at(live, path)) for path in self.before})
 
-    def is_unchanged(self, live: Json, path: Path) -> bool:
-        """Whether a field is as the patch wrote it: assumed of a write that did not finish."""
-        return path not in self.written or self.written[path] == _digest(value_at(live, path))
+    def is_unchanged(self, live: Json, path: Path, manager: str) -> bool:
+        """Whether a field is as the patch wrote it. Of a write that did not finish, the field manager tells."""
+        value = value_at(live, path)
+        if path in self.written:
+            return self.written[path] == _digest(value)
+        is_owner = any(one.manager == manager for one in owners_at(live, path))
+        return isinstance(value, Missing) or is_owner or _digest(value) == _digest(self.before[path])
+
+    def is_of(self, live: Json) -> bool:
+        """Whether it is the record of this object, and not of an earlier one of the same name."""
+        return self.uid in ("", text_at(live, "metadata", "uid"))
 
     # --- As text: values apart, since they may be secret -------------------------------------------------------------
 
@@ -148,7 +156,7 @@ def unpatched(live: Json, record: PatchRecord) -> Json:
 
 def _reason_to_keep(live: Json, record: PatchRecord, path: Path, manager: str) -> str:
     owners = [one for one in owners_at(live, path) if one.manager != manager]
-    if not record.is_unchanged(live, path):
+    if not record.is_unchanged(live, path, manager):
         names = ", ".join(dict.fromkeys(one.manager for one in owners)) or "another writer"
         return f"it was changed by {names} since"
     appliers = ", ".join(dict.fromkeys(one.manager for one in owners if one.operation == APPLY))

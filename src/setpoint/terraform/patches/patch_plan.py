@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json
 from setpoint.errors import OperationRunning, RemoteUnavailable, ResponseTooLarge, SetpointError
@@ -148,7 +147,7 @@ class PatchPlanner:
         for id_, record in self.notes.all(place):
             session = patch_session(self.clusters, self.config, id_)
             live = await session.observe()
-            if id_ in self.planned.created_ids or text_at(live, "metadata", "uid") != record.uid:
+            if id_ in self.planned.created_ids or not record.is_of(live):
                 continue
             if not session.is_written():
                 self.notes.forget(place, id_)
@@ -186,7 +185,7 @@ class PatchPlanner:
             live = await session.observe()
             place = await place_of(session)
             record = self.notes.read(place, id_) or record_of(prior, private)
-            if live is None or text_at(live, "metadata", "uid") != record.uid:
+            if live is None or not record.is_of(live):
                 raise DiagnosticsError(lost_target_error(session.target, is_new=live is not None))
             require_patchable(session, live)
             is_same = same_patch(prior, self.config)
@@ -196,7 +195,8 @@ class PatchPlanner:
         require_no_conflict(forecast, self.config)
         await self._require_planned_once(session, id_, forecast)
         said = release_warning(self.config, session.target, live, forecast.release.fields)
-        if said is not None:
+        if said is not None and id_ in self.planned.read_ids:
+            # Terraform plans a second time when it applies, and has not read then.
             self.call.add_diagnostic(said)
         return self._updated(prior, private, forecast, record, is_same=is_same)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
@@ -125,7 +124,7 @@ class PatchResource(ManagedResource):
         except RemoteUnavailable as fault:
             call.add_diagnostic(unreachable_warning(session.connection, fault))
             return prior.private
-        if live is not None and text_at(live, "metadata", "uid") == record.uid:
+        if live is not None and record.is_of(live):
             release = session.forecast_release(record, is_restored=is_restored(state))
             said = release_warning(state, session.target, live, release.fields)
             if said is not None:
@@ -145,7 +144,7 @@ class PatchResource(ManagedResource):
             self._clusters.add_unread(state.get("cluster"))
             return stored
         record = await self._record(session, state, private)
-        if live is None or text_at(live, "metadata", "uid") != record.uid:
+        if live is None or not record.is_of(live):
             call.add_diagnostic(lost_target_warning(session.target, is_new=live is not None))
             return None
         self._planned.read_ids.add(id_)
@@ -187,7 +186,7 @@ class PatchResource(ManagedResource):
         with cluster_needed(session.connection):
             live = await session.observe()
         record = await self._record(session, request.prior, private)
-        if live is None or text_at(live, "metadata", "uid") != record.uid:
+        if live is None or not record.is_of(live):
             raise DiagnosticsError(lost_target_error(session.target, is_new=live is not None))
         write = PatchWrite(session, dict(planned), call, self._notes, self._wait(planned))
         return await write.run(record, is_new=False, is_tested=not same_patch(request.prior, planned))
