@@ -205,7 +205,7 @@ def _merged(tree: Json | Missing, patch: Json) -> Json:
 def _merge_leaves(patch: JsonObject, tree: Json | Missing, at: Path) -> Iterator[Path]:
     for name, value in patch.items():
         below = tree.get(name, MISSING) if isinstance(tree, Mapping) else MISSING
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping) and value and isinstance(below, Mapping | Missing):
             yield from _merge_leaves(value, below, at / name)
         elif not (isinstance(value, Mapping) and isinstance(below, Mapping)):
             yield at / name

@@ -172,10 +172,17 @@ def _put_back(tree: Json, live: Json, record: PatchRecord, path: Path, manager: 
             tree if isinstance(value_at(tree, path), Missing) and _is_member(tree, path) else _set(tree, path, before)
         )
     root = record.roots.get(path, path)
+    if isinstance(value_at(live, path), Missing):
+        # The patch wants none, and there is none: at most the empty objects above are its own.
+        return _without(tree, root) if _is_hollow(value_at(tree, root)) else tree
     if all(one.manager == manager for one in owners_at(live, root)):
         # With what the API server has filled in there.
         return _without(tree, root)
     return tree if is_key(path) else _without(tree, path)
+
+
+def _is_hollow(value: Json | Missing) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_hollow, value.values()))
 
 
 def _set(tree: Json, path: Path, value: Json) -> Json:
