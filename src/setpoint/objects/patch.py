@@ -42,7 +42,7 @@ from setpoint.objects.patch_record import (
 from setpoint.objects.session import ClusterSession, ObjectSession, RecordingKind, declared_values, value_at
 
 # How often a write is tried again that another writer came before.
-_ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 20
 _RESOURCE_VERSION: Final = Path(("metadata", "resourceVersion"))
 
 
@@ -179,10 +179,14 @@ class PatchSession(_ApplySession):
         return PatchForecast(live, after, paths, release, conflicts, is_changed, is_restored)
 
     async def write(self, record: PatchRecord, forecast: PatchForecast, seconds: float) -> SetpointError | None:
-        """Writes the patch, within so many seconds; the error that stopped it, if any. `live` is the result."""
+        """Writes the patch, within so many seconds; the error that stopped it, if any. `live` is the result.
+
+        RemoteConflict: another writer came before, and what was before is to be read again.
+        """
         try:
             if not isinstance(self.patch, ApplyPatch):
-                await self._write_fields(record, forecast)
+                tree = _with_fields(forecast.release.tree, forecast.after, forecast.paths)
+                await self.rewrite(forecast.live, tree)
                 return None
             if forecast.release.fields:
                 kept = record.only(forecast.release.fields)
@@ -247,21 +251,6 @@ class PatchSession(_ApplySession):
 
     # --- Writing -----------------------------------------------------------------------------------------------------
 
-    async def _write_fields(self, record: PatchRecord, forecast: PatchForecast) -> None:
-        tree = self._final(forecast)
-        for attempt in range(_ATTEMPTS):
-            try:
-                await self.rewrite(forecast.live, tree)
-                return
-            except RemoteConflict:
-                if attempt == _ATTEMPTS - 1 or await self.observe() is None:
-                    raise
-                forecast = await self.forecast_patch(record, is_restored=forecast.is_restored)
-                tree = self._final(forecast)
-
-    def _final(self, forecast: PatchForecast) -> Json:
-        return _with_fields(forecast.release.tree, forecast.after, forecast.paths)
-
     async def _give_up_all(self, record: PatchRecord, *, is_restored: bool) -> None:
         """Releases the fields of a record. They belong to no patch from then on."""
         await self._rewrite_live(
@@ -283,15 +272,15 @@ class PatchSession(_ApplySession):
                     raise
 
     async def rewrite(self, live: Json, tree: Json, *, dry_run: bool = False) -> Json:
-        """The object once it is `tree`. RemoteConflict if it is not `live` any more."""
+        """The object once it is `tree`. RemoteConflict if it is not `live` any more, and it is no dry run."""
         operations = json_patch_between(live, tree)
         if not operations:
             return live
         version = get_at(live, _RESOURCE_VERSION)
-        lock: Json = {"op": "replace", "path": "/metadata/resourceVersion", "value": str(version)}
+        lock: list[Json] = [{"op": "replace", "path": "/metadata/resourceVersion", "value": str(version)}]
         try:
             found = await self._kind.remote.patch(
-                await self.location(), [lock, *operations], self.owner, dry_run=dry_run
+                await self.location(), operations if dry_run else lock + operations, self.owner, dry_run=dry_run
             )
         except RemoteRefused as error:
             if has_secret_fields(live):

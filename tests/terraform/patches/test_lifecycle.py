@@ -49,3 +49,18 @@ def test_a_patch_sets_its_fields_and_gives_them_back(workspace: Workspace) -> No
     assert data_of(workspace, "settings") == {"colour": "red", "size": "1", "kept": "no"}
     assert managers_of(workspace, "configmaps", "settings") == []
     assert workspace.uid("configmaps", "settings") == uid
+
+
+def test_many_patches_of_one_object_are_written_at_once(workspace: Workspace) -> None:
+    make_config_map(workspace, "settings", {"kept": "yes"})
+    forms = ("patch", "merge_patch")
+    fields = {f"{form}{index}": form for form in forms for index in range(6)}
+    text = "".join(
+        patched(name, "settings", f'{form} = {{ data = {{ {name} = "x" }} }}') for name, form in fields.items()
+    )
+    workspace.applied(text)
+    assert data_of(workspace, "settings") == {"kept": "yes", **dict.fromkeys(fields, "x")}
+
+    assert workspace.project.destroy().code == 0
+    assert data_of(workspace, "settings") == {"kept": "yes"}
+    assert managers_of(workspace, "configmaps", "settings") == []

@@ -117,10 +117,10 @@ def _without_nulls(tree: Json) -> Json:
 
 def _refuse_fields(tree: dict[str, Json], form: str) -> None:
     if not isinstance(tree.get("metadata", {}), dict):
-        raise ManifestInvalid("metadata is no map of fields")
+        raise _refusal("metadata", "it is no map of fields")
     for steps, why in _REFUSED.items():
         if _has(tree, steps):
-            raise ManifestInvalid(f"{'.'.join(steps)} is no field of a patch: {why}; leave it out")
+            raise _refusal(".".join(steps), why)
     for path, value in _members(tree, ""):
         name = path.rpartition(".")[2].partition("/")[0]
         if name in _DIRECTIVES:
@@ -128,7 +128,7 @@ def _refuse_fields(tree: dict[str, Json], form: str) -> None:
         if value is None and form == PATCH:
             raise ManifestInvalid(f"{path} is null, which removes nothing here: leave it out, or write a merge_patch")
         if path == "stringData" and form == MERGE_PATCH:
-            raise ManifestInvalid("stringData cannot be compared with what becomes of it: write data, in base64")
+            raise _refusal(path, "it cannot be compared with what becomes of it; write data, in base64")
 
 
 def _has(tree: Json, steps: tuple[str, ...]) -> bool:
@@ -156,13 +156,20 @@ def _refuse_pointers(patch: "ObjectPatch") -> None:
         written = [] if one.op == "test" else [one.pointer]
         written += [one.source] if one.op == "move" and one.source is not None else []
         for pointer in written:
-            refused = next((why for steps, why in _REFUSED.items() if pointer[: len(steps)] == steps), "")
-            if pointer in (("metadata",), ("metadata", "annotations", "")) or not any(pointer):
-                refused = "it holds fields that name the object"
-            if pointer[0] == "stringData":
-                refused = "it cannot be compared with what becomes of it: write data, in base64"
-            if refused:
-                raise ManifestInvalid(f"{one} is no field of a patch: {refused}; leave it out")
+            if why := _refused_pointer(pointer):
+                raise _refusal(str(one), why)
+
+
+def _refused_pointer(pointer: tuple[str, ...]) -> str:
+    if pointer == ("metadata",):
+        return "it holds fields that name the object"
+    if pointer[0] == "stringData":
+        return "it cannot be compared with what becomes of it; write data, in base64"
+    return next((why for steps, why in _REFUSED.items() if pointer[: len(steps)] == steps), "")
+
+
+def _refusal(where: str, why: str) -> ManifestInvalid:
+    return ManifestInvalid(f"{where} is no field of a patch: {why}; leave it out")
 
 
 # --- Everything else -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from setpoint.core.values.paths import Path
 from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
 from setpoint.core.wait.outputs import Known, Null, output_of
 from setpoint.core.wait.wait_for import FieldWait, parse_wait
-from setpoint.errors import RemoteUnavailable, ResponseTooLarge, SetpointError, WaitTimedOut
+from setpoint.errors import RemoteConflict, RemoteUnavailable, ResponseTooLarge, SetpointError, WaitTimedOut
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import (
@@ -80,12 +80,14 @@ from setpoint.terraform.resources.schemas import FAIL
 from setpoint.terraform.rpc.tls_proxy import cache_directory
 
 if TYPE_CHECKING:
-    from setpoint.objects.patch import PatchSession
+    from setpoint.objects.patch import PatchForecast, PatchSession
     from setpoint.objects.patch_record import PatchRecord
     from setpoint.objects.wait import ObjectWait
 
 # How long a write may take.
 _WRITE_S: Final = 60.0
+# How often it is tried again when another writer comes before.
+_ATTEMPTS: Final = 20
 
 
 class PatchResource(ManagedResource):
@@ -278,28 +280,38 @@ class PatchWrite:
 
     async def run(self, record: "PatchRecord", *, is_new: bool, is_tested: bool) -> InstanceState:
         """The state once the patch is written and its wait is satisfied."""
-        session, id_, place = self.session, str(self.planned["id"]), await place_of(self.session)
-        require_patchable(session, session.live)
-        try:
-            forecast = await session.forecast_patch(record, is_restored=is_restored(self.planned), is_tested=is_tested)
-        except SetpointError as fault:
-            raise DiagnosticsError(self._diagnostic(fault)) from fault
-        require_no_conflict(forecast, self.planned)
-        noted = record.of_fields(session.live, forecast.paths)
-        # Read by the next process if this one is killed, and until a read has shown that the state has the same.
-        self.notes.write(place, id_, replace(noted, written={}))
-        failure = await self._written(record, forecast) if forecast.is_changed else None
+        id_, place = str(self.planned["id"]), await place_of(self.session)
+        attempts = 0
+        while True:
+            attempts += 1
+            forecast = await self._forecast(record, is_tested=is_tested)
+            noted = record.of_fields(self.session.live, forecast.paths)
+            # Read by the next process if this one is killed, and until a read has shown that the state has the same.
+            self.notes.write(place, id_, replace(noted, written={}))
+            failure = await self._written(record, forecast) if forecast.is_changed else None
+            if not isinstance(failure, RemoteConflict) or attempts == _ATTEMPTS:
+                break
+            if await self.session.observe() is None:
+                raise DiagnosticsError(lost_target_error(self.session.target, is_new=False))
         if failure is not None:
             await self._keep_if_written(noted, place, is_new=is_new)
             raise DiagnosticsError(self._diagnostic(failure)) from failure
-        written = noted.with_written(session.live)
+        written = noted.with_written(self.session.live)
         self.notes.write(place, id_, written)
         return await self._waited(written, is_new=is_new)
 
-    async def _written(self, record: "PatchRecord", forecast: "object") -> SetpointError | Interrupted | None:
-        from setpoint.objects.patch import PatchForecast
+    async def _forecast(self, record: "PatchRecord", *, is_tested: bool) -> "PatchForecast":
+        require_patchable(self.session, self.session.live)
+        try:
+            forecast = await self.session.forecast_patch(
+                record, is_restored=is_restored(self.planned), is_tested=is_tested
+            )
+        except SetpointError as fault:
+            raise DiagnosticsError(self._diagnostic(fault)) from fault
+        require_no_conflict(forecast, self.planned)
+        return forecast
 
-        assert isinstance(forecast, PatchForecast)
+    async def _written(self, record: "PatchRecord", forecast: "PatchForecast") -> SetpointError | Interrupted | None:
         try:
             return await self.call.until_stopped(self.session.write(record, forecast, _WRITE_S))
         except Interrupted as interrupted:
