@@ -180,3 +180,51 @@ def test_a_cluster_that_does_not_answer_is_a_warning_of_the_plan(workspace: Work
 
     assert (outcome.code, set(outcome.actions)) == (2, {P, Q}), outcome.diagnostics
     assert "127.0.0.1:1" in warnings_of(outcome)[Q]
+
+
+# Forms whose values, or whose fields, follow from what the object has, and forms whose do not.
+ALL_FORMS = {
+    "plain": 'patch = { data = { colour = "COLOUR" } }',
+    "merge": 'merge_patch = { data = { colour = "COLOUR", size = null } }',
+    "replace": 'json_patch = [{ op = "replace", path = "/data/colour", value = "COLOUR" }]',
+    "copy": 'json_patch = [{ op = "copy", from = "/data/size", path = "/data/COLOUR" }]',
+    "labels": 'json_patch = [{ op = "add", path = "/metadata/labels", value = { hue = "COLOUR" } }]',
+}
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_an_object_that_changes_between_plan_and_apply_is_patched_all_the_same(
+    workspace: Workspace, is_new: bool
+) -> None:
+    for name in ALL_FORMS:
+        make_config_map(workspace, name, {"colour": "red", "size": "1"})
+    text = "".join(patched(name, name, patch) for name, patch in ALL_FORMS.items())
+    if not is_new:
+        workspace.applied(text.replace("COLOUR", "blue"))
+    workspace.planned(text.replace("COLOUR", "green"))
+    for name in ALL_FORMS:
+        edit = {"metadata": {"labels": {"other": "x"}}, "data": {"colour": "pink", "size": "2", "more": "x"}}
+        workspace.edit("configmaps", name, edit)
+    outcome = workspace.project.run("apply", "-json", "-input=false", "plan")
+
+    assert (outcome.code, errors_of(outcome)) == (0, {})
+    workspace.assert_no_changes()
+    assert [data_of(workspace, name)["colour"] for name in ("plain", "merge", "replace")] == ["green"] * 3
+    assert (data_of(workspace, "copy")["green"], "size" in data_of(workspace, "merge")) == ("2", False)
+    assert workspace.get("configmaps", "labels")["metadata"]["labels"]["hue"] == "green"
+
+
+def test_other_attributes_change_while_another_writer_changes_a_field(workspace: Workspace) -> None:
+    for name in ALL_FORMS:
+        make_config_map(workspace, name, {"colour": "red", "size": "1"})
+    text = "".join(patched(name, name, patch, "MORE") for name, patch in ALL_FORMS.items()).replace("COLOUR", "blue")
+    workspace.applied(text.replace("MORE", ""))
+    workspace.planned(text.replace("MORE", 'on_destroy = "leave"'))
+    for name in ALL_FORMS:
+        workspace.edit(
+            "configmaps", name, {"metadata": {"labels": {"hue": "x"}}, "data": {"colour": "pink", "blue": "9"}}
+        )
+    outcome = workspace.project.run("apply", "-json", "-input=false", "plan")
+
+    assert (outcome.code, errors_of(outcome)) == (0, {})
+    workspace.assert_no_changes()

@@ -44,8 +44,14 @@ from setpoint.terraform.patches.patch_state import (
     read_patch_private,
     record_of,
 )
-from setpoint.terraform.resources.clusters import ClusterConnections, unreachable_warning
+from setpoint.terraform.resources.clusters import (
+    ClusterConnections,
+    ClusterLocation,
+    unreachable_error,
+    unreachable_warning,
+)
 from setpoint.terraform.resources.object_config import annotated_id, wait_spec, waits_for_value
+from setpoint.terraform.resources.object_state import InterruptedCreates
 
 if TYPE_CHECKING:
     from setpoint.objects.patch import PatchForecast, PatchSession
@@ -63,6 +69,13 @@ def patch_session(clusters: ClusterConnections, values: AttributeValues, id_: st
     force = values.get("force_conflicts") is True
     cluster, wait = clusters.session(values.get("cluster")), wait_spec(values.get("wait_for"))
     return PatchSession(cluster, id_, read_target(values), read_patch(values), force=force, wait=wait)
+
+
+def planned_location(clusters: ClusterConnections, values: AttributeValues) -> ClusterLocation:
+    """What stands for a new patch before it has an ID: its cluster, and a digest of its target and patch."""
+    source = patch_attribute(values)
+    config = digest([to_json_tree(values.get("target")), source, to_json_tree(values.get(source))])
+    return ClusterLocation(clusters.key(values.get("cluster")), config)
 
 
 def require_patchable(session: "PatchSession", live: Json) -> None:
@@ -89,6 +102,7 @@ class PatchPlanner:
     call: CallContext
     notes: PatchNotes
     planned: PlannedPatches
+    dry_runs: InterruptedCreates
 
     @property
     def config(self) -> AttributeValues:
@@ -135,6 +149,7 @@ class PatchPlanner:
         apart = [one for one in others if one == replaced or self.planned.may_be_replaced(one)]
         require_no_conflict(forecast, self.config, apart)
         await self._require_planned_once(session, "", forecast)
+        self.dry_runs.note_dry_run(self._planned_location())
         state = {**self.request.proposed, "id": UNKNOWN, "before": UNKNOWN, "status": self._status(is_changed=True)}
         # The deletion of a patch that this one replaces gets the same private state.
         return PlanResponse(state | {"projection": self._projection(session, forecast)}, private=self.request.private)
@@ -160,7 +175,8 @@ class PatchPlanner:
             if id_ in self.planned.read_ids:
                 self.call.add_diagnostic(_adoption_warning(id_))
             known = record.of_fields(live, forecast.paths)
-            state: AttributeValues = {**self.request.proposed, "id": id_, "before": known.values()}
+            before: CtyValue = known.values() if set(forecast.paths) <= set(record.before) else UNKNOWN
+            state: AttributeValues = {**self.request.proposed, "id": id_, "before": before}
             computed = {"projection": self._projection(session, forecast), "status": self._status(is_changed=True)}
             return PlanResponse({**state, **computed}, private=_adopting(id_, known).to_bytes())
         return None
@@ -198,7 +214,7 @@ class PatchPlanner:
         if said is not None and id_ in self.planned.read_ids:
             # Terraform plans a second time when it applies, and has not read then.
             self.call.add_diagnostic(said)
-        return self._updated(prior, private, forecast, record, is_same=is_same)
+        return self._updated(prior, private, forecast, record, is_same=is_same, follows_live=session.follows_live)
 
     def _updated(
         self,
@@ -208,14 +224,18 @@ class PatchPlanner:
         record: "PatchRecord",
         *,
         is_same: bool,
+        follows_live: bool,
     ) -> PlanResponse:
         fields: CtyValue = fields_text(forecast.after, forecast.paths)
-        if forecast.is_changed and fields == prior.get("projection"):
-            # The change is outside the projection, such as a change of field managers.
+        is_rewritten = not self._is_as_before(prior, is_same=is_same)
+        is_outside = forecast.is_changed and not is_rewritten and fields == prior.get("projection")
+        if is_outside or (follows_live and (forecast.is_changed or is_rewritten)):
+            # The change is outside the projection, such as a change of field managers; or it may be another one later.
+            # What is known here has to be the same when Terraform plans again, to apply it.
             fields = UNKNOWN
-        is_known = set(forecast.paths) == set(record.before)
+        is_known = set(forecast.paths) == set(record.before) and not (follows_live and not is_same)
         before = prior.get("before") if is_known and record.values() == prior.get("before") else UNKNOWN
-        status = self._status(is_changed=forecast.is_changed)
+        status = self._status(is_changed=forecast.is_changed or is_rewritten)
         state = {**self.request.proposed, "id": prior["id"], "projection": fields, "before": before, "status": status}
         if is_same:
             # A patch that is written differently and means the same is no change.
@@ -234,9 +254,12 @@ class PatchPlanner:
                 raise
             raise DiagnosticsError(patch_diagnostic(fault, (patch_attribute(self.config),))) from fault
 
+    def _planned_location(self) -> ClusterLocation:
+        return planned_location(self.clusters, self.config)
+
     async def _require_planned_once(self, session: "PatchSession", id_: str, forecast: "PatchForecast") -> None:
         source = patch_attribute(self.config)
-        config = digest([to_json_tree(self.config.get("target")), source, to_json_tree(self.config.get(source))])
+        config = self._planned_location().location
         twice = self.planned.add(await place_of(session), id_, config, forecast.paths)
         if twice:
             names = [str(path) for path in twice]
@@ -257,13 +280,22 @@ class PatchPlanner:
     def _unreachable(self, session: "PatchSession", fault: RemoteUnavailable) -> PlanResponse:
         if isinstance(fault, ResponseTooLarge):
             raise fault
+        cluster = self.config.get("cluster")
+        is_applied = self.request.prior is not None or self.dry_runs.is_dry_run(self._planned_location())
+        if is_applied and not self.clusters.is_unread(cluster):
+            # Terraform plans again to apply: what it showed may not be unknown then.
+            raise DiagnosticsError(unreachable_error(session.connection, fault)) from fault
         self.call.add_diagnostic(unreachable_warning(session.connection, fault))
-        prior, proposed = self.request.prior, self.request.proposed
-        types = {name: attribute_type(one) for name, one in PATCH_SCHEMA.attributes.items()}
-        given = [name for name in proposed if name not in _COMPUTED]
-        if prior is None or not all(same_value(prior.get(name), proposed[name], types[name]) for name in given):
+        prior = self.request.prior
+        if prior is None or not self._is_as_before(prior, is_same=False):
             return self._unknown()
         return PlanResponse(prior, private=self.request.private)
+
+    def _is_as_before(self, prior: AttributeValues, *, is_same: bool) -> bool:
+        """Whether the configuration has not changed; its patch may be written differently if it `is_same`."""
+        proposed, apart = self.request.proposed, (*_COMPUTED, *(FORMS if is_same else ()))
+        types = {name: attribute_type(one) for name, one in PATCH_SCHEMA.attributes.items()}
+        return all(same_value(prior.get(name), proposed[name], types[name]) for name in proposed if name not in apart)
 
     def _status(self, *, is_changed: bool) -> CtyValue:
         prior, wait_for = self.request.prior, self.config.get("wait_for")

@@ -52,6 +52,7 @@ from setpoint.terraform.patches.patch_messages import (
 from setpoint.terraform.patches.patch_plan import (
     PatchPlanner,
     patch_session,
+    planned_location,
     require_no_conflict,
     require_patchable,
 )
@@ -74,7 +75,7 @@ from setpoint.terraform.resources.clusters import (
     validate_cluster,
 )
 from setpoint.terraform.resources.object_config import validate_wait, wait_spec
-from setpoint.terraform.resources.object_state import status_value
+from setpoint.terraform.resources.object_state import InterruptedCreates, status_value
 from setpoint.terraform.resources.read_only import target_of
 from setpoint.terraform.resources.schemas import FAIL
 from setpoint.terraform.rpc.tls_proxy import cache_directory
@@ -98,6 +99,8 @@ class PatchResource(ManagedResource):
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
         self._notes = PatchNotes(cache_directory(os.environ), str(Directory.cwd()))
+        # Of new patches, those that were planned by a dry run.
+        self._dry_runs = InterruptedCreates(cache_directory(os.environ), str(Directory.cwd()))
         self._planned = PlannedPatches()
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
@@ -112,7 +115,8 @@ class PatchResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
-        return await PatchPlanner(self._clusters, request, call, self._notes, self._planned).plan()
+        planner = PatchPlanner(self._clusters, request, call, self._notes, self._planned, self._dry_runs)
+        return await planner.plan()
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
         """See ManagedResource. The plan says which fields go back to which values."""
@@ -173,6 +177,7 @@ class PatchResource(ManagedResource):
         id_ = private.adopts or new_patch_id()
         session = patch_session(self._clusters, planned, id_)
         self._planned.created_ids.add(id_)
+        self._dry_runs.forget(planned_location(self._clusters, planned))
         record = record_of(planned, private) if private.adopts else NO_RECORD
         with cluster_needed(session.connection):
             live = await call.until_stopped(self._existing(session, planned))
