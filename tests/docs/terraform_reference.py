@@ -9,6 +9,7 @@ from typing import Final
 
 from setpoint.terraform.cty.types import CtyType, ListType, MapType, ObjectType, PrimitiveType
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence
+from setpoint.terraform.patches.patch_schema import PATCH_SCHEMA
 from setpoint.terraform.resources.clusters import CLUSTER
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA, WAIT_ATTRIBUTES, WAIT_SCHEMA
 from setpoint.terraform.setpoint_provider import SetpointProvider
@@ -31,6 +32,7 @@ def tables() -> Mapping[str, Mapping[str, Attribute]]:
         "attribute of the resource `setpoint_object`": OBJECT_SCHEMA.attributes,
         "member of `cluster`": CLUSTER.type.attributes,
         "member of `wait_for`": WAIT_ATTRIBUTES.attributes,
+        "attribute of the resource `setpoint_patch`": PATCH_SCHEMA.attributes,
         "attribute of the resource `setpoint_wait`": WAIT_SCHEMA.attributes,
         "attribute of the data source `setpoint_object`": OBJECT_SOURCE_SCHEMA.attributes,
         "attribute of the data source `setpoint_objects`": OBJECTS_SOURCE_SCHEMA.attributes,

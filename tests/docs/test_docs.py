@@ -78,6 +78,7 @@ def test_every_command_is_in_the_docs() -> None:
 # Pages that need a cluster are tested in tests/cluster and tests/terraform.
 ON_A_CLUSTER = (
     Path("docs/how-to/leave-config-connector.md"),
+    Path("docs/how-to/patch-an-object.md"),
     Path("docs/how-to/wait-for-an-object.md"),
     Path("docs/tutorials/terraform.md"),
 )

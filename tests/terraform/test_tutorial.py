@@ -34,7 +34,7 @@ class TutorialShell:
         (programs / "terraform").symlink_to(terraform)
         (programs / "kubectl").symlink_to(kubectl)
         path = os.pathsep.join([str(home / "venv" / "bin"), str(programs), os.environ["PATH"]])
-        self._environment = {
+        self.environment = {
             **{"PATH": path, "HOME": str(home), "KUBECONFIG": str(kubeconfig), "PYTHONUTF8": "1"},
             **{"CHECKPOINT_DISABLE": "1", "TF_CLI_ARGS": "-no-color"},
         }
@@ -53,7 +53,7 @@ class TutorialShell:
         done = subprocess.run(
             [shutil.which("bash") or "bash", "-c", f"(exit {self._code}); {line}"],
             cwd=self._folder,
-            env=self._environment,
+            env=self.environment,
             capture_output=True,
             encoding="utf-8",
             check=False,

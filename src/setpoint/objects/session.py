@@ -6,7 +6,7 @@ The stored state comes from the caller and goes back to it.
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -65,10 +65,17 @@ _IDENTITY: Final = tuple(Path.parse(text) for text in ("apiVersion", "kind", "me
 
 def declared_fields(of: Json, manager: str, left_out: Iterable[Path] = ()) -> dict[str, str]:
     """The fields of an object that `manager` owns: each value as text, by its path."""
+    shown = declared_values(of, manager, left_out)
+    return {
+        str(path): field_text(path, value, of) for path, value in sorted(shown.items(), key=lambda one: str(one[0]))
+    }
+
+
+def declared_values(of: Json, manager: str, left_out: Iterable[Path] = ()) -> dict[Path, Json]:
+    """The values of the fields of an object that `manager` owns, by path."""
     leaves = project(of, manager_fields(of, manager) or NO_FIELDS, foreign_fields(of)).leaves
     apart = (*left_out, *_IDENTITY)
-    shown = {path: value for path, value in leaves.items() if not any(one.covers(path) for one in apart)}
-    return {str(path): _text(path, value, of) for path, value in sorted(shown.items(), key=lambda one: str(one[0]))}
+    return {path: value for path, value in leaves.items() if not any(one.covers(path) for one in apart)}
 
 
 def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
@@ -84,13 +91,14 @@ def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
         except ManifestInvalid:
             # A path of another version of setpoint.
             continue
-        value = _value_at(of, path)
+        value = value_at(of, path)
         if not isinstance(value, Missing):
-            found[place] = _text(path, own_value(value, of, path, foreign), of)
+            found[place] = field_text(path, own_value(value, of, path, foreign), of)
     return found
 
 
-def _value_at(of: Json, path: Path) -> Json | Missing:
+def value_at(of: Json, path: Path) -> Json | Missing:
+    """The value at a path of a projection, in which the elements of a set go by their values; MISSING for none."""
     found: Json | Missing = of
     for step in path.steps:
         found = _member(found, step) if isinstance(found, list) and isinstance(step, str) else value_below(found, step)
@@ -102,7 +110,8 @@ def _member(elements: Sequence[Json], text: str) -> Json | Missing:
     return next((one for one in elements if scalar_text(one) == text), MISSING)
 
 
-def _text(path: Path, value: Json, of: Json) -> str:
+def field_text(path: Path, value: Json, of: Json) -> str:
+    """The value of a field of an object as text; that of a secret hidden."""
     if has_secret_fields(of) and secret_within(of, path) is not None:
         return f"(hidden, sha256 {digest([value])[:_SHOWN]})"
     return value if isinstance(value, str) else canonical(value).decode()
@@ -112,7 +121,7 @@ NO_STATE: Final[JsonObject] = {}
 
 
 @dataclass(slots=True)
-class _RecordingKind(KubernetesObjectKind):
+class RecordingKind(KubernetesObjectKind):
     """The kind, which keeps the last answers of the cluster and does not ask for them again."""
 
     live: Json = None
@@ -178,11 +187,21 @@ class ObjectSession:
     `state` is what `stored_state` of the session before returned.
     """
 
-    def __init__(self, cluster: ClusterSession, name: str, spec: JsonObject, state: JsonObject = NO_STATE) -> None:
+    kind_type: ClassVar[type[RecordingKind]] = RecordingKind
+
+    def __init__(
+        self,
+        cluster: ClusterSession,
+        name: str,
+        spec: JsonObject,
+        state: JsonObject = NO_STATE,
+        *,
+        namespace: str = "",
+    ) -> None:
         self.connection: Final = cluster.client.connection
-        self.ref: Final = ResourceRef(GROUP, NAME, self.connection.namespace, name)
+        self.ref: Final = ResourceRef(GROUP, NAME, namespace or self.connection.namespace, name)
         self.manager: Final = field_manager_of(self.ref)
-        self._kind = _RecordingKind(cluster.clusters, cluster.clock)
+        self._kind = self.kind_type(cluster.clusters, cluster.clock)
         self._store = MemoryStore(cluster.clock, lambda: str(uuid.uuid4()))
         self._engine = EngineContext(self._store, cluster.clock, {(GROUP, NAME): self._kind})
         self._spec = spec

@@ -11,6 +11,7 @@ from setpoint.terraform.framework.provider import (
 )
 from setpoint.terraform.framework.schema import TerraformSchema
 from setpoint.terraform.functions.manifest_functions import ManifestDecode, ManifestEncode, Manifests, ManifestsIn
+from setpoint.terraform.patches.patch_schema import PATCH_SCHEMA
 from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, validate_cluster
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA, WAIT_SCHEMA
 from setpoint.terraform.resources.vocabulary import attribute_words
@@ -30,6 +31,7 @@ class SetpointProvider(Provider):
         self._clusters = ClusterConnections()
         self.resources = {
             "setpoint_object": Registration(OBJECT_SCHEMA, self._objects),
+            "setpoint_patch": Registration(PATCH_SCHEMA, self._patches),
             "setpoint_wait": Registration(WAIT_SCHEMA, self._waits),
         }
         self.data_sources = {
@@ -57,6 +59,11 @@ class SetpointProvider(Provider):
         from setpoint.terraform.resources.object_resource import ObjectResource
 
         return ObjectResource(self._clusters)
+
+    def _patches(self) -> ManagedResource:
+        from setpoint.terraform.patches.patch_resource import PatchResource
+
+        return PatchResource(self._clusters)
 
     def _waits(self) -> ManagedResource:
         from setpoint.terraform.resources.read_only import WaitResource

@@ -23,6 +23,7 @@ from setpoint.errors import (
 )
 from setpoint.kinds.kubernetes_object.clusters import ObjectLocation
 from setpoint.kinds.kubernetes_object.managed_fields import (
+    PATCHES,
     PREFIX,
     UPDATE,
     FieldSet,
@@ -91,9 +92,12 @@ def conflict_error(
 
 
 def require_unclaimed(live: Json, manager: str, location: ObjectLocation) -> None:
-    """RemoteRefused for an object that another KubernetesObject has applied, and this one never has."""
-    appliers = [owner.manager for owner in managed_fields_of(live) if owner.is_setpoint]
-    if manager in appliers or not appliers:
+    """RemoteRefused for an object that another KubernetesObject has applied, and this one never has.
+
+    A patch owns fields and not the object: it claims none, and none stands in its way.
+    """
+    appliers = [owner.manager for owner in managed_fields_of(live) if owner.is_setpoint and not owner.is_patch]
+    if manager in appliers or not appliers or manager.startswith(f"{PREFIX}{PATCHES}/"):
         return
     owners = ", ".join(f"KubernetesObject {one.removeprefix(PREFIX)}" for one in appliers)
     abandon = ManifestAdvice(", with cnrm.cloud.google.com/deletion-policy: abandon if the object is to stay")

@@ -236,6 +236,8 @@ def _decode(text: str) -> Json:
 
 # Each KubernetesObject is a field manager of its own: this prefix, its namespace and its name.
 PREFIX: Final = "setpoint/"
+# In the place of a namespace: the field managers of patches, which own fields of objects that other writers made.
+PATCHES: Final = "terraform-patch"
 APPLY, UPDATE = "Apply", "Update"
 _LONGEST: Final = 128
 _MANAGED: Final = Path(("metadata", "managedFields"))
@@ -254,6 +256,11 @@ class ManagedFieldsEntry:
     def is_setpoint(self) -> bool:
         """Whether the manager is a KubernetesObject."""
         return self.manager.startswith(PREFIX) and self.operation == APPLY and not self.subresource
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether the manager is a patch, which owns some fields and not the object."""
+        return self.manager.startswith(f"{PREFIX}{PATCHES}/")
 
 
 def field_manager_of(ref: ResourceRef) -> str:
@@ -301,6 +308,31 @@ def foreign_fields(live: Json) -> FieldSet:
         if not owner.is_setpoint:
             found = union(found, owner.fields)
     return found
+
+
+def owners_at(live: Json, path: Path) -> tuple[ManagedFieldsEntry, ...]:
+    """The managers of a field, of something below it, or of a field above it as a whole.
+
+    An object that some manager has fields of is not owned as a whole, though another one may own it as empty.
+    """
+    everything = NO_FIELDS
+    for owner in managed_fields_of(live):
+        everything = union(everything, owner.fields)
+    above = [Path(path.steps[:depth]) for depth in range(1, len(path.steps))]
+    divided = [one for one in above if _below(owned_below(everything, live, one) or NO_FIELDS)]
+
+    def is_owner(fields: FieldSet) -> bool:
+        found = owned_below(fields, live, path)
+        is_container = any(
+            owned_below(fields, live, one) is not None and not _below_at(fields, live, one) for one in divided
+        )
+        return found is not None and not is_container
+
+    return tuple(owner for owner in managed_fields_of(live) if is_owner(owner.fields))
+
+
+def _below_at(fields: FieldSet, live: Json, path: Path) -> FieldSet:
+    return _below(owned_below(fields, live, path) or NO_FIELDS)
 
 
 def setpoint_projection(live: Json) -> Projection:

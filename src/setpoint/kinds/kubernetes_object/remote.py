@@ -277,6 +277,15 @@ class RemoteObjects:
             await target.client.patch(target.endpoint, takeover_patch(taken), PatchType.JSON, options)
         return taken
 
+    async def patch(
+        self, location: Location, operations: Json, manager: str, *, dry_run: bool = False
+    ) -> Present[LiveObject]:
+        """Sends a JSON patch to an existing object, and returns it as the API server has it then, or would have it."""
+        target = await self._write_target(parse_object_location(location))
+        options = Options(manager, dry_run)
+        answer = await target.client.patch(target.endpoint, operations, PatchType.JSON, options)
+        return _observation(decode_tree(_objects, answer, target.location.title), sha256_hex(answer))
+
     async def delete(self, location: Location, live: Json, resource: Resource) -> None:
         """Deletes the object; StillWaiting while finalizers hold it."""
         await self._delete(parse_object_location(location), live, deletion_settings_of(resource, spec_of(resource)))
