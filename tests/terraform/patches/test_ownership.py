@@ -158,3 +158,19 @@ def test_another_target_gives_the_fields_of_the_first_back(workspace: Workspace)
         patched("a", "two", BLUE) + 'import {\n  to = setpoint_patch.b\n  id = "x"\n}\n' + patched("b", "one", BLUE)
     )
     assert "A patch cannot be imported" in str(workspace.plan().diagnostics)
+
+
+def test_what_kubectl_applied_stays_with_kubectl(workspace: Workspace) -> None:
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    metadata = {"name": "settings", "namespace": workspace.namespace, "annotations": applied}
+    tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"colour": "red", "size": "1"}}
+    path = f"{workspace.path('configmaps')}?fieldManager=kubectl-client-side-apply"
+    assert workspace.access.call("POST", path, tree).status == 201
+
+    workspace.applied(patched("a", "settings", 'patch = { data = { size = "2" } }'))
+
+    assert data_of(workspace, "settings") == {"colour": "red", "size": "2"}
+    entries = workspace.get("configmaps", "settings")["metadata"]["managedFields"]
+    assert "kubectl-client-side-apply" in [one["manager"] for one in entries]
+    assert workspace.project.destroy().code == 0
+    assert data_of(workspace, "settings") == {"colour": "red", "size": "1"}

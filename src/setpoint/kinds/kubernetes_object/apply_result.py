@@ -23,12 +23,12 @@ from setpoint.errors import (
 )
 from setpoint.kinds.kubernetes_object.clusters import ObjectLocation
 from setpoint.kinds.kubernetes_object.managed_fields import (
-    PATCHES,
     PREFIX,
     UPDATE,
     FieldSet,
     Projection,
     foreign_fields,
+    is_patch_manager,
     managed_fields_of,
     manager_fields,
     project,
@@ -97,7 +97,7 @@ def require_unclaimed(live: Json, manager: str, location: ObjectLocation) -> Non
     A patch owns fields and not the object: it claims none, and none stands in its way.
     """
     appliers = [owner.manager for owner in managed_fields_of(live) if owner.is_setpoint and not owner.is_patch]
-    if manager in appliers or not appliers or manager.startswith(f"{PREFIX}{PATCHES}/"):
+    if manager in appliers or not appliers or is_patch_manager(manager):
         return
     owners = ", ".join(f"KubernetesObject {one.removeprefix(PREFIX)}" for one in appliers)
     abandon = ManifestAdvice(", with cnrm.cloud.google.com/deletion-policy: abandon if the object is to stay")

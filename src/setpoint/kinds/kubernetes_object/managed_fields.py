@@ -243,6 +243,11 @@ _LONGEST: Final = 128
 _MANAGED: Final = Path(("metadata", "managedFields"))
 
 
+def is_patch_manager(manager: str) -> bool:
+    """Whether it is the field manager of a patch: it owns some fields, and the rest of the object is another's."""
+    return manager.startswith(f"{PREFIX}{PATCHES}/")
+
+
 @dataclass(frozen=True, slots=True)
 class ManagedFieldsEntry:
     """An entry of managedFields: a manager, its operation, and the fields that it owns."""
@@ -260,7 +265,7 @@ class ManagedFieldsEntry:
     @property
     def is_patch(self) -> bool:
         """Whether the manager is a patch, which owns some fields and not the object."""
-        return self.manager.startswith(f"{PREFIX}{PATCHES}/")
+        return is_patch_manager(self.manager)
 
 
 def field_manager_of(ref: ResourceRef) -> str:

@@ -22,6 +22,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     PREFIX,
     UPDATE,
     FieldSet,
+    is_patch_manager,
     manager_fields,
     without_member,
 )
@@ -57,8 +58,10 @@ class Takeover:
 
         An object that this manager has never applied is adopted: client-side appliers give up all of their fields.
         Later they give up those that are ours as well. Other commands of kubectl, and `before-first-apply`, never give
-        up more than these.
+        up more than these. A patch takes nothing over: the rest of the object belongs to the others.
         """
+        if is_patch_manager(self.manager):
+            return live
         found = get_at(live, _MANAGED)
         entries = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
         own = next((one for one in entries if self._is_own(one)), None)
