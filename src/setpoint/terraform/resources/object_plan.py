@@ -39,6 +39,7 @@ from setpoint.terraform.resources.object_config import (
 from setpoint.terraform.resources.object_state import (
     InterruptedCreates,
     PrivateState,
+    is_managed_under,
     location_of,
     object_ref,
     planned_ref,
@@ -153,6 +154,9 @@ class ObjectPlanner:
 
     async def _update(self, prior: AttributeValues, tree: dict[str, Json]) -> PlanResponse:
         private = read_private_state(self.request.private)
+        if self.interrupted.is_lost(str(prior["id"])):
+            # An error once it is applied: a destroy plans this as well, and is to let go of the object.
+            return self._without_dry_run(tree, private)
         session = session_for(self.clusters, self.config, str(prior["id"]), private)
         return await self._with_dry_run(session, tree, private)
 
@@ -163,8 +167,7 @@ class ObjectPlanner:
     ) -> PlanResponse:
         prior = self.request.prior
         try:
-            await session.check()
-            forecast = await session.forecast()
+            forecast = await self._forecast(session, private)
         except OperationRunning:
             # Its kind or its namespace does not exist yet; or an object of its name is being deleted.
             return self._without_dry_run(tree, private)
@@ -186,6 +189,12 @@ class ObjectPlanner:
             # The change is outside the projection, such as a change of field managers.
             return self._planned_state(forecast, private, UNKNOWN, is_unchanged=False)
         return self._planned_state(forecast, private, fields, is_unchanged=is_unchanged)
+
+    async def _forecast(self, session: "ObjectSession", private: PrivateState) -> "ObjectForecast":
+        await session.check()
+        if (prior := self.request.prior) is not None and (live := await session.observe()) is not None:
+            require_managed(live, str(prior["id"]), private, self.config)
+        return await session.forecast()
 
     def _planned_state(
         self, forecast: "ObjectForecast", private: PrivateState, fields: CtyValue, *, is_unchanged: bool
@@ -262,6 +271,23 @@ def require_deletable(prior: AttributeValues) -> None:
     if prior.get("delete_protection") is True:
         why = "delete_protection is set: apply delete_protection = false first, then delete or replace it."
         raise DiagnosticsError(error("The object is protected", why, ("delete_protection",)))
+
+
+def require_managed(live: Json, id_: str, private: PrivateState, planned: AttributeValues) -> None:
+    """Raises DiagnosticsError for an object that another resource manages, or another writer made."""
+    if not is_managed_under(live, id_, private):
+        raise DiagnosticsError(managed_elsewhere_error(live, planned))
+
+
+def made_again_warning(live: Json) -> Diagnostic:
+    """The diagnostic of an object without an ID annotation that is not the one of the state: it is not touched."""
+    ref = object_ref(live)
+    why = (
+        f"{ref['kind']} {ref['name']} was deleted, and another writer has made one of the same name. That one is left "
+        "as it is: a destroy only removes it from the state, and an update is refused. To manage it from here on, "
+        f"remove it from the state (terraform state rm ADDRESS), and import it: {_import_hint(ref)}."
+    )
+    return warning("The object was made again by another writer", why)
 
 
 def already_exists_error(tree: Json, config: AttributeValues) -> Diagnostic:

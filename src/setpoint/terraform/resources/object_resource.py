@@ -60,8 +60,10 @@ from setpoint.terraform.resources.object_config import (
 from setpoint.terraform.resources.object_import import import_object
 from setpoint.terraform.resources.object_plan import (
     ObjectPlanner,
+    made_again_warning,
     managed_elsewhere_error,
     require_deletable,
+    require_managed,
 )
 from setpoint.terraform.resources.object_state import (
     InterruptedCreates,
@@ -134,9 +136,12 @@ class ObjectResource(ManagedResource):
         except RemoteUnavailable as fault:
             await self._leave_unread(stored, session, call, fault)
             return stored
-        if live is None or not is_managed_under(live, str(state["id"]), private):
+        if live is None:
             return None
         location = await location_of(self._clusters, state, session)
+        if not is_managed_under(live, str(state["id"]), private):
+            return self._read_foreign(stored, live, call)
+        private = private.of_object(live)
         if private.is_pending:
             self._interrupted.add_read(location, annotated_id(live) or str(state["id"]))
         else:
@@ -144,6 +149,14 @@ class ObjectResource(ManagedResource):
         status, private = _refreshed_status(state, private, live)
         computed = {"projection": _refreshed_projection(state, live), "object_ref": object_ref(live), "status": status}
         return InstanceState({**state, **computed}, private.to_bytes())
+
+    def _read_foreign(self, stored: InstanceState, live: Json, call: CallContext) -> InstanceState | None:
+        """The state of an object that is another one by now: a deletion lets go of it, and says so."""
+        if annotated_id(live):
+            return None
+        call.add_diagnostic(made_again_warning(live))
+        self._interrupted.add_lost(str(stored.state["id"]))
+        return stored
 
     async def _leave_unread(
         self, stored: InstanceState, session: "ObjectSession", call: CallContext, fault: RemoteUnavailable
@@ -160,14 +173,14 @@ class ObjectResource(ManagedResource):
         adopts = read_private_state(request.private).adopts
         id_ = next_id(adopts) if adopts else new_id()
         if adopts:
-            # Terraform has removed the replaced object from its state. It exists, under this ID or the next one.
-            state: AttributeValues = {**request.planned, "id": adopts, "status": None}
-            call.save_state(InstanceState(state, PrivateState(is_pending=True, takes=id_).to_bytes()))
+            _keep_adopted(request.planned, adopts, None, call)
         session = session_for(self._clusters, request.planned, id_, PrivateState())
         with cluster_needed(session.connection):
             live = await _observe_if_served(session)
         if live is not None and (not adopts or annotated_id(live) not in ("", adopts)):
             raise DiagnosticsError(managed_elsewhere_error(live, request.planned))
+        if adopts and live is not None:
+            _keep_adopted(request.planned, adopts, live, call)
         self._created_ids.add(id_)
         location = await location_of(self._clusters, request.planned, session)
         # Read by the next process if this one is killed. If it is not, the state says the same.
@@ -182,6 +195,11 @@ class ObjectResource(ManagedResource):
         """See ManagedResource."""
         private, id_ = read_private_state(request.private), str(request.prior["id"])
         session = session_for(self._clusters, request.planned, id_, private)
+        with cluster_needed(session.connection):
+            live = await _observe_if_served(session)
+        if live is not None:
+            require_managed(live, id_, private, request.planned)
+            session.pin()
         return await ObjectApply(session, {**request.planned, "id": id_}, call).update(_apply_timeout(request.planned))
 
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
@@ -194,7 +212,11 @@ class ObjectResource(ManagedResource):
             return
         with cluster_needed(session.connection):
             live = await session.observe()
-        if live is None or not is_managed_under(live, id_, private):
+        if live is None:
+            return
+        if not is_managed_under(live, id_, private):
+            if not annotated_id(live):
+                call.add_diagnostic(made_again_warning(live))
             return
         require_deletable(prior.state)
         timeout = prior.state.get("delete_timeout")
@@ -217,6 +239,12 @@ def _validate_duration(timeout: CtyValue) -> None:
             parse_duration(timeout)
         except ManifestInvalid as fault:
             raise DiagnosticsError(error("No duration", f"delete_timeout: {fault}.", ("delete_timeout",))) from fault
+
+
+def _keep_adopted(planned: AttributeValues, adopts: str, live: Json, call: CallContext) -> None:
+    """Terraform has removed the replaced object from its state. It exists, under this ID or the next one."""
+    private = PrivateState(is_pending=True, takes=next_id(adopts)).of_object(live)
+    call.save_state(InstanceState({**planned, "id": adopts, "status": None}, private.to_bytes()))
 
 
 async def _observe_if_served(session: "ObjectSession") -> Json:
