@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from setpoint.core.values.canonical import same
+from setpoint.core.values.canonical import digest, same
 from setpoint.core.values.json_types import Json
 from setpoint.errors import (
     ImmutableFieldChanged,
@@ -14,11 +14,11 @@ from setpoint.errors import (
     SetpointError,
 )
 from setpoint.terraform.cty.types import DYNAMIC
-from setpoint.terraform.cty.values import UNKNOWN, AttributePath, AttributeValues, CtyValue, same_value
+from setpoint.terraform.cty.values import UNKNOWN, AttributePath, AttributeValues, CtyValue, is_known, same_value
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
 from setpoint.terraform.framework.provider import PlanRequest, PlanResponse
-from setpoint.terraform.framework.schema import attribute_type
+from setpoint.terraform.framework.schema import attribute_type, schema_type
 from setpoint.terraform.resources.clusters import (
     ClusterConnections,
     ClusterLocation,
@@ -27,6 +27,7 @@ from setpoint.terraform.resources.clusters import (
 )
 from setpoint.terraform.resources.object_config import (
     MANIFEST,
+    YAML,
     annotated_id,
     is_manifest_known,
     manifest_attribute,
@@ -47,12 +48,22 @@ from setpoint.terraform.resources.object_state import (
     read_private_state,
     session_for,
 )
+from setpoint.terraform.resources.plan_notes import (
+    PlanNote,
+    PlanNotes,
+    known_parts,
+    manifest_digest,
+    other_action_error,
+    outdated_error,
+)
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 
 if TYPE_CHECKING:
     from setpoint.objects.session import ObjectForecast, ObjectSession
 
+# The attributes that a plan finds out, and holds when it is applied.
+_HELD: Final = ("object_ref", "projection", "status", YAML, MANIFEST)
 # The ID of an object that does not exist yet.
 _PLACEHOLDER_ID = "000000000000/0"
 
@@ -66,19 +77,60 @@ class ObjectPlanner:
     call: CallContext
     interrupted: InterruptedCreates
     created_ids: Collection[str]
+    notes: PlanNotes
+    # Why it is unknown what the cluster will make of it.
+    _unknown_because: str = ""
+    # The fields that a dry run has shown.
+    _fields: CtyValue = UNKNOWN
 
     @property
     def config(self) -> AttributeValues:
         """The configuration."""
         return self.request.config
 
-    async def plan(self) -> PlanResponse:
-        """The planned state."""
+    async def plan(self, *, is_first: bool) -> PlanResponse:
+        """The planned state. If this is not known to be the first plan, it has to agree with the one that was noted."""
+        is_first = is_first or (self.request.prior is None and bool(self.request.private))
+        is_here = is_manifest_known(self.config) and self.clusters.is_cluster_known(self.config.get("cluster"))
+        tree = read_manifest(self.config) if is_manifest_known(self.config) else None
+        planned = await self._plan(tree) if tree and is_here else self._plan_unknown()
+        if self.request.prior is None and not is_here:
+            # Nothing is known of it, so that anything agrees.
+            return planned
+        key = note_key(self.clusters, self.config, self.request.prior)
+        note = None if is_first else self.notes.read(key, manifest_digest(tree))
+        if note is not None and not note.is_replacement:
+            return self._held(planned, note, key)
+        if not is_first and self.request.prior is not None and self._unknown_because:
+            raise DiagnosticsError(outdated_error(["projection"], self._unknown_because))
+        parts = known_parts({name: planned.state[name] for name in _HELD})
+        self.notes.write(key, PlanNote(manifest_digest(tree), bool(planned.requires_replace), parts))
+        return planned
+
+    def _held(self, planned: PlanResponse, note: PlanNote, key: str) -> PlanResponse:
+        """The plan as it was noted; DiagnosticsError when it is another one by now."""
+        prior = self.request.prior or {}
+        if planned.requires_replace:
+            self.notes.forget(key)
+            raise DiagnosticsError(other_action_error(str(planned.requires_replace[0][0])))
+        others = {name: (prior.get(name), self.request.proposed[name]) for name in ("status", YAML, MANIFEST)}
+        held = {name: note.restored(name, planned.state, *some) for name, some in others.items()}
+        state = {**planned.state, **held}
+        if note.has_known("projection"):
+            # By now there may be changes beside these fields: they do not make them unknown.
+            state["projection"] = self._fields if state["projection"] is UNKNOWN else state["projection"]
+        if differing := note.differing({name: state[name] for name in _HELD}):
+            self.notes.forget(key)
+            raise DiagnosticsError(outdated_error(differing, self._unknown_because))
+        return PlanResponse(state, private=planned.private)
+
+    def _plan_unknown(self) -> PlanResponse:
         prior = self.request.prior
-        if not is_manifest_known(self.config) or not self.clusters.is_cluster_known(self.config.get("cluster")):
-            is_other = prior is not None and may_change_identity(prior, self.config)
-            return self._replacement(prior, None, (MANIFEST,)) if is_other and prior else self._without_dry_run(None)
-        tree = read_manifest(self.config)
+        is_other = prior is not None and may_change_identity(prior, self.config)
+        return self._replacement(prior, None, (MANIFEST,)) if is_other and prior else self._without_dry_run(None)
+
+    async def _plan(self, tree: dict[str, Json]) -> PlanResponse:
+        prior = self.request.prior
         if prior is None:
             return await self._create(tree)
         reason = self._other_object(prior, tree)
@@ -91,15 +143,14 @@ class ObjectPlanner:
         location = await location_of(self.clusters, self.config, session)
         try:
             live = await session.observe()
-        except OperationRunning:
+        except OperationRunning as fault:
             # Its CustomResourceDefinition is being established.
+            self._unknown_because = f"{engine_diagnostic(fault).detail}."
             return self._without_dry_run(tree)
         except RemoteUnavailable as fault:
             return self._create_unreachable(session, tree, location, fault)
         if live is None:
-            response = await self._with_dry_run(session, tree, PrivateState())
-            self.interrupted.note_dry_run(location)
-            return response
+            return await self._with_dry_run(session, tree, PrivateState())
         if annotated_id(live) in self.created_ids:
             raise DiagnosticsError(managed_elsewhere_error(live, self.config))
         if (adopted := _adoptable_id(live, self.interrupted.id_at(location))) and not self.request.private:
@@ -118,7 +169,9 @@ class ObjectPlanner:
         self, session: "ObjectSession", tree: Json, location: ClusterLocation, fault: RemoteUnavailable
     ) -> PlanResponse:
         """The plan of a new object while its cluster does not answer. One that may exist is kept, as ever."""
-        is_applied = self.interrupted.is_dry_run(location) and not self.clusters.is_unread(self.config.get("cluster"))
+        note = self.notes.read(note_key(self.clusters, self.config, None), manifest_digest(tree))
+        is_shown = note is not None and note.has_known("projection")
+        is_applied = is_shown and not self.clusters.is_unread(self.config.get("cluster"))
         self._continue_unreachable(session, fault, is_planned=not is_applied)
         adopted = self.interrupted.id_at(location)
         if not adopted or self.request.private:
@@ -166,10 +219,13 @@ class ObjectPlanner:
         self, session: "ObjectSession", tree: dict[str, Json], private: PrivateState
     ) -> PlanResponse:
         prior = self.request.prior
+        if not all(is_known(self.config.get(name)) for name in ("ignore_fields", "force_conflicts")):
+            return self._without_dry_run(tree, private)
         try:
             forecast = await self._forecast(session, private)
-        except OperationRunning:
+        except OperationRunning as fault:
             # Its kind or its namespace does not exist yet; or an object of its name is being deleted.
+            self._unknown_because = f"{engine_diagnostic(fault).detail}."
             return self._without_dry_run(tree, private)
         except ImmutableFieldChanged as fault:
             if prior is None:
@@ -183,7 +239,7 @@ class ObjectPlanner:
             return self._as_before(tree) or self._without_dry_run(tree, private)
         except SetpointError as fault:
             raise DiagnosticsError(engine_diagnostic(fault, (manifest_attribute(self.config),))) from fault
-        fields = projection(session, forecast.after, self.config)
+        fields = self._fields = projection(session, forecast.after, self.config)
         is_unchanged = prior is not None and not forecast.plan.writes and fields == prior.get("projection")
         if forecast.plan.writes and prior is not None and fields == prior.get("projection"):
             # The change is outside the projection, such as a change of field managers.
@@ -204,8 +260,10 @@ class ObjectPlanner:
         state |= {"projection": fields, "status": self._status(private, is_unchanged=is_unchanged)}
         source = manifest_attribute(self.config)
         if is_unchanged and prior is not None and manifest_attribute(prior) == source:
-            # A manifest that is written differently and means the same is no change.
-            state[source] = prior[source]
+            as_before = {**state, source: prior[source]}
+            # A manifest that is written differently and means the same is no change. With another change it is stored
+            # as written: that does not depend on the live object, which may change until the plan is applied.
+            state = as_before if same_value(as_before, prior, schema_type(OBJECT_SCHEMA)) else state
         return PlanResponse(state, private=private.to_bytes())
 
     def _without_dry_run(self, tree: Json, private: PrivateState | None = None) -> PlanResponse:
@@ -264,6 +322,13 @@ def _adoption_warning(id_: str) -> Diagnostic:
         f"Its last apply failed after it was made (as {id_}). Terraform plans a replacement, but the object is neither "
         'deleted nor made anew: the next apply goes on with it. With on_timeout = "fail" it is replaced.',
     )
+
+
+def note_key(clusters: ClusterConnections, values: AttributeValues, prior: AttributeValues | None) -> str:
+    """The object that a plan is noted for: by its ID, or by its identity while it has none."""
+    if prior is not None:
+        return str(prior["id"])
+    return digest([clusters.key(values.get("cluster")), list(object_identity(read_manifest(values)))])
 
 
 def require_deletable(prior: AttributeValues) -> None:

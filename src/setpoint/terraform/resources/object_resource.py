@@ -24,6 +24,7 @@ from setpoint.errors import (
 )
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
+from setpoint.terraform.framework.consistency import deviation_error, deviations
 from setpoint.terraform.framework.diagnostics import (
     Diagnostic,
     DiagnosticsError,
@@ -38,6 +39,7 @@ from setpoint.terraform.framework.provider import (
     PlanResponse,
     UpdateRequest,
 )
+from setpoint.terraform.framework.schema import schema_type
 from setpoint.terraform.resources.clusters import (
     ClusterConnections,
     cluster_needed,
@@ -62,6 +64,7 @@ from setpoint.terraform.resources.object_plan import (
     ObjectPlanner,
     made_again_warning,
     managed_elsewhere_error,
+    note_key,
     require_deletable,
     require_managed,
 )
@@ -78,6 +81,7 @@ from setpoint.terraform.resources.object_state import (
     status_value,
     wait_output,
 )
+from setpoint.terraform.resources.plan_notes import PlanNotes
 from setpoint.terraform.resources.schemas import FAIL, KEEP, OBJECT_SCHEMA
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 from setpoint.terraform.rpc.tls_proxy import cache_directory
@@ -99,6 +103,9 @@ class ObjectResource(ManagedResource):
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
         self._interrupted = InterruptedCreates(cache_directory(os.environ), str(Directory.cwd()))
+        self._notes = PlanNotes(cache_directory(os.environ), str(Directory.cwd()))
+        # Terraform reads before it plans, not before it applies.
+        self._has_read = False
         # The IDs of the objects that this process has created.
         self._created_ids: set[str] = set()
 
@@ -118,7 +125,9 @@ class ObjectResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
-        return await ObjectPlanner(self._clusters, request, call, self._interrupted, self._created_ids).plan()
+        notes = self._notes
+        planner = ObjectPlanner(self._clusters, request, call, self._interrupted, self._created_ids, notes)
+        return await planner.plan(is_first=self._has_read)
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
         """See ManagedResource."""
@@ -127,6 +136,7 @@ class ObjectResource(ManagedResource):
 
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
+        self._has_read = True
         state, private = stored.state, read_private_state(stored.private)
         session = session_for(self._clusters, state, str(state["id"]), private)
         try:
@@ -170,6 +180,7 @@ class ObjectResource(ManagedResource):
 
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
+        self._notes.forget(note_key(self._clusters, request.planned, None))
         adopts = read_private_state(request.private).adopts
         id_ = next_id(adopts) if adopts else new_id()
         if adopts:
@@ -193,6 +204,7 @@ class ObjectResource(ManagedResource):
 
     async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
+        self._notes.forget(note_key(self._clusters, request.planned, request.prior))
         private, id_ = read_private_state(request.private), str(request.prior["id"])
         session = session_for(self._clusters, request.planned, id_, private)
         with cluster_needed(session.connection):
@@ -297,7 +309,9 @@ class ObjectApply:
         """The state of an object that is created, or adopted."""
         failure = await self._apply(timeout_s)
         if failure is None:
-            return await self._state(is_pending=False)
+            stored = await self._state(is_pending=False)
+            await self._require_as_planned(stored, is_pending=True)
+            return stored
         live = self.session.live
         if live is not None and annotated_id(live) == self.planned["id"]:
             self.call.save_state(await self._state(is_pending=self.planned.get("on_timeout") != FAIL))
@@ -307,10 +321,18 @@ class ObjectApply:
         """The state of an object that existed before."""
         failure = await self._apply(timeout_s)
         if failure is None:
-            return await self._state(is_pending=False)
+            stored = await self._state(is_pending=False)
+            await self._require_as_planned(stored, is_pending=False)
+            return stored
         if isinstance(failure, _WAIT_ERRORS) or (isinstance(failure, Interrupted) and self._is_as_planned()):
             self.call.save_state(await self._state(is_pending=True, is_untainted=True))
         raise DiagnosticsError(self._diagnostic(failure)) from failure
+
+    async def _require_as_planned(self, stored: InstanceState, *, is_pending: bool) -> None:
+        """Raises DiagnosticsError for another result. Terraform taints a new object then: a pending one is kept."""
+        if paths := list(deviations(self.planned, stored.state, schema_type(OBJECT_SCHEMA))):
+            self.call.save_state(await self._state(is_pending=is_pending) if is_pending else stored)
+            raise DiagnosticsError(deviation_error(paths))
 
     async def _apply(self, timeout_s: float) -> SetpointError | Interrupted | None:
         try:
@@ -324,11 +346,14 @@ class ObjectApply:
 
     async def _state(self, *, is_pending: bool, is_untainted: bool = False) -> InstanceState:
         live, status = self.session.live, await self.session.stored_state()
+        # A value that the plan has is what dependants were planned with: the next read has a later one.
+        is_planned = self.planned.get("status") is not None and is_known(self.planned.get("status"))
+        output = self.planned["status"] if is_planned else wait_output(status)
         state = {
             **self.planned,
             "object_ref": object_ref(live),
             "projection": projection(self.session, live, self.planned),
-            "status": None if is_pending else wait_output(status),
+            "status": None if is_pending else output,
         }
         return InstanceState(state, PrivateState(engine_state(status), is_pending, is_untainted).to_bytes())
 

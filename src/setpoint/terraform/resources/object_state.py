@@ -8,7 +8,7 @@ object it is about to make, in case the process is killed. If a note is lost, no
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -96,9 +96,6 @@ def engine_state(status: JsonObject) -> dict[str, Any]:
 # --- Interrupted creates ---------------------------------------------------------------------------------------------
 
 
-_DRY_RUN: Final = "planned"
-
-
 class InterruptedCreates:
     """The ID of each object whose create did not finish: known to this process, and noted in `directory`.
 
@@ -153,26 +150,13 @@ class InterruptedCreates:
         """The create at `location` has finished, or the object has another ID by now."""
         for known in (self._read, self._planned):
             known.pop(location, None)
-        for file in (self._file(location), self._file(location, _DRY_RUN)):
-            if file is not None:
-                with suppress(OSError):
-                    file.unlink(missing_ok=True)
-
-    def note_dry_run(self, location: ClusterLocation) -> None:
-        """A create was planned by a dry run: what it showed is known, and may not be unknown when it is applied."""
-        if (file := self._file(location, _DRY_RUN)) is not None:
+        if (file := self._file(location)) is not None:
             with suppress(OSError):
-                file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                file.touch()
+                file.unlink(missing_ok=True)
 
-    def is_dry_run(self, location: ClusterLocation) -> bool:
-        """Whether a create was planned by a dry run, and not applied since."""
-        file = self._file(location, _DRY_RUN)
-        return file is not None and file.exists()
-
-    def _file(self, location: ClusterLocation, folder: str = "pending") -> Path | None:
+    def _file(self, location: ClusterLocation) -> Path | None:
         name = digest([self._working_directory, location.cluster, location.location])
-        return None if self._directory is None else self._directory / folder / name
+        return None if self._directory is None else self._directory / "pending" / name
 
 
 # --- The object and its computed attributes --------------------------------------------------------------------------
