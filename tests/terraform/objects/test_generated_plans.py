@@ -126,7 +126,7 @@ class Declared:
         wait: CtyValue = None
         if self.wait is not None:
             members = dict.fromkeys(("field", "field_value", "condition", "rollout"))
-            wait = {**members, "field": self.wait, "timeout": "50ms"}
+            wait = {**members, "field": self._waited(), "timeout": "50ms"}
         return {
             **NOTHING,
             "yaml_body": text if self.is_text else None,
@@ -137,6 +137,10 @@ class Declared:
             "delete_timeout": self.delete_timeout,
             "on_timeout": self.on_timeout,
         }
+
+    def _waited(self) -> str | None:
+        fields = {"ConfigMap": "data.colour", "Service": "spec.selector.colour", "Secret": "type"}
+        return fields.get(self.kind, "metadata.uid") if self.wait == "colour" else self.wait
 
     def _ignored(self) -> str:
         fields = {"Service": "spec.selector.colour", "Record": "spec.host", "Secret": "stringData.colour"}
@@ -210,7 +214,9 @@ DECLARED: Final = st.builds(
     comment=st.sampled_from(("", "", "# Why.\n")),
     ignores=st.sampled_from((False, False, True)),
     forces=st.sampled_from((None, None, True)),
-    wait=st.sampled_from((*(None,) * 6, *("metadata.uid", "metadata.resourceVersion") * 3, "status.nothing")),
+    wait=st.sampled_from(
+        (*(None,) * 10, *("metadata.uid", "metadata.annotations", "colour", "colour") * 2, "status.no")
+    ),
     delete_timeout=st.sampled_from(("50ms", "60ms")),
     on_timeout=st.sampled_from((None, None, "fail")),
 )

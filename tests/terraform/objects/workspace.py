@@ -226,6 +226,10 @@ class Workspace:
         """Sets the address of a Service, as a load balancer does; None removes it."""
         self.report("services", name, loadBalancer={"ingress": [{"ip": ip}] if ip else None})
 
+    def context_of(self, user: str) -> str:
+        """The context of a user's kubeconfig."""
+        return str(yaml.safe_load(self.access.kubeconfig_of(user).read_text())["current-context"])
+
     def allow(self, user: str) -> None:
         """Gives a user all rights in the namespace."""
         binding = {
