@@ -13,6 +13,7 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan, PlannedWrite
 from setpoint.core.secret_paths import has_secret_fields, secret_within
+from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import Message, SubjectTerm
@@ -26,8 +27,8 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Stopped
 from setpoint.engine.step.reconcile import preview
-from setpoint.errors import ManifestInvalid, RemoteUnavailable, SetpointError
-from setpoint.kinds.kubernetes_object.clusters import Clusters
+from setpoint.errors import ManagementConflict, ManifestInvalid, RemoteUnavailable, SetpointError
+from setpoint.kinds.kubernetes_object.clusters import Clusters, parse_object_location
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.managed_fields import (
     NO_FIELDS,
@@ -126,6 +127,9 @@ class RecordingKind(KubernetesObjectKind):
 
     live: Json = None
     foreseen: DryRunResult | None = None
+    # The uid of the object that this session is about: one that was made since is another writer's.
+    uid: str = ""
+    is_deletion: bool = False
     # The next observation of this location: what was read for the caller, or the response to a write.
     _fresh: tuple[Location, Absent | Present[LiveObject]] | None = None
 
@@ -142,6 +146,11 @@ class RecordingKind(KubernetesObjectKind):
         fresh, self._fresh = self._fresh, None
         is_fresh = fresh is not None and fresh[0] == location
         found = fresh[1] if fresh and is_fresh else await KubernetesObjectKind.observe(self, location)
+        if isinstance(found, Present) and self.uid and found.live.uid != self.uid:
+            if not self.is_deletion:
+                title = parse_object_location(location).title
+                raise ManagementConflict(f"{title} was deleted and made again by another writer: plan again")
+            found = Absent()
         self.live = found.whole if isinstance(found, Present) else None
         return found
 
@@ -234,7 +243,9 @@ class ObjectSession:
         return await self._run(seconds)
 
     async def delete(self, seconds: float) -> SetpointError | None:
-        """Deletes the object; the error that stopped it, if any."""
+        """Deletes the object that was last observed, and no later one; the error that stopped it, if any."""
+        self.pin()
+        self._kind.is_deletion = True
         resource = await self._declared_resource()
         location = await self.location()
         state = replace(StoredState.of(resource), location=location)
@@ -242,6 +253,10 @@ class ObjectSession:
         await self._store.set_finalizers(resource, (FINALIZER,))
         await self._store.delete(self.ref)
         return await self._run(seconds)
+
+    def pin(self) -> None:
+        """From here on the session is about the object that was last observed, and no later one of its name."""
+        self._kind.uid = text_at(self._kind.live, "metadata", "uid")
 
     async def stored_state(self) -> JsonObject:
         """The stored state, for the next session."""

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import yaml
+
 from tests.cluster.access import Access
 from tests.cluster.polling import until
 from tests.terraform.command import Installation, Outcome, Project
@@ -53,6 +55,19 @@ def config_map(name: str, **data: str) -> str:
     metadata: {{name: {name}, namespace: NAMESPACE}}
     data: {json.dumps(data)}
     """
+
+
+def define(access: Access, document: str) -> None:
+    """Creates or changes a CustomResourceDefinition, and waits until its kind is served."""
+    tree = yaml.safe_load(document)
+    name, spec = tree["metadata"]["name"], tree["spec"]
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    answer = access.call("POST", path, tree)
+    if answer.status == 409:
+        answer = access.call("PATCH", f"{path}/{name}", {"spec": spec})
+    assert answer.status in (200, 201), answer
+    served = f"/apis/{spec['group']}/{spec['versions'][0]['name']}"
+    until(lambda: access.call("GET", f"{served}/{spec['names']['plural']}").status == 200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +125,19 @@ class Workspace:
         if text is not None:
             self.write(text)
         outcome = self.apply(*more)
-        assert (outcome.code, outcome.diagnostics) == (0, []), outcome.errors
+        assert (outcome.code, outcome.diagnostics) == (0, []), outcome.diagnostics
         self.assert_no_changes()
 
     def apply_planned(self, *warnings: str) -> None:
         """Applies the plan of the last `planned`; it has to succeed, and the next plan has no changes."""
         outcome = self.project.run("apply", "-json", "-input=false", "plan")
         assert (outcome.code, {one.summary for one in outcome.diagnostics}) == (0, set(warnings)), outcome.errors
+        self.assert_no_changes()
+
+    def applied_in_the_end(self) -> None:
+        """Applies what an apply with errors has left: it has to succeed, and the next plan has no changes."""
+        outcome = self.apply()
+        assert outcome.code == 0, outcome.diagnostics
         self.assert_no_changes()
 
     def assert_no_changes(self) -> None:
@@ -191,6 +212,10 @@ class Workspace:
         answer = self.access.call("POST", self.path(kind), tree)
         assert answer.status == 201, answer
 
+    def define(self, document: str) -> None:
+        """Creates or changes a CustomResourceDefinition, and waits until its kind is served."""
+        define(self.access, document)
+
     def edit(self, kind: str, name: str, change: Mapping[str, Any], manager: str = "kubectl-edit") -> None:
         """Changes an object, as another writer."""
         answer = self.access.call("PATCH", f"{self.path(kind, name)}?fieldManager={manager}", change)
@@ -204,6 +229,10 @@ class Workspace:
     def give_address(self, name: str, ip: str | None) -> None:
         """Sets the address of a Service, as a load balancer does; None removes it."""
         self.report("services", name, loadBalancer={"ingress": [{"ip": ip}] if ip else None})
+
+    def context_of(self, user: str) -> str:
+        """The context of a user's kubeconfig."""
+        return str(yaml.safe_load(self.access.kubeconfig_of(user).read_text())["current-context"])
 
     def allow(self, user: str) -> None:
         """Gives a user all rights in the namespace."""

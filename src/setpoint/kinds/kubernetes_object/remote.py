@@ -266,6 +266,8 @@ class RemoteObjects:
         try:
             answer = await self._apply(target, request, body, force=write.name == REVERT)
         except RemoteInvalid as error:
+            if str(_UID) in immutable_fields_of(error):
+                raise RemoteConflict(f"{location.title} was made again by another writer meanwhile: {error}") from error
             _refuse(error, location)
         return _observation(decode_tree(_objects, answer, location.title), sha256_hex(answer))
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, remove_at
 from setpoint.core.values.yaml_documents import write_document
@@ -50,7 +51,8 @@ async def import_object(identifier: str, clusters: ClusterConnections) -> Instan
     # With the next ID, a resource that managed the object before finds that it does no longer, once this is applied.
     before = annotated_id(live)
     id_ = next_id(before) if before else new_id()
-    return InstanceState({**state, **computed, "id": id_}, PrivateState(takes=before).to_bytes())
+    private = PrivateState(takes=before, uid=text_at(live, "metadata", "uid"))
+    return InstanceState({**state, **computed, "id": id_}, private.to_bytes())
 
 
 def _parse_identifier(identifier: str) -> dict[str, str]:

@@ -1,30 +1,26 @@
 """PlanResourceChange for `setpoint_object`: the planned state, by a server-side dry run."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from setpoint.core.redaction import LAST_APPLIED_PATH
-from setpoint.core.unstructured import text_at
-from setpoint.core.values.canonical import same
+from setpoint.core.values.canonical import digest, same
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.errors import (
     ImmutableFieldChanged,
-    KindNotServed,
     OperationRunning,
-    RemoteInvalid,
-    RemoteRefused,
     RemoteUnavailable,
     ResponseTooLarge,
     SetpointError,
 )
 from setpoint.terraform.cty.types import DYNAMIC
-from setpoint.terraform.cty.values import UNKNOWN, AttributePath, AttributeValues, CtyValue, same_value
+from setpoint.terraform.cty.values import UNKNOWN, AttributePath, AttributeValues, CtyValue, is_known, same_value
 from setpoint.terraform.framework.call import CallContext
-from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
+from setpoint.terraform.framework.diagnostics import DiagnosticsError, warning
 from setpoint.terraform.framework.provider import PlanRequest, PlanResponse
-from setpoint.terraform.framework.schema import attribute_type
+from setpoint.terraform.framework.schema import attribute_type, schema_type
 from setpoint.terraform.resources.clusters import (
     ClusterConnections,
     ClusterLocation,
@@ -34,6 +30,7 @@ from setpoint.terraform.resources.clusters import (
 from setpoint.terraform.resources.object_config import (
     ID_PATH,
     MANIFEST,
+    YAML,
     annotated_id,
     is_manifest_known,
     manifest_attribute,
@@ -43,6 +40,16 @@ from setpoint.terraform.resources.object_config import (
     read_manifest,
     validate_manifest,
     waits_for_value,
+)
+from setpoint.terraform.resources.object_diagnostics import (
+    adoption_warning,
+    already_exists_error,
+    definition_diagnostic,
+    is_of_definition,
+    managed_elsewhere_error,
+    require_deletable,
+    require_managed,
+    undeclared_warning,
 )
 from setpoint.terraform.resources.object_move import is_moved_object, not_there_warning
 from setpoint.terraform.resources.object_state import (
@@ -56,21 +63,26 @@ from setpoint.terraform.resources.object_state import (
     read_private_state,
     session_for,
 )
+from setpoint.terraform.resources.plan_notes import (
+    PlanNote,
+    PlanNotes,
+    known_parts,
+    manifest_digest,
+    other_action_error,
+    outdated_error,
+)
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 
 if TYPE_CHECKING:
     from setpoint.objects.session import ObjectForecast, ObjectSession
 
+# The attributes that a plan finds out, and holds when it is applied.
+_HELD: Final = ("object_ref", "projection", "status", YAML, MANIFEST)
 # The ID of an object that does not exist yet.
 _PLACEHOLDER_ID = "000000000000/0"
 # What appliers note on an object.
 _RECORDS: Final = (ID_PATH, LAST_APPLIED_PATH, Path(("metadata", "managedFields")))
-_MOST_PATHS: Final = 20
-_DEFINED_HERE: Final = (
-    "\n\nIf its CustomResourceDefinition changes in the same configuration, name that resource in depends_on: then it "
-    "is planned and applied first."
-)
 
 
 @dataclass(slots=True)
@@ -83,25 +95,62 @@ class ObjectPlanner:
     interrupted: InterruptedCreates
     created_ids: Collection[str]
     definitions: ChangingDefinitions
+    notes: PlanNotes
+    # Why it is unknown what the cluster will make of it.
+    _unknown_because: str = ""
+    # The fields that a dry run has shown.
+    _fields: CtyValue = UNKNOWN
 
     @property
     def config(self) -> AttributeValues:
         """The configuration."""
         return self.request.config
 
-    async def plan(self) -> PlanResponse:
-        """The planned state."""
-        prior = self.request.prior
-        if not is_manifest_known(self.config) or not self.clusters.is_cluster_known(self.config.get("cluster")):
-            is_other = prior is not None and may_change_identity(prior, self.config)
-            return self._replacement(prior, None, (MANIFEST,)) if is_other and prior else self._without_dry_run(None)
-        tree = validate_manifest(self.config)
-        planned = await self._plan_known(prior, tree)
-        if planned.state != prior:
+    async def plan(self, *, is_first: bool) -> PlanResponse:
+        """The planned state. If this is not known to be the first plan, it has to agree with the one that was noted."""
+        is_first = is_first or (self.request.prior is None and bool(self.request.private))
+        is_here = is_manifest_known(self.config) and self.clusters.is_cluster_known(self.config.get("cluster"))
+        tree = validate_manifest(self.config) if is_manifest_known(self.config) else None
+        planned = await self._plan(tree) if tree and is_here else self._plan_unknown()
+        if tree and is_here and planned.state != self.request.prior:
             self.definitions.note(self.clusters.key(self.config.get("cluster")), tree)
+        if self.request.prior is None and not is_here:
+            # Nothing is known of it, so that anything agrees.
+            return planned
+        key = note_key(self.clusters, self.config, self.request.prior)
+        note = None if is_first else self.notes.read(key, manifest_digest(tree))
+        if note is not None and not note.is_replacement:
+            return self._held(planned, note, key)
+        if not is_first and self.request.prior is not None and self._unknown_because:
+            raise DiagnosticsError(outdated_error(["projection"], self._unknown_because))
+        parts = known_parts({name: planned.state[name] for name in _HELD})
+        self.notes.write(key, PlanNote(manifest_digest(tree), bool(planned.requires_replace), parts))
         return planned
 
-    async def _plan_known(self, prior: AttributeValues | None, tree: dict[str, Json]) -> PlanResponse:
+    def _held(self, planned: PlanResponse, note: PlanNote, key: str) -> PlanResponse:
+        """The plan as it was noted; DiagnosticsError when it is another one by now."""
+        prior = self.request.prior or {}
+        if planned.requires_replace:
+            self.notes.forget(key)
+            raise DiagnosticsError(other_action_error(str(planned.requires_replace[0][0])))
+        others = {name: (prior.get(name), self.request.proposed[name]) for name in ("status", YAML, MANIFEST)}
+        held = {name: note.restored(name, planned.state, *some) for name, some in others.items()}
+        state = {**planned.state, **held}
+        if note.has_known("projection"):
+            # By now there may be changes beside these fields: they do not make them unknown.
+            state["projection"] = self._fields if state["projection"] is UNKNOWN else state["projection"]
+        if differing := note.differing({name: state[name] for name in _HELD}):
+            self.notes.forget(key)
+            raise DiagnosticsError(outdated_error(differing, self._unknown_because))
+        return PlanResponse(state, private=planned.private)
+
+    def _plan_unknown(self) -> PlanResponse:
+        prior = self.request.prior
+        is_other = prior is not None and may_change_identity(prior, self.config)
+        return self._replacement(prior, None, (MANIFEST,)) if is_other and prior else self._without_dry_run(None)
+
+    async def _plan(self, tree: dict[str, Json]) -> PlanResponse:
+        prior = self.request.prior
         if prior is None:
             return await self._create(tree)
         reason = self._other_object(prior, tree)
@@ -114,21 +163,20 @@ class ObjectPlanner:
         location = await location_of(self.clusters, self.config, session)
         try:
             live = await session.observe()
-        except OperationRunning:
+        except OperationRunning as fault:
             # Its CustomResourceDefinition is being established.
+            self._unknown_because = f"{engine_diagnostic(fault).detail}."
             return self._without_dry_run(tree)
         except RemoteUnavailable as fault:
             return self._create_unreachable(session, tree, location, fault)
         if live is None:
-            response = await self._with_dry_run(session, tree, PrivateState())
-            self.interrupted.note_dry_run(location)
-            return response
+            return await self._with_dry_run(session, tree, PrivateState())
         if annotated_id(live) in self.created_ids:
             raise DiagnosticsError(managed_elsewhere_error(live, self.config))
         if (adopted := _adoptable_id(live, self.interrupted.id_at(location))) and not self.request.private:
             self.interrupted.note(location, adopted)
             if self.interrupted.is_found_here(location):
-                self.call.add_diagnostic(_adoption_warning(adopted))
+                self.call.add_diagnostic(adoption_warning(adopted))
             private = PrivateState(adopts=adopted)
             session = session_for(self.clusters, self.config, adopted, private)
             return await self._with_dry_run(session, tree, private)
@@ -141,14 +189,16 @@ class ObjectPlanner:
         self, session: "ObjectSession", tree: Json, location: ClusterLocation, fault: RemoteUnavailable
     ) -> PlanResponse:
         """The plan of a new object while its cluster does not answer. One that may exist is kept, as ever."""
-        is_applied = self.interrupted.is_dry_run(location) and not self.clusters.is_unread(self.config.get("cluster"))
+        note = self.notes.read(note_key(self.clusters, self.config, None), manifest_digest(tree))
+        is_shown = note is not None and note.has_known("projection")
+        is_applied = is_shown and not self.clusters.is_unread(self.config.get("cluster"))
         self._continue_unreachable(session, fault, is_planned=not is_applied)
         adopted = self.interrupted.id_at(location)
         if not adopted or self.request.private:
             return self._without_dry_run(tree)
         self.interrupted.note(location, adopted)
         if self.interrupted.is_found_here(location):
-            self.call.add_diagnostic(_adoption_warning(adopted))
+            self.call.add_diagnostic(adoption_warning(adopted))
         return self._without_dry_run(tree, PrivateState(adopts=adopted))
 
     def _continue_unreachable(self, session: "ObjectSession", fault: RemoteUnavailable, *, is_planned: bool) -> None:
@@ -181,6 +231,9 @@ class ObjectPlanner:
 
     async def _update(self, prior: AttributeValues, tree: dict[str, Json]) -> PlanResponse:
         private = read_private_state(self.request.private)
+        if self.interrupted.is_lost(str(prior["id"])):
+            # An error once it is applied: a destroy plans this as well, and is to let go of the object.
+            return self._without_dry_run(tree, private)
         session = session_for(self.clusters, self.config, str(prior["id"]), private)
         return await self._with_dry_run(session, tree, private)
 
@@ -190,11 +243,13 @@ class ObjectPlanner:
         self, session: "ObjectSession", tree: dict[str, Json], private: PrivateState
     ) -> PlanResponse:
         prior = self.request.prior
+        if not all(is_known(self.config.get(name)) for name in ("ignore_fields", "force_conflicts")):
+            return self._without_dry_run(tree, private)
         try:
-            await session.check()
-            forecast = await session.forecast()
-        except OperationRunning:
+            forecast = await self._forecast(session, private)
+        except OperationRunning as fault:
             # Its kind or its namespace does not exist yet; or an object of its name is being deleted.
+            self._unknown_because = f"{engine_diagnostic(fault).detail}."
             return self._without_dry_run(tree, private)
         except ImmutableFieldChanged as fault:
             if prior is None:
@@ -207,21 +262,22 @@ class ObjectPlanner:
             self._continue_unreachable(session, fault, is_planned=self.clusters.is_unread(self.config.get("cluster")))
             return self._as_before(tree) or self._without_dry_run(tree, private)
         except SetpointError as fault:
-            is_of_definition = _is_of_definition(fault, tree)
-            if is_of_definition and self.definitions.is_changing(self.clusters.key(self.config.get("cluster")), tree):
+            is_defined_here = is_of_definition(fault, tree)
+            if is_defined_here and self.definitions.is_changing(self.clusters.key(self.config.get("cluster")), tree):
                 return self._without_dry_run(tree, private)
-            found = engine_diagnostic(fault, (manifest_attribute(self.config),))
-            detail = found.detail + _DEFINED_HERE * is_of_definition
-            raise DiagnosticsError(error(found.summary, detail, found.path)) from fault
-        if private.taken_over and forecast.live is None:
-            self.call.add_diagnostic(not_there_warning(tree, session.connection))
-        return self._forecast_plan(session, forecast, private)
+            attribute = (manifest_attribute(self.config),)
+            found = definition_diagnostic(fault, attribute) if is_defined_here else engine_diagnostic(fault, attribute)
+            raise DiagnosticsError(found) from fault
+        return self._forecast_plan(session, forecast, tree, private)
 
     def _forecast_plan(
-        self, session: "ObjectSession", forecast: "ObjectForecast", private: PrivateState
+        self, session: "ObjectSession", forecast: "ObjectForecast", tree: Json, private: PrivateState
     ) -> PlanResponse:
         prior = self.request.prior
+        if private.taken_over and forecast.live is None:
+            self.call.add_diagnostic(not_there_warning(tree, session.connection))
         fields = projection(session, forecast.after, self.config)
+        self._fields = fields
         self._warn_of_undeclared(forecast, fields)
         is_unchanged = prior is not None and not forecast.plan.writes and fields == prior.get("projection")
         if forecast.plan.writes and prior is not None and fields == prior.get("projection"):
@@ -236,7 +292,13 @@ class ObjectPlanner:
         paths = [one.path for one in forecast.plan.changes if str(one.path) not in shown]
         changed = [str(path) for path in paths if not any(apart.covers(path) for apart in _RECORDS)]
         if changed and forecast.is_takeover:
-            self.call.add_diagnostic(_undeclared_warning(changed, manifest_attribute(self.config)))
+            self.call.add_diagnostic(undeclared_warning(changed, manifest_attribute(self.config)))
+
+    async def _forecast(self, session: "ObjectSession", private: PrivateState) -> "ObjectForecast":
+        await session.check()
+        if (prior := self.request.prior) is not None and (live := await session.observe()) is not None:
+            require_managed(live, str(prior["id"]), private, self.config)
+        return await session.forecast()
 
     def _planned_state(
         self, forecast: "ObjectForecast", private: PrivateState, fields: CtyValue, *, is_unchanged: bool
@@ -246,8 +308,10 @@ class ObjectPlanner:
         state |= {"projection": fields, "status": self._status(private, is_unchanged=is_unchanged)}
         source = manifest_attribute(self.config)
         if is_unchanged and prior is not None and manifest_attribute(prior) == source:
-            # A manifest that is written differently and means the same is no change.
-            state[source] = prior[source]
+            as_before = {**state, source: prior[source]}
+            # A manifest that is written differently and means the same is no change. With another change it is stored
+            # as written: that does not depend on the live object, which may change until the plan is applied.
+            state = as_before if same_value(as_before, prior, schema_type(OBJECT_SCHEMA)) else state
         return PlanResponse(state, private=private.to_bytes())
 
     def _without_dry_run(self, tree: Json, private: PrivateState | None = None) -> PlanResponse:
@@ -284,27 +348,6 @@ class ObjectPlanner:
         return prior.get("status") if prior.get("status") is not None else UNKNOWN
 
 
-def _undeclared_warning(paths: Sequence[str], attribute: str) -> Diagnostic:
-    shown = ", ".join((*paths[:_MOST_PATHS], *("…" for _ in paths[_MOST_PATHS : _MOST_PATHS + 1])))
-    return warning(
-        "Fields go that the manifest leaves out",
-        f"{shown}: declared until now by kubectl apply, or by a manager in take_over_from. What these declared becomes "
-        "part of this resource: write it into the manifest, or list it in ignore_fields, if it is to stay.",
-        (attribute,),
-    )
-
-
-def _is_of_definition(fault: SetpointError, tree: Json) -> bool:
-    """Whether a change of the CustomResourceDefinition of an object might help."""
-    group = text_at(tree, "apiVersion").rpartition("/")[0]
-    is_custom = "." in group and not group.endswith(".k8s.io")
-    return is_custom and (isinstance(fault, KindNotServed | RemoteInvalid) or _names_unknown_fields(fault))
-
-
-def _names_unknown_fields(fault: SetpointError) -> bool:
-    return isinstance(fault, RemoteRefused) and bool(fault.unknown_fields)
-
-
 def _adoptable_id(live: Json, noted: str) -> str:
     """The ID of a live object whose interrupted create was noted; empty when it is another object."""
     current = annotated_id(live)
@@ -321,49 +364,8 @@ def _is_same_wait(before: CtyValue, after: CtyValue) -> bool:
     return same_value(before, after, type_ if before is not None else DYNAMIC)
 
 
-def _adoption_warning(id_: str) -> Diagnostic:
-    return warning(
-        "The object is kept",
-        f"Its last apply failed after it was made (as {id_}). Terraform plans a replacement, but the object is neither "
-        'deleted nor made anew: the next apply goes on with it. With on_timeout = "fail" it is replaced.',
-    )
-
-
-def require_deletable(prior: AttributeValues) -> None:
-    """Raises DiagnosticsError for an object with delete protection."""
-    if prior.get("delete_protection") is True:
-        why = "delete_protection is set: apply delete_protection = false first, then delete or replace it."
-        raise DiagnosticsError(error("The object is protected", why, ("delete_protection",)))
-
-
-def already_exists_error(tree: Json, config: AttributeValues) -> Diagnostic:
-    """The diagnostic of an existing object without an ID annotation: it is not adopted."""
-    ref = object_ref(tree)
-    return error(
-        "The object is there already",
-        f"{ref['kind']} {ref['name']} was not created by this resource. "
-        f"To manage it from here on, import it: {_import_hint(ref)}.",
-        (manifest_attribute(config),),
-    )
-
-
-def managed_elsewhere_error(live: Json, planned: AttributeValues) -> Diagnostic:
-    """The diagnostic of an existing object that this resource does not manage: it is not adopted."""
-    if not annotated_id(live):
-        return already_exists_error(live, planned)
-    ref = object_ref(live)
-    return error(
-        "The object is kept by another resource",
-        f"{ref['kind']} {ref['name']} is kept as {annotated_id(live)}, by another resource "
-        "or another state of Terraform's. "
-        "Remove it there first, with `terraform state rm` if the object is to stay; then import it here: "
-        f"{_import_hint(ref)}.",
-        (manifest_attribute(planned),),
-    )
-
-
-def _import_hint(ref: AttributeValues) -> str:
-    """How to import an object. An import block also waits for its value; the command fails where outputs need that."""
-    parts = {"apiVersion": ref["api_version"], "kind": ref["kind"], "namespace": ref["namespace"], "name": ref["name"]}
-    identifier = ",".join(f"{name}={one}" for name, one in parts.items() if one)
-    return f"terraform import ADDRESS '{identifier}', or with the same id in an import block"
+def note_key(clusters: ClusterConnections, values: AttributeValues, prior: AttributeValues | None) -> str:
+    """The object that a plan is noted for: by its ID, or by its identity while it has none."""
+    if prior is not None:
+        return str(prior["id"])
+    return digest([clusters.key(values.get("cluster")), list(object_identity(read_manifest(values)))])

@@ -24,6 +24,7 @@ from setpoint.errors import (
 )
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
+from setpoint.terraform.framework.consistency import deviation_error, deviations
 from setpoint.terraform.framework.diagnostics import (
     Diagnostic,
     DiagnosticsError,
@@ -39,6 +40,7 @@ from setpoint.terraform.framework.provider import (
     PlanResponse,
     UpdateRequest,
 )
+from setpoint.terraform.framework.schema import schema_type
 from setpoint.terraform.resources.clusters import (
     ClusterConnections,
     cluster_needed,
@@ -58,13 +60,15 @@ from setpoint.terraform.resources.object_config import (
     validate_wait,
     wait_spec,
 )
-from setpoint.terraform.resources.object_import import import_object
-from setpoint.terraform.resources.object_move import move_object
-from setpoint.terraform.resources.object_plan import (
-    ObjectPlanner,
+from setpoint.terraform.resources.object_diagnostics import (
+    made_again_warning,
     managed_elsewhere_error,
     require_deletable,
+    require_managed,
 )
+from setpoint.terraform.resources.object_import import import_object
+from setpoint.terraform.resources.object_move import move_object
+from setpoint.terraform.resources.object_plan import ObjectPlanner, note_key
 from setpoint.terraform.resources.object_state import (
     ChangingDefinitions,
     InterruptedCreates,
@@ -79,6 +83,7 @@ from setpoint.terraform.resources.object_state import (
     status_value,
     wait_output,
 )
+from setpoint.terraform.resources.plan_notes import PlanNotes
 from setpoint.terraform.resources.schemas import FAIL, KEEP, OBJECT_SCHEMA
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 from setpoint.terraform.rpc.tls_proxy import cache_directory
@@ -100,6 +105,9 @@ class ObjectResource(ManagedResource):
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
         self._interrupted = InterruptedCreates(cache_directory(os.environ), str(Directory.cwd()))
+        self._notes = PlanNotes(cache_directory(os.environ), str(Directory.cwd()))
+        # Terraform reads before it plans, not before it applies.
+        self._has_read = False
         # The IDs of the objects that this process has created.
         self._created_ids: set[str] = set()
         self._definitions = ChangingDefinitions()
@@ -120,8 +128,8 @@ class ObjectResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
-        known = self._interrupted, self._created_ids, self._definitions
-        return await ObjectPlanner(self._clusters, request, call, *known).plan()
+        known = self._interrupted, self._created_ids, self._definitions, self._notes
+        return await ObjectPlanner(self._clusters, request, call, *known).plan(is_first=self._has_read)
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
         """See ManagedResource."""
@@ -130,6 +138,7 @@ class ObjectResource(ManagedResource):
 
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
+        self._has_read = True
         state, private = stored.state, read_private_state(stored.private)
         if private.taken_over:
             # Its cluster may be one that only the configuration names: the plan, which has it, asks that one.
@@ -144,9 +153,12 @@ class ObjectResource(ManagedResource):
         except RemoteUnavailable as fault:
             await self._leave_unread(stored, session, call, fault)
             return stored
-        if live is None or not is_managed_under(live, str(state["id"]), private):
+        if live is None:
             return None
         location = await location_of(self._clusters, state, session)
+        if not is_managed_under(live, str(state["id"]), private):
+            return self._read_foreign(stored, live, call)
+        private = private.of_object(live)
         if private.is_pending:
             self._interrupted.add_read(location, annotated_id(live) or str(state["id"]))
         else:
@@ -154,6 +166,14 @@ class ObjectResource(ManagedResource):
         status, private = _refreshed_status(state, private, live)
         computed = {"projection": _refreshed_projection(state, live), "object_ref": object_ref(live), "status": status}
         return InstanceState({**state, **computed}, private.to_bytes())
+
+    def _read_foreign(self, stored: InstanceState, live: Json, call: CallContext) -> InstanceState | None:
+        """The state of an object that is another one by now: a deletion lets go of it, and says so."""
+        if annotated_id(live):
+            return None
+        call.add_diagnostic(made_again_warning(live))
+        self._interrupted.add_lost(str(stored.state["id"]))
+        return stored
 
     async def _leave_unread(
         self, stored: InstanceState, session: "ObjectSession", call: CallContext, fault: RemoteUnavailable
@@ -167,17 +187,18 @@ class ObjectResource(ManagedResource):
 
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
+        self._notes.forget(note_key(self._clusters, request.planned, None))
         adopts = read_private_state(request.private).adopts
         id_ = next_id(adopts) if adopts else new_id()
         if adopts:
-            # Terraform has removed the replaced object from its state. It exists, under this ID or the next one.
-            state: AttributeValues = {**request.planned, "id": adopts, "status": None}
-            call.save_state(InstanceState(state, PrivateState(is_pending=True, takes=id_).to_bytes()))
+            _keep_adopted(request.planned, adopts, None, call)
         session = session_for(self._clusters, request.planned, id_, PrivateState())
         with cluster_needed(session.connection):
             live = await _observe_if_served(session)
         if live is not None and (not adopts or annotated_id(live) not in ("", adopts)):
             raise DiagnosticsError(managed_elsewhere_error(live, request.planned))
+        if adopts and live is not None:
+            _keep_adopted(request.planned, adopts, live, call)
         self._created_ids.add(id_)
         location = await location_of(self._clusters, request.planned, session)
         # Read by the next process if this one is killed. If it is not, the state says the same.
@@ -190,8 +211,14 @@ class ObjectResource(ManagedResource):
 
     async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
+        self._notes.forget(note_key(self._clusters, request.planned, request.prior))
         private, id_ = read_private_state(request.private), str(request.prior["id"])
         session = session_for(self._clusters, request.planned, id_, private)
+        with cluster_needed(session.connection):
+            live = await _observe_if_served(session)
+        if live is not None:
+            require_managed(live, id_, private, request.planned)
+            session.pin()
         return await ObjectApply(session, {**request.planned, "id": id_}, call).update(_apply_timeout(request.planned))
 
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
@@ -204,7 +231,11 @@ class ObjectResource(ManagedResource):
             return
         with cluster_needed(session.connection):
             live = await session.observe()
-        if live is None or not is_managed_under(live, id_, private):
+        if live is None:
+            return
+        if not is_managed_under(live, id_, private):
+            if not annotated_id(live):
+                call.add_diagnostic(made_again_warning(live))
             return
         require_deletable(prior.state)
         timeout = prior.state.get("delete_timeout")
@@ -231,6 +262,12 @@ def _validate_duration(timeout: CtyValue) -> None:
             parse_duration(timeout)
         except ManifestInvalid as fault:
             raise DiagnosticsError(error("No duration", f"delete_timeout: {fault}.", ("delete_timeout",))) from fault
+
+
+def _keep_adopted(planned: AttributeValues, adopts: str, live: Json, call: CallContext) -> None:
+    """Terraform has removed the replaced object from its state. It exists, under this ID or the next one."""
+    private = PrivateState(is_pending=True, takes=next_id(adopts)).of_object(live)
+    call.save_state(InstanceState({**planned, "id": adopts, "status": None}, private.to_bytes()))
 
 
 async def _observe_if_served(session: "ObjectSession") -> Json:
@@ -283,7 +320,9 @@ class ObjectApply:
         """The state of an object that is created, or adopted."""
         failure = await self._apply(timeout_s)
         if failure is None:
-            return await self._state(is_pending=False)
+            stored = await self._state(is_pending=False)
+            await self._require_as_planned(stored, is_pending=True)
+            return stored
         live = self.session.live
         if live is not None and annotated_id(live) == self.planned["id"]:
             self.call.save_state(await self._state(is_pending=self.planned.get("on_timeout") != FAIL))
@@ -293,10 +332,18 @@ class ObjectApply:
         """The state of an object that existed before."""
         failure = await self._apply(timeout_s)
         if failure is None:
-            return await self._state(is_pending=False)
+            stored = await self._state(is_pending=False)
+            await self._require_as_planned(stored, is_pending=False)
+            return stored
         if isinstance(failure, _WAIT_ERRORS) or (isinstance(failure, Interrupted) and self._is_as_planned()):
             self.call.save_state(await self._state(is_pending=True, is_untainted=True))
         raise DiagnosticsError(self._diagnostic(failure)) from failure
+
+    async def _require_as_planned(self, stored: InstanceState, *, is_pending: bool) -> None:
+        """Raises DiagnosticsError for another result. Terraform taints a new object then: a pending one is kept."""
+        if paths := list(deviations(self.planned, stored.state, schema_type(OBJECT_SCHEMA))):
+            self.call.save_state(await self._state(is_pending=is_pending) if is_pending else stored)
+            raise DiagnosticsError(deviation_error(paths))
 
     async def _apply(self, timeout_s: float) -> SetpointError | Interrupted | None:
         try:
@@ -310,11 +357,14 @@ class ObjectApply:
 
     async def _state(self, *, is_pending: bool, is_untainted: bool = False) -> InstanceState:
         live, status = self.session.live, await self.session.stored_state()
+        # A value that the plan has is what dependants were planned with: the next read has a later one.
+        is_planned = self.planned.get("status") is not None and is_known(self.planned.get("status"))
+        output = self.planned["status"] if is_planned else wait_output(status)
         state = {
             **self.planned,
             "object_ref": object_ref(live),
             "projection": projection(self.session, live, self.planned),
-            "status": None if is_pending else wait_output(status),
+            "status": None if is_pending else output,
         }
         return InstanceState(state, PrivateState(engine_state(status), is_pending, is_untainted).to_bytes())
 

@@ -51,10 +51,22 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
     taken_over: tuple[str, ...] = ()
     # Of `setpoint_wait`: the satisfaction key of the wait.
     satisfied_for: str = ""
+    # The uid of an object that was imported, or read since it was applied; that of an applied one is in `engine`.
+    uid: str = ""
 
     def to_bytes(self) -> bytes:
         """The bytes that Terraform stores."""
         return msgspec.json.encode(self)
+
+    @property
+    def object_uid(self) -> str:
+        """The uid of the object; empty when none was stored, as in a state of an earlier version."""
+        return self.uid or text_at(self.engine, "object", "uid")
+
+    def of_object(self, live: Json) -> "PrivateState":
+        """The same with the uid of this live object."""
+        uid = text_at(live, "metadata", "uid")
+        return self if uid == self.object_uid else msgspec.structs.replace(self, uid=uid)
 
     def pending(self, engine: dict[str, Any]) -> "PrivateState":
         """The same of an object whose value is waited for again."""
@@ -100,6 +112,7 @@ class InterruptedCreates:
     def __init__(self, directory: Path | None, working_directory: str) -> None:
         self._read: dict[ClusterLocation, str] = {}
         self._planned: dict[ClusterLocation, str] = {}
+        self._lost: set[str] = set()
         self._directory = directory
         self._working_directory = working_directory
 
@@ -110,6 +123,14 @@ class InterruptedCreates:
     def add_planned(self, location: ClusterLocation, id_: str) -> None:
         """The plan that is being applied adopts the object under `id_`."""
         self._planned[location] = id_
+
+    def add_lost(self, id_: str) -> None:
+        """Another writer has made the object again that the state has under `id_`: the user has been warned."""
+        self._lost.add(id_)
+
+    def is_lost(self, id_: str) -> bool:
+        """Whether this process found that the object of `id_` is another one."""
+        return id_ in self._lost
 
     def note(self, location: ClusterLocation, id_: str) -> None:
         """Notes the ID on disk, for later processes."""
@@ -142,14 +163,14 @@ class InterruptedCreates:
                     file.unlink(missing_ok=True)
 
     def note_dry_run(self, location: ClusterLocation) -> None:
-        """A create was planned by a dry run: what it showed is known, and may not be unknown when it is applied."""
+        """A patch was planned by a dry run: what it showed is known, and may not be unknown when it is applied."""
         if (file := self._file(location, _DRY_RUN)) is not None:
             with suppress(OSError):
                 file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 file.touch()
 
     def is_dry_run(self, location: ClusterLocation) -> bool:
-        """Whether a create was planned by a dry run, and not applied since."""
+        """Whether a patch was planned by a dry run, and not applied since."""
         file = self._file(location, _DRY_RUN)
         return file is not None and file.exists()
 
@@ -244,5 +265,10 @@ def dynamic_value(tree: Json) -> CtyValue:
 
 
 def is_managed_under(live: Json, id_: str, private: PrivateState) -> bool:
-    """Whether a live object is managed under `id_`; one that lost its annotation still is."""
-    return annotated_id(live) in ("", id_, private.takes)
+    """Whether a live object is managed under `id_`: by its annotation, or by its uid when it has none."""
+    mark = annotated_id(live)
+    if mark:
+        return mark in (id_, private.takes)
+    # A moved object has no annotation until its first apply, and not every tool has noted its uid.
+    is_moved = bool(private.taken_over) and not private.object_uid
+    return is_moved or text_at(live, "metadata", "uid") == private.object_uid

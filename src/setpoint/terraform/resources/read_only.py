@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from setpoint.core.values.messages import worded
 from setpoint.core.wait.judge import secrecy_of
+from setpoint.core.wait.rollout import require_rollout
 from setpoint.core.wait.wait_for import parse_wait
-from setpoint.errors import RemoteUnavailable, ResponseTooLarge, SetpointError
-from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
+from setpoint.errors import ManifestInvalid, RemoteUnavailable, ResponseTooLarge, SetpointError
+from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
-from setpoint.terraform.framework.diagnostics import DiagnosticsError
+from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
 from setpoint.terraform.framework.provider import (
     CreateRequest,
     ManagedResource,
@@ -24,10 +26,20 @@ from setpoint.terraform.resources.clusters import (
 from setpoint.terraform.resources.object_config import new_id, validate_wait, wait_spec, waits_for_value
 from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, read_private_state
 from setpoint.terraform.resources.schemas import WAIT_SCHEMA
-from setpoint.terraform.resources.vocabulary import engine_diagnostic
+from setpoint.terraform.resources.vocabulary import attribute_words, engine_diagnostic
 
 if TYPE_CHECKING:
     from setpoint.objects.wait import ObjectWait, SatisfiedWait
+
+
+def _validate_rollout(wait_for: CtyValue, ref: CtyValue) -> None:
+    """Raises DiagnosticsError for the rollout of a kind that has none."""
+    names = ref if isinstance(ref, Mapping) and is_known(ref) else {}
+    if isinstance(wait_for, Mapping) and wait_for.get("rollout") is True and names:
+        try:
+            require_rollout({"apiVersion": str(names["api_version"]), "kind": str(names["kind"])})
+        except ManifestInvalid as fault:
+            raise DiagnosticsError(error("No such wait", worded(fault, attribute_words), ("wait_for",))) from fault
 
 
 class WaitResource(ManagedResource):
@@ -42,6 +54,7 @@ class WaitResource(ManagedResource):
         """See ManagedResource."""
         validate_cluster(config.get("cluster"))
         validate_wait(config.get("wait_for"))
+        _validate_rollout(config.get("wait_for"), config.get("object_ref"))
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
@@ -97,7 +110,11 @@ class WaitResource(ManagedResource):
             met: SatisfiedWait = await call.until_stopped(self._target(state).until(wait_for))
         except SetpointError as fault:
             raise DiagnosticsError(engine_diagnostic(fault, ("wait_for",))) from fault
-        return _satisfied_state(state, met)
+        found, planned = _satisfied_state(state, met), state.get("result")
+        if planned is None or not is_known(planned):
+            return found
+        # A value that the plan has is what dependants were planned with: the next read has a later one.
+        return InstanceState({**found.state, "result": planned}, found.private)
 
     def _target(self, values: AttributeValues) -> "ObjectWait":
         return target_of(self._clusters, values.get("object_ref"), values.get("cluster"))

@@ -4,6 +4,7 @@ from setpoint.terraform.cty.codec import decode_state
 from setpoint.terraform.cty.types import CtyType
 from setpoint.terraform.cty.values import AttributeValues, format_path, nullify_unknown, unknown_paths
 from setpoint.terraform.framework.call import InstanceState
+from setpoint.terraform.framework.consistency import deviation_error, deviations
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
 from setpoint.terraform.framework.provider import (
     CreateRequest,
@@ -189,6 +190,8 @@ async def apply_resource_change(context: RpcContext) -> None:
     save(stored)
     if stored is not None:
         _reject_unknown(stored.state)
+        if paths := list(deviations(planned, without_write_only(resource.schema, stored.state), context.type)):
+            raise DiagnosticsError(deviation_error(paths))
 
 
 async def _apply_change(
