@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-VERSION: Final = "1.8.8"
+VERSION: Final = "1.12.6"
 _MODULE: Final = f"github.com/opentofu/opentofu@v{VERSION}"
 _SETTINGS: Final = {
     "CGO_ENABLED": "0",

@@ -31,6 +31,7 @@ from setpoint.terraform.framework.diagnostics import (
     diagnostics_for,
     error,
 )
+from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import (
     CreateRequest,
     ManagedResource,
@@ -77,6 +78,7 @@ from setpoint.terraform.resources.object_state import (
     wait_output,
 )
 from setpoint.terraform.resources.schemas import FAIL, KEEP, OBJECT_SCHEMA
+from setpoint.terraform.resources.shown_values import hidden_texts, shown_fields
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 from setpoint.terraform.rpc.tls_proxy import cache_directory
 
@@ -100,6 +102,10 @@ class ObjectResource(ManagedResource):
         # The IDs of the objects that this process has created.
         self._created_ids: set[str] = set()
 
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See ManagedResource."""
+        return hidden_texts(values) | self._clusters.hidden_texts(values.get("cluster"))
+
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
         sources = [name for name in (YAML, MANIFEST) if config.get(name) is not None]
@@ -116,7 +122,10 @@ class ObjectResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
-        return await ObjectPlanner(self._clusters, request, call, self._interrupted, self._created_ids).plan()
+        planner = ObjectPlanner(self._clusters, request, call, self._interrupted, self._created_ids)
+        planned = await planner.plan()
+        state = {**planned.state, "fields": shown_fields(planned.state, request.prior)}
+        return PlanResponse(state, planned.requires_replace, planned.private)
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
         """See ManagedResource."""
@@ -143,7 +152,9 @@ class ObjectResource(ManagedResource):
             self._interrupted.forget(location)
         status, private = _refreshed_status(state, private, live)
         computed = {"projection": _refreshed_projection(state, live), "object_ref": object_ref(live), "status": status}
-        return InstanceState({**state, **computed}, private.to_bytes())
+        found = {**state, **computed}
+        shown = shown_fields(found, None if state.get("fields") is None else state)
+        return InstanceState({**found, "fields": shown}, private.to_bytes())
 
     async def _leave_unread(
         self, stored: InstanceState, session: "ObjectSession", call: CallContext, fault: RemoteUnavailable
@@ -173,7 +184,7 @@ class ObjectResource(ManagedResource):
         # Read by the next process if this one is killed. If it is not, the state says the same.
         self._interrupted.note(location, id_)
         try:
-            apply = ObjectApply(session, {**request.planned, "id": id_}, call)
+            apply = ObjectApply(session, {**request.planned, "id": id_}, None, call)
             return await apply.create(_apply_timeout(request.planned))
         finally:
             self._interrupted.forget(location)
@@ -182,7 +193,8 @@ class ObjectResource(ManagedResource):
         """See ManagedResource."""
         private, id_ = read_private_state(request.private), str(request.prior["id"])
         session = session_for(self._clusters, request.planned, id_, private)
-        return await ObjectApply(session, {**request.planned, "id": id_}, call).update(_apply_timeout(request.planned))
+        apply = ObjectApply(session, {**request.planned, "id": id_}, request.prior, call)
+        return await apply.update(_apply_timeout(request.planned))
 
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
         """See ManagedResource."""
@@ -263,6 +275,7 @@ class ObjectApply:
 
     session: "ObjectSession"
     planned: AttributeValues
+    prior: AttributeValues | None
     call: CallContext
 
     async def create(self, timeout_s: float) -> InstanceState:
@@ -302,6 +315,7 @@ class ObjectApply:
             "projection": projection(self.session, live, self.planned),
             "status": None if is_pending else wait_output(status),
         }
+        state["fields"] = shown_fields(state, self.prior)
         return InstanceState(state, PrivateState(engine_state(status), is_pending, is_untainted).to_bytes())
 
     def _diagnostic(self, failure: SetpointError | Interrupted) -> Diagnostic:

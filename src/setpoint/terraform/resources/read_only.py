@@ -12,6 +12,7 @@ from setpoint.errors import RemoteUnavailable, ResponseTooLarge, SetpointError
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import (
     CreateRequest,
     DataSource,
@@ -29,6 +30,7 @@ from setpoint.terraform.resources.clusters import (
 from setpoint.terraform.resources.object_config import new_id, validate_wait, wait_spec, waits_for_value
 from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, read_private_state
 from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, WAIT_SCHEMA
+from setpoint.terraform.resources.shown_values import hidden_texts
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ class WaitResource(ManagedResource):
 
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
+
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See ManagedResource."""
+        return hidden_texts(values) | self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
@@ -136,6 +142,10 @@ class ObjectDataSource(DataSource):
 
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
+
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See DataSource."""
+        return self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See DataSource."""
