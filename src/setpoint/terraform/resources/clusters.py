@@ -11,7 +11,7 @@ import msgspec
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import worded
-from setpoint.errors import RemoteUnavailable, ResponseTooLarge, SetpointError
+from setpoint.errors import RemoteError, RemoteUnavailable, ResponseTooLarge, SetpointError
 from setpoint.terraform.cty.json_trees import to_json_tree
 from setpoint.terraform.cty.types import BOOL, STRING, ListType, MapType
 from setpoint.terraform.cty.values import CtyValue, is_known
@@ -112,15 +112,16 @@ _NEEDED: Final = (
 
 def unreachable_warning(connection: "ClusterConnection", fault: RemoteUnavailable) -> Diagnostic:
     """The diagnostic of a read or a plan that goes on without the cluster."""
-    return warning(_UNREACHABLE, f"{_named(connection, fault)}\n\n{_READ_FROM_STATE}")
+    return warning(_UNREACHABLE, f"{described_fault(connection, fault)}\n\n{_READ_FROM_STATE}")
 
 
 def unreachable_error(connection: "ClusterConnection", fault: RemoteUnavailable) -> Diagnostic:
     """The diagnostic of a call that needs the cluster."""
-    return error(_UNREACHABLE, f"{_named(connection, fault)}\n\n{_NEEDED}")
+    return error(_UNREACHABLE, f"{described_fault(connection, fault)}\n\n{_NEEDED}")
 
 
-def _named(connection: "ClusterConnection", fault: RemoteUnavailable) -> str:
+def described_fault(connection: "ClusterConnection", fault: RemoteError) -> str:
+    """An error of a cluster, with its name and address in front."""
     name = connection.name if connection.server in connection.name else f"{connection.name}, {connection.server}"
     return f"{name}: {worded(fault, attribute_words)}."
 
@@ -208,6 +209,18 @@ class ClusterConnections:
             self._open[key] = ClusterSession.at(connection_for(self._selected(cluster), self._environment))
         return self._open[key]
 
+    def is_login_changed(self, before: CtyValue, after: CtyValue) -> bool:
+        """Whether `after` is the same server as `before` with something else, such as another token."""
+        if not self.is_cluster_known(after) or self.key(before) == self.key(after):
+            return False
+        return self.server_key(before) == self.server_key(after)
+
+    def is_default_at(self, cluster: CtyValue) -> bool:
+        """Whether `cluster` is a resource's own, and the provider's block names the same server."""
+        if cluster is None or self.default is None or not is_known(self.default):
+            return False
+        return self.server_key(cluster) == self.server_key(None)
+
     def add_unread(self, cluster: CtyValue) -> None:
         """The cluster did not answer a read: a plan goes by the state."""
         self._unread.add(self.key(cluster))
@@ -219,6 +232,11 @@ class ClusterConnections:
     def key(self, cluster: CtyValue) -> str:
         """A digest that identifies a cluster and its user."""
         return digest([to_json_tree(self._selected(cluster))])
+
+    def server_key(self, cluster: CtyValue) -> str:
+        """A digest that identifies a cluster, whatever its user."""
+        connection = self.session(cluster).client.connection
+        return digest([connection.server, connection.server_name, connection.proxy])
 
     def _selected(self, cluster: CtyValue) -> CtyValue:
         return self.default if cluster is None else cluster

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path as Directory
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
@@ -15,6 +17,7 @@ from setpoint.core.wait.wait_for import FieldWait, parse_wait
 from setpoint.errors import (
     ManifestInvalid,
     OperationRunning,
+    RemoteRefused,
     RemoteUnavailable,
     ResponseTooLarge,
     SetpointError,
@@ -79,10 +82,17 @@ from setpoint.terraform.resources.object_state import (
 )
 from setpoint.terraform.resources.schemas import FAIL, KEEP, OBJECT_SCHEMA
 from setpoint.terraform.resources.shown_values import hidden_texts, shown_fields
+from setpoint.terraform.resources.stale_credentials import (
+    is_login_refused,
+    read_again,
+    refused_error,
+    refused_warning,
+)
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 from setpoint.terraform.rpc.tls_proxy import cache_directory
 
 if TYPE_CHECKING:
+    from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
     from setpoint.objects.session import ObjectSession
 
 # How long an apply may take besides its wait: until its kind is served, and until finalizers are observed.
@@ -122,9 +132,15 @@ class ObjectResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
+        again = await read_again(self._clusters, request, call, self._read)
+        if again is not None:
+            request = msgspec.structs.replace(request, private=again.private)
         planner = ObjectPlanner(self._clusters, request, call, self._interrupted, self._created_ids)
         planned = await planner.plan()
         state = {**planned.state, "fields": shown_fields(planned.state, request.prior)}
+        if again is not None and state["status"] not in (None, again.state.get("status")):
+            # Nothing may be planned as known that the apply finds to be otherwise.
+            state["status"] = UNKNOWN
         return PlanResponse(state, planned.requires_replace, planned.private)
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
@@ -134,15 +150,21 @@ class ObjectResource(ManagedResource):
 
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
-        state, private = stored.state, read_private_state(stored.private)
-        session = session_for(self._clusters, state, str(state["id"]), private)
         try:
-            live = await session.observe()
+            return await self._read(stored.state, stored.private)
         except ResponseTooLarge:
             raise
         except RemoteUnavailable as fault:
-            await self._leave_unread(stored, session, call, fault)
-            return stored
+            await self._leave_unread(stored, call, unreachable_warning(self._connection(stored.state), fault))
+        except RemoteRefused as fault:
+            if stored.state.get("cluster") is None or not is_login_refused(fault):
+                raise
+            await self._leave_unread(stored, call, refused_warning(self._connection(stored.state), fault))
+        return stored
+
+    async def _read(self, state: AttributeValues, stored: bytes) -> InstanceState | None:
+        private = read_private_state(stored)
+        session, live = await self._observed(state, private)
         if live is None or not is_managed_under(live, str(state["id"]), private):
             return None
         location = await location_of(self._clusters, state, session)
@@ -156,13 +178,27 @@ class ObjectResource(ManagedResource):
         shown = shown_fields(found, None if state.get("fields") is None else state)
         return InstanceState({**found, "fields": shown}, private.to_bytes())
 
-    async def _leave_unread(
-        self, stored: InstanceState, session: "ObjectSession", call: CallContext, fault: RemoteUnavailable
-    ) -> None:
+    async def _observed(self, state: AttributeValues, private: PrivateState) -> tuple["ObjectSession", Json]:
+        """The object of a state, with the credentials there; or else with those of the provider's block."""
+        session = session_for(self._clusters, state, str(state["id"]), private)
+        try:
+            return session, await session.observe()
+        except RemoteRefused as fault:
+            if not is_login_refused(fault) or not self._clusters.is_default_at(state.get("cluster")):
+                raise
+        session = session_for(self._clusters, {**state, "cluster": None}, str(state["id"]), private)
+        return session, await session.observe()
+
+    def _connection(self, state: AttributeValues) -> "ClusterConnection":
+        return self._clusters.session(state.get("cluster")).client.connection
+
+    async def _leave_unread(self, stored: InstanceState, call: CallContext, why: Diagnostic) -> None:
         """The cluster does not answer: that is no reason to stop what other clusters are asked for."""
-        call.add_diagnostic(unreachable_warning(session.connection, fault))
+        call.add_diagnostic(why)
         self._clusters.add_unread(stored.state.get("cluster"))
-        if read_private_state(stored.private).is_pending:
+        private = read_private_state(stored.private)
+        if private.is_pending:
+            session = session_for(self._clusters, stored.state, str(stored.state["id"]), private)
             location = await location_of(self._clusters, stored.state, session)
             self._interrupted.add_read(location, str(stored.state["id"]))
 
@@ -204,8 +240,13 @@ class ObjectResource(ManagedResource):
             # The create that follows adopts this very object.
             self._interrupted.add_planned(await location_of(self._clusters, prior.state, session), private.adopts)
             return
-        with cluster_needed(session.connection):
-            live = await session.observe()
+        try:
+            with cluster_needed(session.connection):
+                session, live = await self._observed(prior.state, private)
+        except RemoteRefused as fault:
+            if prior.state.get("cluster") is None or not is_login_refused(fault):
+                raise
+            raise DiagnosticsError(refused_error(session.connection, fault)) from fault
         if live is None or not is_managed_under(live, id_, private):
             return
         require_deletable(prior.state)
