@@ -98,7 +98,12 @@ class WaitResource(ManagedResource):
     async def _read(self, stored: InstanceState) -> InstanceState | None:
         state, private = stored.state, read_private_state(stored.private)
         target, wait_for = self._target(state), parse_wait(wait_spec(state.get("wait_for")))
-        live = await target.observe()
+        try:
+            live = await target.observe()
+        except RemoteRefused as fault:
+            if not is_login_refused(fault) or not self._clusters.is_default_at(state.get("cluster")):
+                raise
+            live = await self._target({**state, "cluster": None}).observe()
         if live is None:
             return None
         met = target.satisfied(wait_for, live)

@@ -60,13 +60,16 @@ class RpcContext:
 
     def redacted(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         """The diagnostics without values of the request that may be secret."""
-        hidden = NO_TEXTS
-        for values in self._read:
-            hidden |= self._hidden_texts(values)
-        return [
-            Diagnostic(one.severity, hidden.redacted(one.summary), hidden.redacted(one.detail), one.path)
-            for one in diagnostics
-        ]
+        try:
+            hidden = NO_TEXTS
+            for values in self._read:
+                hidden |= self._hidden_texts(values)
+            return [
+                Diagnostic(one.severity, hidden.redacted(one.summary), hidden.redacted(one.detail), one.path)
+                for one in diagnostics
+            ]
+        except Exception:  # noqa: BLE001 - values that cannot be searched: rather no detail than a secret
+            return [Diagnostic(one.severity, one.summary, path=one.path) for one in diagnostics]
 
     def _each(self, value: CtyValue) -> AttributeValues:
         return dict.fromkeys(self.type.attributes, value) if isinstance(self.type, ObjectType) else {}
