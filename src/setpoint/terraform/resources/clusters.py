@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from setpoint.objects.session import ClusterSession
 
 _OPTIONAL: Final = Presence.OPTIONAL
+# The attributes that say who asks, and not which server.
+_CREDENTIALS: Final = ("token", "client_certificate", "client_key", "exec", "cluster_ca_certificate", "insecure")
 # An argument that is a flag without a value, and the user and the password in an address.
 _FLAG: Final = re.compile(r"-[^=]*")
 _USERINFO: Final = re.compile(r"//([^/@]+)@")
@@ -237,6 +239,14 @@ class ClusterConnections:
         """A digest that identifies a cluster, whatever its user."""
         connection = self.session(cluster).client.connection
         return digest([connection.server, connection.server_name, connection.proxy])
+
+    def location_key(self, cluster: CtyValue) -> str:
+        """A digest of how `cluster` names its server: the same with other credentials, and at another address."""
+        selected = self._selected(cluster)
+        if not isinstance(selected, Mapping) or selected.get("kubeconfig") is not None:
+            return self.key(cluster) if selected is None else self.server_key(cluster)
+        named = {name: one for name, one in selected.items() if name not in _CREDENTIALS}
+        return digest([to_json_tree(named)])
 
     def _selected(self, cluster: CtyValue) -> CtyValue:
         return self.default if cluster is None else cluster

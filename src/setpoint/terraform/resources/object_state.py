@@ -178,7 +178,7 @@ async def location_of(
     clusters: ClusterConnections, values: AttributeValues, session: "ObjectSession"
 ) -> ClusterLocation:
     """The location of the object of a session: the same with other credentials."""
-    return ClusterLocation(clusters.server_key(values.get("cluster")), await session.location())
+    return ClusterLocation(clusters.location_key(values.get("cluster")), await session.location())
 
 
 def object_ref(tree: Json) -> AttributeValues:
