@@ -16,8 +16,8 @@ from setpoint.objects.session import ClusterSession
 from setpoint.objects.wait import ObjectWait
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.resources.clusters import ClusterConnections
-from setpoint.terraform.resources.read_only import WaitResource
 from setpoint.terraform.sources.single_object import ObjectDataSource
+from setpoint.terraform.sources.wait_resource import WaitResource
 from tests.cluster.access import Access
 from tests.cluster.objects.object_harness import ObjectHarness, config_map, environment
 

@@ -10,7 +10,8 @@ import pytest
 from setpoint.terraform.cty.codec import encode_msgpack
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
 from setpoint.terraform.framework.call import ActiveCalls, CallContext, InstanceState
-from setpoint.terraform.framework.diagnostics import error
+from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import CreateRequest, ManagedResource, MovedState, Registration
 from setpoint.terraform.rpc.context import read_value, write_diagnostics
 from setpoint.terraform.rpc.protobuf import provider_messages
@@ -256,3 +257,19 @@ def test_a_path_has_a_type_for_each_step() -> None:
         [("attribute_name", "members"), ("string", "joe"), ("attribute_name", "role")],
         [("attribute_name", "anything"), ("attribute_name", "deep"), ("int", 0)],
     ]
+
+
+@pytest.mark.parametrize(("is_searchable", "detail"), [(True, "name is (redacted)"), (False, "")])
+def test_values_that_may_be_secret_are_in_no_diagnostic(tmp_path: Path, is_searchable: bool, detail: str) -> None:
+    class Secretive(Thing):
+        def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+            assert is_searchable
+            return HiddenTexts(frozenset({str(values["name"])}))
+
+        async def validate(self, config: AttributeValues, call: CallContext) -> None:
+            raise DiagnosticsError(error("No such name", f"name is {config['name']}"))
+
+    config = value({**EMPTY, "name": "hunter2-x"})
+    answer = call(ServiceHarness(tmp_path, Secretive), "ValidateResourceConfig", type_name="probe_thing", config=config)
+
+    assert [(one.summary, one.detail) for one in answer.diagnostics] == [("No such name", detail)]

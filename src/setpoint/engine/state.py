@@ -34,6 +34,8 @@ ENGINE_STATE: Final = "setpoint"
 READY_DETAILS: Final = "ready"
 # Among it, the digest of the whole status beside it: what another writer changed while no process ran shows by it.
 STATUS_DIGEST: Final = "digest"
+# And the fields that other writers keep changing, with their values.
+CONTESTS: Final = "contests"
 _ENGINE_MEMBERS: Final = frozenset(
     {"conditions", "observedGeneration", COOKIE, SERVER_DEFAULTS, RECONCILE_HANDLED, ENGINE_STATE}
 )
@@ -145,7 +147,7 @@ class StoredState:
             _texts_in(ours.get("secrets")),
             _tree(ours.get("step")) or None,
             handled if isinstance(handled := status.get(RECONCILE_HANDLED), str) else None,
-            Oscillations.of(ours.get("contests")),
+            Oscillations.of(ours.get(CONTESTS)),
             body if isinstance(body := ours.get("body"), str) else None,
             _texts_in(ours["creating"]) if isinstance(ours.get("creating"), Mapping) else None,
             _wait(_tree(ours.get("wait"))),
@@ -184,7 +186,7 @@ class StoredState:
             # One of an earlier version may be of any size.
             "step": None if self.step is None else bounded_record(self.step),
             "body": self.body,
-            "contests": self.oscillations.to_data() if self.oscillations.fields else None,
+            CONTESTS: self.oscillations.to_data() if self.oscillations.fields else None,
             "creating": self.creating,
             "wait": None if self.wait is None else _wait_data(self.wait),
             "readFailed": self.read_failed or None,

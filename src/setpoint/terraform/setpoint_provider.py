@@ -66,7 +66,7 @@ class SetpointProvider(Provider):
         return PatchResource(self._clusters)
 
     def _waits(self) -> ManagedResource:
-        from setpoint.terraform.resources.read_only import WaitResource
+        from setpoint.terraform.sources.wait_resource import WaitResource
 
         return WaitResource(self._clusters)
 

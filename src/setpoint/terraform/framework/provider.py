@@ -18,6 +18,7 @@ from setpoint.terraform.cty.types import CtyType
 from setpoint.terraform.cty.values import AttributePath, AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.hidden_texts import NO_TEXTS, HiddenTexts
 from setpoint.terraform.framework.schema import TerraformSchema
 
 
@@ -75,6 +76,10 @@ class ManagedResource(Protocol):
     def schema(self) -> TerraformSchema:
         """The schema of its configuration and state."""
 
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """What no diagnostic of a call with this configuration or state may repeat."""
+        return NO_TEXTS
+
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
 
@@ -129,6 +134,10 @@ class DataSource(Protocol):
     def schema(self) -> TerraformSchema:
         """The schema of its configuration and result."""
 
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """What no diagnostic of a call with this configuration may repeat."""
+        return NO_TEXTS
+
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
 
@@ -144,6 +153,10 @@ class EphemeralResource(Protocol):
     def schema(self) -> TerraformSchema:
         """The schema of its configuration and result."""
 
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """What no diagnostic of a call with this configuration may repeat."""
+        return NO_TEXTS
+
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
 
@@ -158,6 +171,9 @@ class HasSchema(Protocol):
     @property
     def schema(self) -> TerraformSchema:
         """Its schema."""
+
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """What no diagnostic may repeat of these values."""
 
 
 SchemaT = TypeVar("SchemaT", bound=HasSchema)

@@ -23,6 +23,7 @@ from setpoint.terraform.framework.diagnostics import (
     diagnostics_for,
     error,
 )
+from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import (
     CreateRequest,
     ManagedResource,
@@ -56,7 +57,7 @@ from setpoint.terraform.patches.patch_plan import (
     require_no_conflict,
     require_patchable,
 )
-from setpoint.terraform.patches.patch_schema import PATCH_SCHEMA
+from setpoint.terraform.patches.patch_schema import FORMS, PATCH_SCHEMA
 from setpoint.terraform.patches.patch_state import (
     PatchNotes,
     PatchPrivateState,
@@ -76,9 +77,10 @@ from setpoint.terraform.resources.clusters import (
 )
 from setpoint.terraform.resources.object_config import validate_wait, wait_spec
 from setpoint.terraform.resources.object_state import InterruptedCreates, status_value
-from setpoint.terraform.resources.read_only import target_of
 from setpoint.terraform.resources.schemas import FAIL
+from setpoint.terraform.resources.shown_values import hidden_texts
 from setpoint.terraform.rpc.tls_proxy import cache_directory
+from setpoint.terraform.sources.wait_resource import target_of
 
 if TYPE_CHECKING:
     from setpoint.objects.patch import PatchForecast, PatchSession
@@ -102,6 +104,10 @@ class PatchResource(ManagedResource):
         # Of new patches, those that were planned by a dry run.
         self._dry_runs = InterruptedCreates(cache_directory(os.environ), str(Directory.cwd()))
         self._planned = PlannedPatches()
+
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See ManagedResource."""
+        return hidden_texts(values, FORMS) | self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""

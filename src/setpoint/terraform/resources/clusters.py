@@ -1,6 +1,7 @@
 """The attribute `cluster`, and the clusters that this process is connected to: one connection for each."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -8,13 +9,16 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import worded
-from setpoint.errors import RemoteUnavailable, ResponseTooLarge
+from setpoint.errors import RemoteError, RemoteUnavailable, ResponseTooLarge, SetpointError
 from setpoint.terraform.cty.json_trees import to_json_tree
 from setpoint.terraform.cty.types import BOOL, STRING, ListType, MapType
 from setpoint.terraform.cty.values import CtyValue, is_known
 from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
+from setpoint.terraform.framework.hidden_texts import NO_TEXTS, HiddenTexts
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence
+from setpoint.terraform.resources.shown_values import leaf_texts, words_in
 from setpoint.terraform.resources.vocabulary import attribute_words
 
 if TYPE_CHECKING:
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
     from setpoint.objects.session import ClusterSession
 
 _OPTIONAL: Final = Presence.OPTIONAL
+# The attributes that say who asks, and not which server.
+_CREDENTIALS: Final = ("token", "client_certificate", "client_key", "exec", "cluster_ca_certificate", "insecure")
+# An argument that is a flag without a value, and the user and the password in an address.
+_FLAG: Final = re.compile(r"-[^=]*")
+_USERINFO: Final = re.compile(r"//([^/@]+)@")
 
 
 def _string(description: str, *, sensitive: bool = False) -> Attribute:
@@ -105,15 +114,16 @@ _NEEDED: Final = (
 
 def unreachable_warning(connection: "ClusterConnection", fault: RemoteUnavailable) -> Diagnostic:
     """The diagnostic of a read or a plan that goes on without the cluster."""
-    return warning(_UNREACHABLE, f"{_named(connection, fault)}\n\n{_READ_FROM_STATE}")
+    return warning(_UNREACHABLE, f"{described_fault(connection, fault)}\n\n{_READ_FROM_STATE}")
 
 
 def unreachable_error(connection: "ClusterConnection", fault: RemoteUnavailable) -> Diagnostic:
     """The diagnostic of a call that needs the cluster."""
-    return error(_UNREACHABLE, f"{_named(connection, fault)}\n\n{_NEEDED}")
+    return error(_UNREACHABLE, f"{described_fault(connection, fault)}\n\n{_NEEDED}")
 
 
-def _named(connection: "ClusterConnection", fault: RemoteUnavailable) -> str:
+def described_fault(connection: "ClusterConnection", fault: RemoteError) -> str:
+    """An error of a cluster, with its name and address in front."""
     name = connection.name if connection.server in connection.name else f"{connection.name}, {connection.server}"
     return f"{name}: {worded(fault, attribute_words)}."
 
@@ -127,6 +137,42 @@ def cluster_needed(connection: "ClusterConnection") -> Iterator[None]:
         raise
     except RemoteUnavailable as fault:
         raise DiagnosticsError(unreachable_error(connection, fault)) from fault
+
+
+def _credentials_in(cluster: CtyValue) -> HiddenTexts:
+    if not isinstance(cluster, Mapping):
+        return NO_TEXTS
+    texts = [cluster.get(name) for name in ("token", "client_key", "client_certificate")]
+    command, proxy = cluster.get("exec"), cluster.get("proxy_url")
+    if isinstance(command, Mapping):
+        args, env = command.get("args"), command.get("env")
+        texts += (
+            [one for one in args if isinstance(one, str) and not _FLAG.fullmatch(one)]
+            if isinstance(args, tuple)
+            else []
+        )
+        texts += env.values() if isinstance(env, Mapping) else []
+    if isinstance(proxy, str):
+        texts += [userinfo.rpartition(":")[2] for userinfo in _USERINFO.findall(proxy)]
+    found = HiddenTexts(frozenset(one for one in texts if isinstance(one, str) and one))
+    kubeconfig = cluster.get("kubeconfig")
+    return found | _users_in(kubeconfig) if isinstance(kubeconfig, str) else found
+
+
+def _users_in(kubeconfig: str) -> HiddenTexts:
+    """The values of the users of a kubeconfig, but for their names; of a text that is no kubeconfig, all of it."""
+    from setpoint.core.values.yaml_documents import read_documents
+
+    try:
+        documents = [one.value for one in read_documents(kubeconfig, "")]
+    except (SetpointError, RecursionError):
+        return words_in(kubeconfig)
+    users = [one for tree in documents if isinstance(tree, dict) for one in _listed(tree.get("users"))]
+    return HiddenTexts(frozenset(text for one in users for text in leaf_texts(one.get("user"))))
+
+
+def _listed(value: Json) -> list[dict[str, Json]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 class ClusterLocation(msgspec.Struct, frozen=True):
@@ -145,6 +191,10 @@ class ClusterConnections:
         self._open: dict[str, ClusterSession] = {}
         # Those that a read of this process found not to answer. Terraform reads before it plans, not before it applies.
         self._unread: set[str] = set()
+
+    def hidden_texts(self, cluster: CtyValue) -> HiddenTexts:
+        """The credentials in `cluster` and in the provider's block: no message may repeat them."""
+        return _credentials_in(cluster) | _credentials_in(self.default)
 
     def is_cluster_known(self, cluster: CtyValue) -> bool:
         """Whether every value is known of the cluster that `cluster` selects."""
@@ -171,6 +221,18 @@ class ClusterConnections:
             self._open[key] = ClusterSession.at(connection_for(self._selected(cluster), self._environment))
         return self._open[key]
 
+    def is_login_changed(self, before: CtyValue, after: CtyValue) -> bool:
+        """Whether `after` is the same server as `before` with something else, such as another token."""
+        if not self.is_cluster_known(after) or self.key(before) == self.key(after):
+            return False
+        return self.server_key(before) == self.server_key(after)
+
+    def is_default_at(self, cluster: CtyValue) -> bool:
+        """Whether `cluster` is a resource's own, and the provider's block names the same server."""
+        if cluster is None or self.default is None or not is_known(self.default):
+            return False
+        return self.server_key(cluster) == self.server_key(None)
+
     def add_unread(self, cluster: CtyValue) -> None:
         """The cluster did not answer a read: a plan goes by the state."""
         self._unread.add(self.key(cluster))
@@ -182,6 +244,19 @@ class ClusterConnections:
     def key(self, cluster: CtyValue) -> str:
         """A digest that identifies a cluster and its user."""
         return digest([to_json_tree(self._selected(cluster))])
+
+    def server_key(self, cluster: CtyValue) -> str:
+        """A digest that identifies a cluster, whatever its user."""
+        connection = self.session(cluster).client.connection
+        return digest([connection.server, connection.server_name, connection.proxy])
+
+    def location_key(self, cluster: CtyValue) -> str:
+        """A digest of how `cluster` names its server: the same with other credentials, and at another address."""
+        selected = self._selected(cluster)
+        if not isinstance(selected, Mapping) or selected.get("kubeconfig") is not None:
+            return self.key(cluster) if selected is None else self.server_key(cluster)
+        named = {name: one for name, one in selected.items() if name not in _CREDENTIALS}
+        return digest([to_json_tree(named)])
 
     def _selected(self, cluster: CtyValue) -> CtyValue:
         return self.default if cluster is None else cluster

@@ -5,7 +5,7 @@ from typing import Final
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
-from setpoint.errors import KindNotServed, RemoteInvalid, SetpointError
+from setpoint.errors import KindNotServed, RemoteInvalid, RemoteRefused, SetpointError
 from setpoint.terraform.cty.values import AttributePath, AttributeValues
 from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
 from setpoint.terraform.resources.object_config import annotated_id, manifest_attribute

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from setpoint.core.secret_paths import without_secrets
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, remove_at
@@ -44,7 +45,8 @@ async def import_object(identifier: str, clusters: ClusterConnections) -> Instan
     if not isinstance(live, Mapping):
         raise DiagnosticsError(error("No such object", f"There is no {parts['kind']} {parts['name']} in that cluster."))
     computed: AttributeValues = {
-        "yaml_body": write_document(_without_server_fields(live)),
+        # A plan, `show` and a generated configuration would print the values of a Secret.
+        "yaml_body": write_document(without_secrets(_without_server_fields(live))),
         "object_ref": object_ref(live),
         "projection": {},
     }

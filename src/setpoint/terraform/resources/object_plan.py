@@ -259,7 +259,8 @@ class ObjectPlanner:
             )
             return self._replacement(prior, tree, (manifest_attribute(self.config),))
         except RemoteUnavailable as fault:
-            self._continue_unreachable(session, fault, is_planned=self.clusters.is_unread(self.config.get("cluster")))
+            is_unread = any(self.clusters.is_unread(one.get("cluster")) for one in (prior, self.config) if one)
+            self._continue_unreachable(session, fault, is_planned=is_unread)
             return self._as_before(tree) or self._without_dry_run(tree, private)
         except SetpointError as fault:
             is_defined_here = is_of_definition(fault, tree)

@@ -2,36 +2,33 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path as Directory
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
 from setpoint.core.wait.outputs import Known, Null, output_of
-from setpoint.core.wait.wait_for import FieldWait, parse_wait
+from setpoint.core.wait.wait_for import FieldWait
 from setpoint.errors import (
     ManifestInvalid,
     OperationRunning,
+    RemoteRefused,
     RemoteUnavailable,
     ResponseTooLarge,
-    SetpointError,
-    StillWaiting,
-    WaitFailed,
-    WaitTimedOut,
 )
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
-from setpoint.terraform.framework.consistency import deviation_error, deviations
 from setpoint.terraform.framework.diagnostics import (
     Diagnostic,
     DiagnosticsError,
-    Interrupted,
-    diagnostics_for,
     error,
 )
+from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import (
     CreateRequest,
     ManagedResource,
@@ -40,25 +37,22 @@ from setpoint.terraform.framework.provider import (
     PlanResponse,
     UpdateRequest,
 )
-from setpoint.terraform.framework.schema import schema_type
 from setpoint.terraform.resources.clusters import (
     ClusterConnections,
     cluster_needed,
-    unreachable_error,
     unreachable_warning,
     validate_cluster,
 )
+from setpoint.terraform.resources.object_apply import GRACE_S, ObjectApply, apply_timeout
 from setpoint.terraform.resources.object_config import (
     MANIFEST,
     YAML,
     annotated_id,
     is_manifest_known,
-    manifest_attribute,
     new_id,
     next_id,
     validate_manifest,
     validate_wait,
-    wait_spec,
 )
 from setpoint.terraform.resources.object_diagnostics import (
     made_again_warning,
@@ -73,28 +67,30 @@ from setpoint.terraform.resources.object_state import (
     ChangingDefinitions,
     InterruptedCreates,
     PrivateState,
-    engine_state,
     is_managed_under,
     location_of,
     object_ref,
-    projection,
     read_private_state,
     session_for,
     status_value,
-    wait_output,
 )
 from setpoint.terraform.resources.plan_notes import PlanNotes
 from setpoint.terraform.resources.schemas import FAIL, KEEP, OBJECT_SCHEMA
+from setpoint.terraform.resources.shown_values import hidden_texts, shown_fields
+from setpoint.terraform.resources.stale_credentials import (
+    is_login_refused,
+    read_again,
+    refused_error,
+    refused_warning,
+)
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 from setpoint.terraform.rpc.tls_proxy import cache_directory
 
 if TYPE_CHECKING:
+    from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
     from setpoint.objects.session import ObjectSession
 
-# How long an apply may take besides its wait: until its kind is served, and until finalizers are observed.
-_GRACE_S: Final = 60.0
 _DELETION_S: Final = 300.0
-_WAIT_ERRORS = StillWaiting | WaitTimedOut | WaitFailed
 
 
 class ObjectResource(ManagedResource):
@@ -112,6 +108,10 @@ class ObjectResource(ManagedResource):
         self._created_ids: set[str] = set()
         self._definitions = ChangingDefinitions()
 
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See ManagedResource."""
+        return hidden_texts(values) | self._clusters.hidden_texts(values.get("cluster"))
+
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
         sources = [name for name in (YAML, MANIFEST) if config.get(name) is not None]
@@ -128,8 +128,16 @@ class ObjectResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
+        again = await read_again(self._clusters, request, call, partial(self._read, call=call))
+        if again is not None:
+            request = msgspec.structs.replace(request, private=again.private)
         known = self._interrupted, self._created_ids, self._definitions, self._notes
-        return await ObjectPlanner(self._clusters, request, call, *known).plan(is_first=self._has_read)
+        planned = await ObjectPlanner(self._clusters, request, call, *known).plan(is_first=self._has_read)
+        state = {**planned.state, "fields": shown_fields(planned.state, request.prior)}
+        if again is not None and state["status"] not in (None, again.state.get("status")):
+            # Nothing may be planned as known that the apply finds to be otherwise.
+            state["status"] = UNKNOWN
+        return PlanResponse(state, planned.requires_replace, planned.private)
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
         """See ManagedResource."""
@@ -139,25 +147,31 @@ class ObjectResource(ManagedResource):
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
         self._has_read = True
-        state, private = stored.state, read_private_state(stored.private)
-        if private.taken_over:
+        if read_private_state(stored.private).taken_over:
             # Its cluster may be one that only the configuration names: the plan, which has it, asks that one.
-            self._clusters.add_unread(state.get("cluster"))
+            self._clusters.add_unread(stored.state.get("cluster"))
             self._clusters.add_unread(None)
             return stored
-        session = session_for(self._clusters, state, str(state["id"]), private)
         try:
-            live = await session.observe()
+            return await self._read(stored.state, stored.private, call)
         except ResponseTooLarge:
             raise
         except RemoteUnavailable as fault:
-            await self._leave_unread(stored, session, call, fault)
-            return stored
+            await self._leave_unread(stored, call, unreachable_warning(self._connection(stored.state), fault))
+        except RemoteRefused as fault:
+            if stored.state.get("cluster") is None or not is_login_refused(fault):
+                raise
+            await self._leave_unread(stored, call, refused_warning(self._connection(stored.state), fault))
+        return stored
+
+    async def _read(self, state: AttributeValues, stored: bytes, call: CallContext) -> InstanceState | None:
+        private = read_private_state(stored)
+        session, live = await self._observed(state, private)
         if live is None:
             return None
         location = await location_of(self._clusters, state, session)
         if not is_managed_under(live, str(state["id"]), private):
-            return self._read_foreign(stored, live, call)
+            return self._read_foreign(InstanceState(state, stored), live, call)
         private = private.of_object(live)
         if private.is_pending:
             self._interrupted.add_read(location, annotated_id(live) or str(state["id"]))
@@ -165,7 +179,9 @@ class ObjectResource(ManagedResource):
             self._interrupted.forget(location)
         status, private = _refreshed_status(state, private, live)
         computed = {"projection": _refreshed_projection(state, live), "object_ref": object_ref(live), "status": status}
-        return InstanceState({**state, **computed}, private.to_bytes())
+        found = {**state, **computed}
+        shown = shown_fields(found, None if state.get("fields") is None else state)
+        return InstanceState({**found, "fields": shown}, private.to_bytes())
 
     def _read_foreign(self, stored: InstanceState, live: Json, call: CallContext) -> InstanceState | None:
         """The state of an object that is another one by now: a deletion lets go of it, and says so."""
@@ -175,13 +191,27 @@ class ObjectResource(ManagedResource):
         self._interrupted.add_lost(str(stored.state["id"]))
         return stored
 
-    async def _leave_unread(
-        self, stored: InstanceState, session: "ObjectSession", call: CallContext, fault: RemoteUnavailable
-    ) -> None:
+    async def _observed(self, state: AttributeValues, private: PrivateState) -> tuple["ObjectSession", Json]:
+        """The object of a state, with the credentials there; or else with those of the provider's block."""
+        session = session_for(self._clusters, state, str(state["id"]), private)
+        try:
+            return session, await session.observe()
+        except RemoteRefused as fault:
+            if not is_login_refused(fault) or not self._clusters.is_default_at(state.get("cluster")):
+                raise
+        session = session_for(self._clusters, {**state, "cluster": None}, str(state["id"]), private)
+        return session, await session.observe()
+
+    def _connection(self, state: AttributeValues) -> "ClusterConnection":
+        return self._clusters.session(state.get("cluster")).client.connection
+
+    async def _leave_unread(self, stored: InstanceState, call: CallContext, why: Diagnostic) -> None:
         """The cluster does not answer: that is no reason to stop what other clusters are asked for."""
-        call.add_diagnostic(unreachable_warning(session.connection, fault))
+        call.add_diagnostic(why)
         self._clusters.add_unread(stored.state.get("cluster"))
-        if read_private_state(stored.private).is_pending:
+        private = read_private_state(stored.private)
+        if private.is_pending:
+            session = session_for(self._clusters, stored.state, str(stored.state["id"]), private)
             location = await location_of(self._clusters, stored.state, session)
             self._interrupted.add_read(location, str(stored.state["id"]))
 
@@ -204,8 +234,8 @@ class ObjectResource(ManagedResource):
         # Read by the next process if this one is killed. If it is not, the state says the same.
         self._interrupted.note(location, id_)
         try:
-            apply = ObjectApply(session, {**request.planned, "id": id_}, call)
-            return await apply.create(_apply_timeout(request.planned))
+            apply = ObjectApply(session, {**request.planned, "id": id_}, None, call)
+            return await apply.create(apply_timeout(request.planned))
         finally:
             self._interrupted.forget(location)
 
@@ -219,7 +249,8 @@ class ObjectResource(ManagedResource):
         if live is not None:
             require_managed(live, id_, private, request.planned)
             session.pin()
-        return await ObjectApply(session, {**request.planned, "id": id_}, call).update(_apply_timeout(request.planned))
+        apply = ObjectApply(session, {**request.planned, "id": id_}, request.prior, call)
+        return await apply.update(apply_timeout(request.planned))
 
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
         """See ManagedResource."""
@@ -229,8 +260,7 @@ class ObjectResource(ManagedResource):
             # The create that follows adopts this very object.
             self._interrupted.add_planned(await location_of(self._clusters, prior.state, session), private.adopts)
             return
-        with cluster_needed(session.connection):
-            live = await session.observe()
+        session, live = await self._observed_for_deletion(session, prior.state, private)
         if live is None:
             return
         if not is_managed_under(live, id_, private):
@@ -240,12 +270,24 @@ class ObjectResource(ManagedResource):
         require_deletable(prior.state)
         timeout = prior.state.get("delete_timeout")
         seconds = parse_duration(timeout) if isinstance(timeout, str) else _DELETION_S
-        failure = await call.until_stopped(session.delete(seconds + _GRACE_S))
+        failure = await call.until_stopped(session.delete(seconds + GRACE_S))
         with cluster_needed(session.connection):
             if isinstance(failure, RemoteUnavailable):
                 raise failure
         if failure is not None:
             raise DiagnosticsError(engine_diagnostic(failure)) from failure
+
+    async def _observed_for_deletion(
+        self, session: "ObjectSession", state: AttributeValues, private: PrivateState
+    ) -> tuple["ObjectSession", Json]:
+        """As `_observed`; DiagnosticsError where all known credentials are refused: no configuration has others."""
+        try:
+            with cluster_needed(session.connection):
+                return await self._observed(state, private)
+        except RemoteRefused as fault:
+            if state.get("cluster") is None or not is_login_refused(fault):
+                raise
+            raise DiagnosticsError(refused_error(session.connection, fault)) from fault
 
     async def import_state(self, identifier: str, call: CallContext) -> InstanceState:
         """See ManagedResource."""
@@ -278,11 +320,6 @@ async def _observe_if_served(session: "ObjectSession") -> Json:
         return None
 
 
-def _apply_timeout(planned: AttributeValues) -> float:
-    wait = wait_spec(planned.get("wait_for"))
-    return (0.0 if wait is None else parse_wait(wait).timeout_seconds) + _GRACE_S
-
-
 def _refreshed_projection(state: AttributeValues, live: Json) -> CtyValue:
     """The declared fields with their live values. After an import nothing was applied: no field counts as declared."""
     from setpoint.objects.session import fields_at
@@ -306,76 +343,3 @@ def _refreshed_status(state: AttributeValues, private: PrivateState, live: Json)
         return status_value(output.value), private.with_value()
     is_gone = not is_present_at(live, Path.parse(field))
     return state.get("status"), private.pending(private.engine) if is_gone else private
-
-
-@dataclass(slots=True)
-class ObjectApply:
-    """Applies one object. `planned` is the planned state, with the ID under which the object is managed."""
-
-    session: "ObjectSession"
-    planned: AttributeValues
-    call: CallContext
-
-    async def create(self, timeout_s: float) -> InstanceState:
-        """The state of an object that is created, or adopted."""
-        failure = await self._apply(timeout_s)
-        if failure is None:
-            stored = await self._state(is_pending=False)
-            await self._require_as_planned(stored, is_pending=True)
-            return stored
-        live = self.session.live
-        if live is not None and annotated_id(live) == self.planned["id"]:
-            self.call.save_state(await self._state(is_pending=self.planned.get("on_timeout") != FAIL))
-        raise DiagnosticsError(self._diagnostic(failure)) from failure
-
-    async def update(self, timeout_s: float) -> InstanceState:
-        """The state of an object that existed before."""
-        failure = await self._apply(timeout_s)
-        if failure is None:
-            stored = await self._state(is_pending=False)
-            await self._require_as_planned(stored, is_pending=False)
-            return stored
-        if isinstance(failure, _WAIT_ERRORS) or (isinstance(failure, Interrupted) and self._is_as_planned()):
-            self.call.save_state(await self._state(is_pending=True, is_untainted=True))
-        raise DiagnosticsError(self._diagnostic(failure)) from failure
-
-    async def _require_as_planned(self, stored: InstanceState, *, is_pending: bool) -> None:
-        """Raises DiagnosticsError for another result. Terraform taints a new object then: a pending one is kept."""
-        if paths := list(deviations(self.planned, stored.state, schema_type(OBJECT_SCHEMA))):
-            self.call.save_state(await self._state(is_pending=is_pending) if is_pending else stored)
-            raise DiagnosticsError(deviation_error(paths))
-
-    async def _apply(self, timeout_s: float) -> SetpointError | Interrupted | None:
-        try:
-            return await self.call.until_stopped(self.session.reconcile(timeout_s))
-        except Interrupted as interrupted:
-            return interrupted
-
-    def _is_as_planned(self) -> bool:
-        live, fields = self.session.live, self.planned.get("projection")
-        return live is not None and fields in (UNKNOWN, projection(self.session, live, self.planned))
-
-    async def _state(self, *, is_pending: bool, is_untainted: bool = False) -> InstanceState:
-        live, status = self.session.live, await self.session.stored_state()
-        # A value that the plan has is what dependants were planned with: the next read has a later one.
-        is_planned = self.planned.get("status") is not None and is_known(self.planned.get("status"))
-        output = self.planned["status"] if is_planned else wait_output(status)
-        state = {
-            **self.planned,
-            "object_ref": object_ref(live),
-            "projection": projection(self.session, live, self.planned),
-            "status": None if is_pending else output,
-        }
-        return InstanceState(state, PrivateState(engine_state(status), is_pending, is_untainted).to_bytes())
-
-    def _diagnostic(self, failure: SetpointError | Interrupted) -> Diagnostic:
-        if isinstance(failure, Interrupted):
-            return diagnostics_for(failure)[0]
-        if isinstance(failure, RemoteUnavailable) and not isinstance(failure, ResponseTooLarge):
-            return unreachable_error(self.session.connection, failure)
-        is_wait = isinstance(failure, _WAIT_ERRORS)
-        diagnostic = engine_diagnostic(failure, ("wait_for",) if is_wait else (manifest_attribute(self.planned),))
-        if not is_wait or self.planned.get("on_timeout") == FAIL:
-            return diagnostic
-        after = "The object is kept as it is: the next apply goes on waiting for it."
-        return error(diagnostic.summary, f"{diagnostic.detail}\n\n{after}", diagnostic.path)

@@ -16,7 +16,7 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.references import OUTPUT
-from setpoint.engine.state import without_step_record
+from setpoint.engine.state import CONTESTS, ENGINE_STATE, READY_DETAILS, without_step_record
 from setpoint.terraform.cty.json_trees import from_untyped
 from setpoint.terraform.cty.types import DYNAMIC
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, Dynamic
@@ -91,9 +91,16 @@ def read_private_state(private: bytes) -> PrivateState:
 def engine_state(status: JsonObject) -> dict[str, Any]:
     """What the next call needs of the status of a KubernetesObject: nothing that repeats the manifest or an attribute.
 
-    The record of the last step has values of the manifest, and the output is the attribute `status`.
+    The record of the last step, messages and the values of other writers may be secret; the output is the attribute
+    `status`.
     """
-    return {name: value for name, value in without_step_record(status).items() if name != OUTPUT}
+    kept = {name: value for name, value in without_step_record(status).items() if name != OUTPUT}
+    conditions, ours = kept.get("conditions"), kept.get(ENGINE_STATE)
+    if isinstance(conditions, list):
+        kept["conditions"] = [{**one, "message": ""} if isinstance(one, dict) else one for one in conditions]
+    if isinstance(ours, Mapping):
+        kept[ENGINE_STATE] = {name: value for name, value in ours.items() if name not in (CONTESTS, READY_DETAILS)}
+    return kept
 
 
 # --- Interrupted creates ---------------------------------------------------------------------------------------------
@@ -220,8 +227,8 @@ def session_for(
 async def location_of(
     clusters: ClusterConnections, values: AttributeValues, session: "ObjectSession"
 ) -> ClusterLocation:
-    """The location of the object of a session."""
-    return ClusterLocation(clusters.key(values.get("cluster")), await session.location())
+    """The location of the object of a session: the same with other credentials."""
+    return ClusterLocation(clusters.location_key(values.get("cluster")), await session.location())
 
 
 def object_ref(tree: Json) -> AttributeValues:

@@ -98,7 +98,14 @@ OBJECT_SCHEMA: Final = TerraformSchema(
         "projection": Attribute(
             type=MapType(STRING),
             presence=_COMPUTED,
+            sensitive=True,
             description="Every field that the manifest declares, as the cluster has it; the values of a Secret hidden.",
+        ),
+        "fields": Attribute(
+            type=MapType(STRING),
+            presence=_COMPUTED,
+            description="The same fields for plans to show: values where no secret stands, and of any other value a "
+            "version, which changes when the value does.",
         ),
         "status": Attribute(
             type=DYNAMIC,

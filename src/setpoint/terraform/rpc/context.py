@@ -1,6 +1,6 @@
 """The context of one RPC: decodes values of the request; encodes values, schemas and diagnostics of the response."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from setpoint.core.values.messages import printable
@@ -9,6 +9,7 @@ from setpoint.terraform.cty.types import DYNAMIC, CtyType, MapType, ObjectType, 
 from setpoint.terraform.cty.values import AttributePath, AttributeValues, CtyValue, UnknownValue, type_at
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error
+from setpoint.terraform.framework.hidden_texts import NO_TEXTS, HiddenTexts
 from setpoint.terraform.framework.provider import FunctionParameter, Provider, ProviderFunction, Registration, SchemaT
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, TerraformSchema, schema_type
 from setpoint.terraform.rpc.protobuf import ProtoMessage
@@ -25,6 +26,9 @@ class RpcContext:
         self.response: Final = response
         self.call: Final = call
         self.type: CtyType = DYNAMIC
+        # The attributes that were read, and what says which of their values may be secret.
+        self._read: list[AttributeValues] = []
+        self._hidden_texts: Callable[[AttributeValues], HiddenTexts] = _no_texts
 
     def find(self, registrations: Mapping[str, Registration[SchemaT]], name: str = "") -> SchemaT:
         """What is registered under `name`, or under the type name in the request; its schema types values from here."""
@@ -32,7 +36,9 @@ class RpcContext:
         if name not in registrations:
             raise DiagnosticsError(error(f"This provider has no {name}"))
         self.use_schema(registrations[name].schema)
-        return registrations[name].loaded
+        found = registrations[name].loaded
+        self._hidden_texts = found.hidden_texts
+        return found
 
     def use_schema(self, schema: TerraformSchema) -> None:
         """From here on `schema` is the type of values."""
@@ -47,7 +53,23 @@ class RpcContext:
         value = read_value(getattr(self.request, field), self.type)
         if isinstance(value, UnknownValue):
             return self._each(value)
-        return value if isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping):
+            return None
+        self._read.append(value)
+        return value
+
+    def redacted(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """The diagnostics without values of the request that may be secret."""
+        try:
+            hidden = NO_TEXTS
+            for values in self._read:
+                hidden |= self._hidden_texts(values)
+            return [
+                Diagnostic(one.severity, hidden.redacted(one.summary), hidden.redacted(one.detail), one.path)
+                for one in diagnostics
+            ]
+        except Exception:  # noqa: BLE001 - values that cannot be searched: rather no detail than a secret
+            return [Diagnostic(one.severity, one.summary, path=one.path) for one in diagnostics]
 
     def _each(self, value: CtyValue) -> AttributeValues:
         return dict.fromkeys(self.type.attributes, value) if isinstance(self.type, ObjectType) else {}
@@ -55,6 +77,10 @@ class RpcContext:
     def respond(self, field: str, value: CtyValue) -> None:
         """Writes attributes, or null, to a field of the response."""
         write_value(getattr(self.response, field), value, self.type)
+
+
+def _no_texts(_values: AttributeValues) -> HiddenTexts:
+    return NO_TEXTS
 
 
 def read_value(message: ProtoMessage, type_: CtyType) -> CtyValue:

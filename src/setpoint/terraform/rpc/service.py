@@ -100,4 +100,4 @@ def _write_error(context: RpcContext, fault: Exception) -> None:
 
 def _write_diagnostics(context: RpcContext, diagnostics: list[Diagnostic]) -> None:
     if diagnostics and hasattr(context.response, "diagnostics"):
-        write_diagnostics(context.response.diagnostics, diagnostics, context.type)
+        write_diagnostics(context.response.diagnostics, context.redacted(diagnostics), context.type)

@@ -5,6 +5,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.terraform.cty.values import AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import DataSource
 from setpoint.terraform.resources.clusters import ClusterConnections, cluster_needed, validate_cluster
 from setpoint.terraform.resources.object_state import dynamic_value
@@ -19,6 +20,10 @@ class ObjectsDataSource(DataSource):
 
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
+
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See DataSource."""
+        return self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See DataSource."""

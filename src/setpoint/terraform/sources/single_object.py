@@ -11,11 +11,12 @@ from setpoint.core.values.yaml_documents import write_document
 from setpoint.terraform.cty.values import AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import DataSource, EphemeralResource
 from setpoint.terraform.resources.clusters import ClusterConnections, cluster_needed, validate_cluster
 from setpoint.terraform.resources.object_state import dynamic_value
-from setpoint.terraform.resources.read_only import target_of
 from setpoint.terraform.sources.schemas import OBJECT_SOURCE_SCHEMA, SECRET_SCHEMA
+from setpoint.terraform.sources.wait_resource import target_of
 
 _MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
 _SECRET: Final = {"api_version": "v1", "kind": "Secret"}
@@ -28,6 +29,10 @@ class ObjectDataSource(DataSource):
 
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
+
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See DataSource."""
+        return self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See DataSource."""
@@ -62,6 +67,10 @@ class SecretResource(EphemeralResource):
 
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
+
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See EphemeralResource."""
+        return self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See EphemeralResource."""

@@ -7,10 +7,11 @@ from setpoint.core.values.messages import worded
 from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.rollout import require_rollout
 from setpoint.core.wait.wait_for import parse_wait
-from setpoint.errors import ManifestInvalid, RemoteUnavailable, ResponseTooLarge, SetpointError
+from setpoint.errors import ManifestInvalid, RemoteRefused, RemoteUnavailable, ResponseTooLarge, SetpointError
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import (
     CreateRequest,
     ManagedResource,
@@ -26,6 +27,8 @@ from setpoint.terraform.resources.clusters import (
 from setpoint.terraform.resources.object_config import new_id, validate_wait, wait_spec, waits_for_value
 from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, read_private_state
 from setpoint.terraform.resources.schemas import WAIT_SCHEMA
+from setpoint.terraform.resources.shown_values import hidden_texts
+from setpoint.terraform.resources.stale_credentials import is_login_refused, refused_warning
 from setpoint.terraform.resources.vocabulary import attribute_words, engine_diagnostic
 
 if TYPE_CHECKING:
@@ -50,6 +53,10 @@ class WaitResource(ManagedResource):
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
 
+    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
+        """See ManagedResource."""
+        return hidden_texts(values) | self._clusters.hidden_texts(values.get("cluster"))
+
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
         validate_cluster(config.get("cluster"))
@@ -60,6 +67,8 @@ class WaitResource(ManagedResource):
         """See ManagedResource."""
         prior, state = request.prior, dict(request.proposed)
         is_satisfied = prior is not None and not read_private_state(request.private).is_pending
+        if prior is not None and self._clusters.is_login_changed(prior.get("cluster"), request.config.get("cluster")):
+            is_satisfied = is_satisfied and await self._is_same(prior, request)
         if prior is None or not is_satisfied or prior.get("wait_for") != request.config.get("wait_for"):
             # Other waits than `field` have no value: an unknown result is how Terraform sees that an update is needed.
             has_result = waits_for_value(request.config.get("wait_for")) or prior is not None
@@ -68,17 +77,41 @@ class WaitResource(ManagedResource):
             )
         return PlanResponse({**state, "id": _planned_id(prior), "result": prior.get("result")}, private=request.private)
 
+    async def _is_same(self, prior: AttributeValues, request: PlanRequest) -> bool:
+        """Whether the wait is satisfied with the same value, as the credentials of the configuration read it."""
+        try:
+            found = await self._read(
+                InstanceState({**prior, "cluster": request.config.get("cluster")}, request.private)
+            )
+        except RemoteUnavailable:
+            return True
+        if found is None or read_private_state(found.private).is_pending:
+            return False
+        return found.state.get("result") == prior.get("result")
+
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
+        try:
+            return await self._read(stored)
+        except ResponseTooLarge:
+            raise
+        except RemoteUnavailable as fault:
+            call.add_diagnostic(unreachable_warning(self._target(stored.state).connection, fault))
+        except RemoteRefused as fault:
+            if stored.state.get("cluster") is None or not is_login_refused(fault):
+                raise
+            call.add_diagnostic(refused_warning(self._target(stored.state).connection, fault))
+        return stored
+
+    async def _read(self, stored: InstanceState) -> InstanceState | None:
         state, private = stored.state, read_private_state(stored.private)
         target, wait_for = self._target(state), parse_wait(wait_spec(state.get("wait_for")))
         try:
             live = await target.observe()
-        except ResponseTooLarge:
-            raise
-        except RemoteUnavailable as fault:
-            call.add_diagnostic(unreachable_warning(target.connection, fault))
-            return stored
+        except RemoteRefused as fault:
+            if not is_login_refused(fault) or not self._clusters.is_default_at(state.get("cluster")):
+                raise
+            live = await self._target({**state, "cluster": None}).observe()
         if live is None:
             return None
         met = target.satisfied(wait_for, live)
