@@ -21,7 +21,7 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.engine.tenancy.tenants import Tenancy, Tenant
-from setpoint.errors import ManagementConflict
+from setpoint.errors import ManagementConflict, RecordLost
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
@@ -233,9 +233,12 @@ def test_an_announced_claim_alone_deletes_nothing(is_copied: bool, path: Path | 
             await store.delete(gadget_ref("one"))
             return await step(gadget_ref("one"), engine)
 
-    assert asyncio.run(main()) == Gone()
+    stopped = asyncio.run(main())
+    # A status that was wiped looks the same: the author has to decide.
+    assert isinstance(stopped, Stopped)
+    assert isinstance(stopped.error, RecordLost)
     assert service.objects["shared"] == {"size": 9}
-    assert service.calls == []
+    assert service.calls == [("get", "shared")]
 
 
 class _EveryReference:
@@ -279,6 +282,39 @@ def test_the_first_is_named_where_both_reach_the_object_by_the_same_location(is_
 
     message = asyncio.run(main())
     assert message.startswith("shared is managed by Gadget theirs/secret-name already")
+
+
+@pytest.mark.parametrize(("declared", "is_refused"), [("shared", True), ("another", False)], ids=["meant", "forged"])
+def test_an_announcement_of_another_tenant_counts_if_its_resource_declares_the_object(
+    declared: str, is_refused: bool
+) -> None:
+    """An author can write the annotation: that does not keep another tenant from its object."""
+    service = Service()
+
+    class Everywhere:
+        """The index of a controller."""
+
+        def claimants(self, key: ClaimKey) -> list[ResourceRef]:
+            return [ResourceRef("test.setpoint.dev", "Gadget", "theirs", "older")]
+
+        def location(self, ref: ResourceRef) -> None:
+            """No record was wiped."""
+
+        async def caught_up(self, ref: ResourceRef, revision: str) -> None:
+            """It always is."""
+
+    async def main() -> None:
+        async with opened(None) as store:
+            engine = engine_for(store, service, Tenancy(_tenant_of, _EveryReference()))
+            theirs = await store.apply(claimant("older", 1, of=declared, namespace="theirs"))
+            await store.update(theirs, ResourceUpdate(annotations={"setpoint.dev/claim": f"{theirs.uid} shared"}))
+            await store.apply(claimant("mine", 1))
+            engine.claims.index, engine.claims.is_shared = Everywhere(), True
+            await step(gadget_ref("mine"), engine)
+
+    asyncio.run(main())
+
+    assert ("shared" in service.objects) is not is_refused
 
 
 # --- Keys -------------------------------------------------------------------------------------------------------------

@@ -28,12 +28,13 @@ from setpoint.engine.claims.object_claims import (
     uid_name,
 )
 from setpoint.engine.context import EngineContext, KindStepContext, StepContext
+from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Intent, LiveObservation, Location, Present
 from setpoint.engine.management import Management
 from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState, location_in
-from setpoint.errors import ManagementConflict, OperationRunning
+from setpoint.errors import ManagementConflict, OperationRunning, SetpointError
 
 _NO_OUTPUTS: Final[JsonObject] = {}
 
@@ -73,11 +74,9 @@ async def require_claim(
     for key in claim_keys:
         own = _own_claim(context, key)
         for other in await _others(context, key):
-            if (
-                not is_told
-                and other.location != location
-                and context.engine.is_foreign(other.ref, context.resource.ref)
-            ):
+            is_foreign = context.engine.is_foreign(other.ref, context.resource.ref)
+            is_untold = not is_told and other.location != location
+            if is_foreign and (is_untold or await _is_forged(context, other, key)):
                 continue
             if other < own:
                 context.engine.claims.refuse(context.resource.ref, key)
@@ -223,6 +222,24 @@ async def _others(context: StepContext, key: ClaimKey, among: Collection[GroupKi
         # The user of a command may see no other namespace of a cluster.
         namespace=None if engine.tenancy is None else ref.namespace,
     )
+
+
+async def _is_forged(context: KindStepContext, other: Claim, key: ClaimKey) -> bool:
+    """Whether another tenant's resource announces to claim an object that it does not declare.
+
+    Its author may have written the annotation, to keep this tenant from the object.
+    """
+    if not other.is_pending:
+        return False
+    engine = await context.engine.for_namespace(other.ref.namespace)
+    resource, kind = await engine.store.get(other.ref), engine.kinds.get(other.ref.group_kind)
+    if resource is None or kind is None or announced_location(resource) != other.location:
+        return False
+    try:
+        intent = await resolve_intent(resource, engine)
+    except SetpointError:
+        return True
+    return key not in claim_keys_of(kind, intent.location, _NO_OUTPUTS)
 
 
 async def _owner_of(observed: LiveObservation | None, engine: EngineContext) -> ResourceRef | None:

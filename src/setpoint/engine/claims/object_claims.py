@@ -180,13 +180,16 @@ class ObjectClaims:
         else:
             found = self.index.claimants(key)
         resources = [await store.get(one) for one in sorted(found) if one != ref]
-        is_indexed = self.index is not None
         claims = (
-            Claim.of(one, kinds.get(one.ref.group_kind), key, is_indexed=is_indexed)
+            Claim.of(one, kinds.get(one.ref.group_kind), key, is_indexed=self._is_indexed(one.ref))
             for one in resources
             if one is not None
         )
         return [one for one in claims if not one.is_unrecorded]
+
+    def _is_indexed(self, ref: ResourceRef) -> bool:
+        """Whether a confirmed claim of `ref` was seen: one that was only announced is no record that could be lost."""
+        return self.index is not None and self.index.location(ref) is not None
 
     def under_way(self, ref: ResourceRef, claim_keys: Iterable[ClaimKey]) -> ResourceRef | None:
         """Another resource whose step is about to claim the object, if there is one."""
