@@ -168,7 +168,7 @@ def test_a_very_narrow_terminal_causes_no_error(workspace: Workspace, columns: i
         (("plan", "-f", "manifest.yaml"), '~spec.lifecycleRuleunset→[{"action":{"type":"Delete"}'),
         (("plan", "-f", "manifest.yaml"), '"tmp/long/prefix-19"]}}]thespecsaysso'),
         (("get", "-o", "wide"), f"projects/some-project/buckets/{LONG_NAME}Theresourceisuptodate"),
-        (("events",), f"UpToDateStorageBucketdefault/{LONG_NAME}1Theresourceisuptodate"),
+        (("events",), f"CreatedStorageBucketdefault/{LONG_NAME}1createdwithspec.location"),
         (("describe",), f"Locationprojects/some-project/buckets/{LONG_NAME}"),
         (("explain",), "now:UpToDate,Theresourceisuptodate"),
     ],

@@ -273,7 +273,7 @@ def _replicas(kubectl: Kubectl) -> object:
 # --- The pod ----------------------------------------------------------------------------------------------------------
 
 # This scenario is short: no other writer interferes, and nothing is retried.
-SELDOM = {("storage.cnrm.cloud.google.com", "storagebuckets", "get"), ("", "events", "patch")}
+SELDOM = {("storage.cnrm.cloud.google.com", "storagebuckets", "get"), ("", "events", "get"), ("", "events", "patch")}
 # By namespace: that of the installation with a Trustee has these as well.
 WATCHED_FOR = {"default": (), "team": ("configmaps", "persistentvolumeclaims", "services", "deployments")}
 PERMISSIONS = {

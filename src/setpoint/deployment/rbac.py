@@ -7,6 +7,7 @@ and the finalizers of our kinds, events and leases, and nothing else.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import NAME, Installation, cluster_metadata, namespaced_metadata
@@ -169,16 +170,16 @@ POLICY_VALIDATIONS: Final[Sequence[JsonObject]] = (
         "message": f"{_ONLY}: labels and owners are the author's",
     },
     {
-        "expression": "variables.after.all(key, key == variables.cookie || "
+        "expression": "variables.after.all(key, key in variables.records || "
         "(key in variables.before && variables.before[key] == variables.after[key])) && "
-        "variables.before.all(key, key == variables.cookie || key in variables.after)",
+        "variables.before.all(key, key in variables.records || key in variables.after)",
         "message": f"{_ONLY}: annotations are the author's",
     },
 )
 POLICY_VARIABLES: Final[Sequence[JsonObject]] = (
     {"name": "before", "expression": "oldObject.metadata.?annotations.orValue({})"},
     {"name": "after", "expression": "object.metadata.?annotations.orValue({})"},
-    {"name": "cookie", "expression": f"'{COOKIE_ANNOTATION}'"},
+    {"name": "records", "expression": f"['{COOKIE_ANNOTATION}', '{CLAIM}']"},
 )
 
 

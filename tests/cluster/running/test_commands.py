@@ -1,6 +1,7 @@
 """Commands on resources in a cluster, with and without a running controller."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import msgspec
 
 from setpoint.cli.views.command_document import CommandDocument
 from tests.cluster.access import ADMIN
+from tests.cluster.polling import until
 from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.manifests import bucket, bucket_path, database, instance, instance_path
 
@@ -26,6 +28,13 @@ def _printed(harness: ControllerHarness, *arguments: str, user: str = ADMIN) -> 
     """The exit code and the output, in which the namespace is called `here`."""
     done = harness.setpoint(*arguments, user=user)
     return done.returncode, (done.stdout + done.stderr).replace(harness.kubectl.namespace, "here")
+
+
+def _names(harness: ControllerHarness, command: str, bucket_name: str) -> bool:
+    """Whether the command shows the bucket."""
+    code, printed = _printed(harness, command, f"StorageBucket/{bucket_name}")
+    assert code == 0, printed
+    return bucket_name in printed
 
 
 def _deleted(name: str) -> str:
@@ -172,8 +181,8 @@ def test_the_namespace_of_the_store_is_that_of_every_command(shared_harness: Con
     assert _printed(shared_harness, "plan", "-f", str(file))[0] == 2
     assert _printed(shared_harness, "apply", "-f", str(file)) == (0, "StorageBucket here/at-home created\ncreated 1\n")
     for command in ("get", "describe", "explain", "events", "plan", "reconcile"):
-        code, printed = _printed(shared_harness, command, "StorageBucket/at-home")
-        assert (code, "at-home" in printed) == (0, True), command
+        # Events are written behind the work.
+        until(partial(_names, shared_harness, command, "at-home"))
     assert _printed(shared_harness, "delete", "StorageBucket/at-home", "--yes") == (0, _deleted("at-home"))
     assert _printed(shared_harness, "delete", "StorageBucket/at-home", "--yes")[0] == 1
 
