@@ -51,7 +51,7 @@ def test_a_resource_is_planned_applied_shown_and_deleted_by_commands(shared_harn
     assert _printed(harness, "plan", "-f", file)[0] == 0
     assert _printed(harness, "plan", "StorageBucket/by-hand", *place)[0] == 0
     assert "True    UpToDate" in _printed(harness, "get", "StorageBucket/by-hand", *place)[1]
-    assert "created with spec.location" in _printed(harness, "events", "StorageBucket/by-hand", *place)[1]
+    until(lambda: "created with spec.location" in _printed(harness, "events", "StorageBucket/by-hand", *place)[1])
     code, explained = _printed(harness, "explain", "StorageBucket/by-hand", *place)
     assert code == 0
     assert '  wrote: create\n    spec.location: unset → "EU" (spec)\n' in explained
