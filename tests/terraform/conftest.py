@@ -66,7 +66,8 @@ def install_provider(namespace: str, name: str, command: Sequence[str], home: Pa
     platform = f"{'darwin' if sys.platform == 'darwin' else 'linux'}_{_architecture()}"
     for host in _HOSTS:
         folder = home / "mirror" / host / namespace / name / _VERSION / platform
-        folder.mkdir(parents=True)
+        # Tests of several folders may run in one process.
+        folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"terraform-provider-{name}_v{_VERSION}"
         if can_fork():
             write_launcher(file, *command)

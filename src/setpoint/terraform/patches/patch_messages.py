@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import MessageTerm
 from setpoint.core.values.paths import Path
@@ -12,7 +11,6 @@ from setpoint.terraform.cty.values import AttributePath, AttributeValues
 from setpoint.terraform.framework.diagnostics import Diagnostic, diagnostics_for, error, warning
 from setpoint.terraform.patches.patch_config import is_restored, patch_attribute
 from setpoint.terraform.resources.object_config import ID_ANNOTATION, annotated_id
-from setpoint.terraform.resources.shown_values import is_shown
 from setpoint.terraform.resources.vocabulary import attribute_words
 
 if TYPE_CHECKING:
@@ -148,7 +146,5 @@ def _shown(path: Path, value: Json | Missing, live: Json) -> str:
     if isinstance(value, Missing):
         return "(none)"
     text = field_text(path, value, live)
-    if not is_shown(path, text, text_at(live, "apiVersion")):
-        return "(hidden)"
     text = f'"{text}"' if isinstance(value, str) and not text.startswith("(hidden") else text
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -57,7 +57,7 @@ from setpoint.terraform.patches.patch_plan import (
     require_no_conflict,
     require_patchable,
 )
-from setpoint.terraform.patches.patch_schema import FORMS, PATCH_SCHEMA
+from setpoint.terraform.patches.patch_schema import PATCH_SCHEMA
 from setpoint.terraform.patches.patch_state import (
     PatchNotes,
     PatchPrivateState,
@@ -78,7 +78,6 @@ from setpoint.terraform.resources.clusters import (
 from setpoint.terraform.resources.object_config import validate_wait, wait_spec
 from setpoint.terraform.resources.object_state import InterruptedCreates, status_value
 from setpoint.terraform.resources.schemas import FAIL
-from setpoint.terraform.resources.shown_values import hidden_texts
 from setpoint.terraform.rpc.tls_proxy import cache_directory
 from setpoint.terraform.sources.wait_resource import target_of
 
@@ -107,7 +106,7 @@ class PatchResource(ManagedResource):
 
     def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
         """See ManagedResource."""
-        return hidden_texts(values, FORMS) | self._clusters.hidden_texts(values.get("cluster"))
+        return self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""

@@ -78,7 +78,6 @@ PATCH_SCHEMA: Final = TerraformSchema(
         "projection": Attribute(
             type=MapType(STRING),
             presence=_COMPUTED,
-            sensitive=True,
             description="Every field of the patch, as the cluster has it; the values of a Secret hidden.",
         ),
         "before": Attribute(

@@ -5,7 +5,7 @@ the data of a ConfigMap, environment variables, arguments, annotations, and what
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from setpoint.core.redaction import SECRET_NAME
@@ -134,11 +134,11 @@ def _version(values: tuple[str, ...], known: str | tuple[str, ...] | None, text:
 # --- Messages --------------------------------------------------------------------------------------------------------
 
 
-def hidden_texts(values: AttributeValues, manifests: Sequence[str] = _MANIFESTS) -> HiddenTexts:
-    """The values of a configuration or a state that no message may repeat; `manifests` are its attributes with them."""
+def hidden_texts(values: AttributeValues) -> HiddenTexts:
+    """The values of a configuration or a state that no message may repeat."""
     known = nullify_unknown(values) or {}
     found = HiddenTexts()
-    for name in manifests:
+    for name in _MANIFESTS:
         found |= _texts_of(known.get(name))
     wait_for = known.get("wait_for")
     expected = to_json_tree(wait_for.get("field_value")) if isinstance(wait_for, Mapping) else None
