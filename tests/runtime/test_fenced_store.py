@@ -19,7 +19,7 @@ from tests.stores.samples import REF, instance
 # Updates of one part are updates.
 PARTS = ("annotate", "set_finalizers", "update_status")
 WRITES = (*PARTS, "apply", "create", "delete", "record_event", "replace", "update", "write_children")
-UNFENCED = ("acquire", "close", "get", "get_many", "leases", "list", "events", "pages", "release", "watch")
+UNFENCED = ("acquire", "close", "get", "get_many", "leases", "list", "events", "pages", "refresh", "release", "watch")
 EVENT = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
 
 
@@ -53,6 +53,7 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
         "leases": ("",),
         "get": (REF,),
         "get_many": ([REF],),
+        "refresh": ([REF],),
         "list": (),
         "events": (),
         "close": (),

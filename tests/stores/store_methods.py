@@ -8,7 +8,7 @@ from setpoint.engine.ports import ChildWrite, EventRecord, Lease, ResourceUpdate
 from setpoint.engine.resource import Resource
 from tests.stores.samples import REF, instance
 
-READS: Final = ("close", "events", "get", "get_many", "leases", "list", "pages", "watch")
+READS: Final = ("close", "events", "get", "get_many", "leases", "list", "pages", "refresh", "watch")
 # Updates of one part are updates.
 PARTS: Final = ("annotate", "set_finalizers", "update_status")
 WRITES: Final = (

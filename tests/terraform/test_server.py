@@ -94,7 +94,7 @@ def test_a_value_of_20_mib_is_accepted(tmp_path: Path) -> None:
     assert b"Think twice" in answer
 
 
-@pytest.mark.parametrize("method", ["OpenEphemeralResource", "ListResource", "Nonsense"])
+@pytest.mark.parametrize("method", ["ListResource", "InvokeAction", "Nonsense"])
 def test_an_unknown_method_is_unimplemented(tmp_path: Path, method: str) -> None:
     async def calls(one: Connection) -> Any:
         with pytest.raises(grpc.aio.AioRpcError) as refused:

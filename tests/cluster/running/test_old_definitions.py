@@ -74,11 +74,18 @@ def _ready(harness: ControllerHarness, target: str, member: str) -> str:
     return harness.kubectl("get", target, "-o", f"jsonpath={READY}.{member}}}")
 
 
+def _is_published(kubectl: Kubectl) -> bool:
+    """Whether the API server publishes the earlier definition of buckets: it does so a while after it serves them."""
+    found = kubectl.run("get", "--raw", "/openapi/v3/apis/storage.cnrm.cloud.google.com/v1beta1").stdout
+    return "StorageBucket" in found and "lastModifiedCookie" not in found
+
+
 def test_a_kind_whose_definition_is_too_old_waits_for_a_newer_one_and_the_others_run(
     harness: ControllerHarness,
 ) -> None:
     kubectl, crds = harness.kubectl, _definitions()
     _install(kubectl, _earlier(crds[BUCKETS], "setpoint", "lastModifiedCookie"), crds[INSTANCES])
+    until(lambda: _is_published(kubectl))
     controller = harness.start_controller(*KINDS)
     kubectl.apply(bucket("logs"), instance("db"))
     kubectl.until_ready("sqlinstance/db")

@@ -18,7 +18,7 @@ from setpoint.core.values.shortening import short_value
 from setpoint.engine.contention.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF
 
 # So many returns are a contest: by different field managers, or by writers that cannot be told apart.
-CONTESTED_AFTER, CONTESTED_BY_ONE_AFTER = 3, 6
+CONTESTED_AFTER, CONTESTED_BY_ONE_AFTER = 3, 12
 # Returns with more time between them are changes of mind.
 CLOSE_SECONDS: Final = 600.0
 _MAX_SIDES: Final = 4

@@ -385,8 +385,8 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
         return Stopped(error)
     # Read again: the step may have written since.
     resource = await context.engine.store.get(context.resource.ref)
-    if resource is not None and isinstance(error, DefinitionOutdated) and resource.finalizers:
-        # The cluster may still have the record, and hides it: any write would drop it for good.
+    if resource is not None and isinstance(error, DefinitionOutdated) and context.resource.finalizers:
+        # The cluster may still have a record of before this step, and hides it: any write would drop it for good.
         reason = conditions.failure(error, deleting=False).reason
         await context.engine.store.record_event(context.event(reason, str(error), is_warning=True))
     elif resource is not None:

@@ -71,7 +71,7 @@ def _moved_state(type_name: str, former: FormerObject) -> InstanceState:
     # The same in every plan until it is applied: a process that is killed meanwhile has adopted it under this ID.
     id_ = first_id(digest([type_name, former.uid, *object_identity(tree)]))
     state |= {"id": id_, "object_ref": ref, "projection": {}}
-    return InstanceState(state, PrivateState(taken_over=former.managers, uid=former.uid).to_bytes())
+    return InstanceState(state, PrivateState(taken_over=former.managers).to_bytes())
 
 
 def _unreadable(source: MovedState, fault: Exception) -> DiagnosticsError:

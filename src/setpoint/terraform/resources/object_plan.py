@@ -72,6 +72,7 @@ from setpoint.terraform.resources.plan_notes import (
     outdated_error,
 )
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
+from setpoint.terraform.resources.shown_values import shown_fields
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ class ObjectPlanner:
         state |= {"projection": fields, "status": self._status(private, is_unchanged=is_unchanged)}
         source = manifest_attribute(self.config)
         if is_unchanged and prior is not None and manifest_attribute(prior) == source:
-            as_before = {**state, source: prior[source]}
+            as_before = {**state, source: prior[source], "fields": shown_fields(state, prior)}
             # A manifest that is written differently and means the same is no change. With another change it is stored
             # as written: that does not depend on the live object, which may change until the plan is applied.
             state = as_before if same_value(as_before, prior, schema_type(OBJECT_SCHEMA)) else state
