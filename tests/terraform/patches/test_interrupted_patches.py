@@ -3,6 +3,7 @@
 import os
 import signal
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -44,15 +45,16 @@ def _killed_when_patched(workspace: Workspace, name: str, colour: str) -> None:
 @pytest.mark.parametrize("patch", [BLUE, MERGE])
 def test_what_was_before_survives_a_killed_provider(workspace: Workspace, patch: str) -> None:
     make_config_map(workspace, "settings", {"colour": "red", "size": "1"})
+    others = _notes(workspace)
     workspace.write(patched("a", "settings", patch, LONG_WAIT))
     _killed_when_patched(workspace, "settings", "blue")
     assert workspace.project.instances() == {}
-    assert [stat.S_IMODE(one.stat().st_mode) for one in _notes(workspace)] == [0o600]
+    assert [stat.S_IMODE(one.stat().st_mode) for one in _notes(workspace, others)] == [0o600]
 
     workspace.applied(patched("a", "settings", patch))
     assert workspace.state(P)["before"] == {"data.colour": '"red"', "data.extra": None}
     assert len(managers_of(workspace, "configmaps", "settings")) == 1
-    assert _notes(workspace) == []
+    assert _notes(workspace, others) == []
 
     # The same in an update, with a field that is new.
     more = patched("a", "settings", patch.replace('"blue"', '"green", size = "2"'), LONG_WAIT)
@@ -62,13 +64,13 @@ def test_what_was_before_survives_a_killed_provider(workspace: Workspace, patch:
     assert workspace.state(P)["before"] == {"data.colour": '"red"', "data.extra": None, "data.size": '"1"'}
     assert workspace.project.destroy().code == 0
     assert data_of(workspace, "settings") == {"colour": "red", "size": "1"}
-    assert _notes(workspace) == []
+    assert _notes(workspace, others) == []
 
 
-def _notes(workspace: Workspace) -> list[Path]:
-    """The notes of this working directory: no other test has patches of the same objects."""
+def _notes(workspace: Workspace, others: Sequence[Path] = ()) -> list[Path]:
+    """The notes of patches, without those of `others`: tests of one process share them."""
     folder = Path(workspace.installation.environment["HOME"], ".cache", "setpoint", "terraform", "patches")
-    return [one for one in folder.glob("*/*") if one.is_file()]
+    return [one for one in folder.glob("*/*") if one.is_file() and one not in others]
 
 
 def test_a_failed_wait_keeps_the_patch_and_its_value_comes_later(workspace: Workspace) -> None:
