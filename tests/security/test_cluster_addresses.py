@@ -185,7 +185,6 @@ SERVER: dict[str, object] = {"server": "https://api.example.com:6443/k8s/cluster
         ({"server": "https://127.0.0.1\n.example.com/../"}, "a host, a port and a plain path"),
         ({"server": "https://10.96.0.1"}, "no kubeconfig in a Secret may name"),
         ({"server": "https://LocalHost.:6443"}, "no kubeconfig in a Secret may name"),
-        ({"server": "https://127.0.0.1\\@api.example.com"}, "write an address such as https"),
         ({**SERVER, "tls-server-name": "internal.example.com"}, "tls-server-name"),
         ({**SERVER, "tls-server-name": "kubernetes.default.svc"}, "tls-server-name"),
     ],
@@ -197,14 +196,13 @@ def test_a_kubeconfig_of_a_tenant_names_an_api_server_and_nothing_else(
         connection_from_untrusted_text(kubeconfig_of(cluster), "kubeconfig of Secret shop/access", addresses=POLICY)
 
     assert message in str(caught.value)
-    assert str(caught.value).startswith(
-        ("context c of kubeconfig of Secret shop/access: ", "kubeconfig of Secret shop/access: context c: ")
-    )
+    assert str(caught.value).startswith("context c of kubeconfig of Secret shop/access: ")
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "server", ["https://[", "https://a.test:99999", "https://a.test:x", "https://[::1", "https://"]
+    "server",
+    ["https://[", "https://a.test:99999", "https://a.test:x", "https://[::1", "https://", "https://127.0.0.1\\@a.test"],
 )
 @pytest.mark.parametrize("member", ["server", "proxy-url"])
 def test_an_address_that_cannot_be_read_is_an_error_of_the_author(server: str, member: str) -> None:
