@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from typing import Final, TypeAlias
 
 import click
@@ -11,6 +13,7 @@ from benchmarks import (
     canonical,
     cluster,
     fast_path,
+    http_requests,
     kubernetes,
     mixed_fleet,
     plans,
@@ -20,7 +23,9 @@ from benchmarks import (
     three_way,
 )
 from benchmarks.comparison import QUICK, THOROUGH, BenchmarkSettings, Comparison, Timing, measure
-from benchmarks.peers import NO_PEERS, PeerMissing, Peers, all_peers
+from benchmarks.growth import benchmark as growth
+from benchmarks.peer_packages import NO_PEERS, PeerMissing, Peers, all_peers
+from benchmarks.peers import benchmark as peer_controllers
 from benchmarks.report import Report, as_json, show
 from benchmarks.scenarios import Benchmark, Measurement, Scenario, Unmeasured
 from benchmarks.targets import check_targets
@@ -41,11 +46,14 @@ GROUPS: Final[dict[str, Group]] = {
     "plan": _comparisons_only(plans.comparisons),
     "three-way": _comparisons_only(three_way.comparisons),
     "start-up": _comparisons_only(start_up.comparisons),
+    "http": http_requests.benchmarks,
     "runtime": runtime.benchmarks,
     "kubernetes": kubernetes.benchmarks,
     "cluster": cluster.benchmarks,
     "fleet": mixed_fleet.benchmarks,
     "terraform": terraform.benchmarks,
+    "peers": peer_controllers.benchmarks,
+    "growth": growth.benchmarks,
 }
 
 
@@ -56,13 +64,41 @@ GROUPS: Final[dict[str, Group]] = {
 @click.option(
     "--alone", is_flag=True, help="Ours and the standard library alone, without the packages to compare with."
 )
-def main(*, groups: tuple[str, ...], output: str, quick: bool, alone: bool) -> None:
+@click.option(
+    "--sizes",
+    multiple=True,
+    type=click.IntRange(10, growth.SIZES[-1]),
+    help=f"Of growth: this number of resources in place of {', '.join(map(str, growth.SIZES))}; again for another.",
+)
+@click.option(
+    "--replicas",
+    type=click.IntRange(1, growth.REPLICAS),
+    default=growth.REPLICAS,
+    show_default=True,
+    help="Of growth: how many of the replicas of a large fleet are measured; the others are taken to be like them.",
+)
+@click.option(
+    "--plots",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Of growth: a folder to write the plots to.",
+)
+def main(
+    *,
+    groups: tuple[str, ...],
+    output: str,
+    quick: bool,
+    alone: bool,
+    sizes: tuple[int, ...],
+    replicas: int,
+    plots: Path | None,
+) -> None:
     """Measure the core, the process and the command against the alternatives. GROUPS: all unless named."""
     try:
         peers = NO_PEERS if alone else all_peers()
     except PeerMissing as error:
         raise click.ClickException(str(error)) from error
-    report = run(groups or tuple(GROUPS), peers, QUICK if quick else THOROUGH)
+    settings = replace(QUICK if quick else THOROUGH, sizes=sizes, replicas=replicas, plots=plots)
+    report = run(groups or tuple(GROUPS), peers, settings)
     if output == "json":
         click.echo(as_json(report))
     else:

@@ -10,7 +10,7 @@ import orjson
 
 from benchmarks import sql_instance
 from benchmarks.comparison import Candidate, Comparison
-from benchmarks.peers import Peers
+from benchmarks.peer_packages import Peers
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json
 

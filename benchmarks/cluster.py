@@ -19,7 +19,7 @@ from benchmarks.fleet import FLEET, new_fleet
 from benchmarks.fleet_server import FleetServer, find_assets, running_server
 from benchmarks.impersonation import impersonation
 from benchmarks.measured_process import CustomResourceKind, Job, MeasuredProcess, Usage, run_job
-from benchmarks.peers import Peers
+from benchmarks.peer_packages import Peers
 from benchmarks.scenarios import Benchmark, Measurement, Scenario, Unit, Unmeasured, compared
 from tests.cluster.assets import Assets, Missing
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import repeat
+from pathlib import Path
 from typing import Final
 
 
@@ -56,12 +57,17 @@ class BenchmarkSettings:
 
     `batch` and `time_limit` are nanoseconds. `scale` is the share of the full number of resources, keys or requests.
     If `batch` is 0, every candidate is called twice, to show that it runs, and its timing means nothing.
+    The group `growth` has fleets of these `sizes` in place of its own, measures at most so many `replicas` of each, and
+    writes its plots to the folder `plots`.
     """
 
     rounds: int
     batch: int
     time_limit: int
     scale: float = 1.0
+    sizes: tuple[int, ...] = ()
+    replicas: int = 4
+    plots: Path | None = None
 
     def scaled(self, count: int) -> int:
         """`count` times the scale, but at least 10, or `count` if that is less."""

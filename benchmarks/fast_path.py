@@ -8,7 +8,7 @@ import orjson
 
 from benchmarks import sql_instance
 from benchmarks.comparison import Candidate, Comparison, check_results
-from benchmarks.peers import Differ, Peers
+from benchmarks.peer_packages import Differ, Peers
 from setpoint.core.decide import Cookie, Decision, decide
 from setpoint.core.schema.policy import IGNORE
 from setpoint.core.values.canonical import digest, sha256_hex

@@ -40,13 +40,13 @@ def find_assets(log: Callable[[str], None]) -> Assets | Missing:
 def running_server(assets: Assets, folder: Path, fleet: Fleet) -> Iterator["FleetServer"]:
     """An API server that holds the fleet, until the end of the block."""
     with Cluster(assets, folder, Settings()) as cluster:
-        _install_kinds(cluster.access)
+        install_kinds(cluster.access)
         server = FleetServer(cluster, fleet)
         server.fill()
         yield server
 
 
-def _install_kinds(access: Access) -> None:
+def install_kinds(access: Access) -> None:
     """Creates the CRDs of setpoint; returns when they are served."""
     crds: list[Any] = list(definitions().values())
     for definition in crds:

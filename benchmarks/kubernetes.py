@@ -19,7 +19,7 @@ from benchmarks.api_server_stub import (
     running_stub,
 )
 from benchmarks.comparison import BenchmarkSettings, Candidate, Comparison
-from benchmarks.peers import ClusterClient, Peers
+from benchmarks.peer_packages import ClusterClient, Peers
 from setpoint.clients.http import HttpClient, HttpRequest
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from benchmarks import sql_instance
 from benchmarks.comparison import Candidate, Comparison
-from benchmarks.peers import Differ, IndexPath, Peers
+from benchmarks.peer_packages import Differ, IndexPath, Peers
 from benchmarks.sql_instance import Size
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange, diff

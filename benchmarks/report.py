@@ -196,6 +196,8 @@ def _amount(measurement: Measurement) -> str:
             )
         case Unit.NUMBER:
             return f"{measurement.value:,.0f}"
+        case Unit.PER_OBJECT | Unit.EXPONENT:
+            return f"{measurement.value:,.2f}"
 
 
 def _multiple(ratio: float) -> str:

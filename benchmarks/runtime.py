@@ -11,7 +11,7 @@ from benchmarks import work_queue
 from benchmarks.bucket_server import UNLISTED, running_buckets
 from benchmarks.buckets import SMALL, USUAL, Size, name_of, ref_of
 from benchmarks.comparison import BenchmarkSettings, Candidate, Comparison
-from benchmarks.peers import Peers
+from benchmarks.peer_packages import Peers
 from benchmarks.runtime_latency import WriteTimes, cold_start, edit_latency
 from benchmarks.runtime_memory import memory
 from benchmarks.runtime_reconcile import no_network, plan, resync, with_get

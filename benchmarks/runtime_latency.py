@@ -2,31 +2,43 @@
 
 import asyncio
 import gc
+import sqlite3
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
+
+import orjson
 
 from benchmarks.buckets import USUAL, Size, manifest_of, name_of
 from benchmarks.comparison import WrongResult
-from benchmarks.scenarios import Measurement, Unit
+from benchmarks.scenarios import Measurement, Unit, compared
 from benchmarks.setpoint_process import SetpointProcess, running_process
 from benchmarks.settled_store import in_sync_service
 from setpoint.core.decide import Decision
+from setpoint.core.values.json_types import JsonObject
+from setpoint.stores.sqlite.database_file import connect_to_read, connect_to_write
 
 COLD_START: Final = "cold start: from opening the store with 10,000 buckets until ready"
 COLD_CPU: Final = f"{USUAL.label}: CPU time"
 EDIT: Final = "an edit, 10,000 buckets at rest"
+EDIT_CPU: Final = "CPU time until it is settled: half of all"
+BARE_COMMITS: Final = "its two commits, by sqlite3 alone: half of all"
 _STARTS: Final = 3
+_ROWS: Final = "SELECT r.metadata, b.body, r.status FROM resources r JOIN bodies b ON b.id = r.body"
 _TIME_LIMIT_SECONDS: Final = 5.0
 
 
 def cold_start(path: Path, count: int, size: Size) -> tuple[Measurement, ...]:
-    """The CPU time and duration of a start, the best of a few."""
-    service, best_cpu, best_wall = in_sync_service(count, size), float("inf"), float("inf")
+    """The CPU time and duration of a start, the best of a few; and what the rows alone take, measured in turns."""
+    service, best_cpu, best_wall, best_rows = in_sync_service(count, size), float("inf"), float("inf"), float("inf")
     started_at = time.monotonic()
     for _ in range(_STARTS):
+        gc.collect()
+        best_rows = min(best_rows, _rows_cpu(path, count))
         gc.collect()
         cpu, wall = time.process_time(), time.monotonic()
         with running_process(path, service) as process:
@@ -37,10 +49,25 @@ def cold_start(path: Path, count: int, size: Size) -> tuple[Measurement, ...]:
                 raise WrongResult(f"the process knows of {len(process.manager.index)} buckets, not {count}")
         if time.monotonic() - started_at > _TIME_LIMIT_SECONDS:
             break
+    cpu_times = {f"{size.label}: the same rows, read and decoded": best_rows, f"{size.label}: CPU time": best_cpu}
     return (
-        Measurement(COLD_START, f"{size.label}: CPU time", best_cpu, Unit.SECONDS),
+        *compared(COLD_START, cpu_times, Unit.SECONDS),
         Measurement(COLD_START, f"{size.label}: by the clock", best_wall, Unit.SECONDS),
     )
+
+
+def _rows_cpu(path: Path, count: int) -> float:
+    """The yardstick of a start: the CPU time to read all rows of the store and decode their parts, one by one."""
+    cpu, decoded = time.process_time(), 0
+    connection = connect_to_read(path)
+    try:
+        for parts in connection.execute(_ROWS):
+            decoded += len([orjson.loads(part) for part in parts]) == len(parts)
+    finally:
+        connection.close()
+    if decoded != count:
+        raise WrongResult(f"the store has {decoded} rows, not {count}")
+    return time.process_time() - cpu
 
 
 class WriteTimes:
@@ -59,13 +86,15 @@ class WriteTimes:
 def edit_latency(
     process: SetpointProcess, numbers: Sequence[int], size: Size, write_times: WriteTimes
 ) -> tuple[Measurement, ...]:
-    """The latency and CPU time of edits, made one after the other, each until it is settled."""
-    latencies, cpu, before = [], [], Counter(process.decisions())
-    for number in numbers:
-        cpu_before, started_at = time.process_time(), time.monotonic()
-        process.loop.run_until_complete(_edit(process, number, size, write_times))
-        cpu.append(time.process_time() - cpu_before)
-        latencies.append(write_times.by_name[name_of(number)] - started_at)
+    """The latency and CPU time of edits, made one after the other, each until it is settled; and of bare commits."""
+    latencies, cpu, bare, before = [], [], [], Counter(process.decisions())
+    with TemporaryDirectory() as folder, _BareCommits.opened(Path(folder) / "bare.db") as commits:
+        for number in numbers:
+            cpu_before, started_at = time.process_time(), time.monotonic()
+            process.loop.run_until_complete(_edit(process, number, size, write_times))
+            cpu.append(time.process_time() - cpu_before)
+            latencies.append(write_times.by_name[name_of(number)] - started_at)
+            bare.append(commits.edit_cpu(name_of(number), manifest_of(number, size)))
     decisions = Counter(process.decisions()) - before
     if decisions != {Decision.INTENT_CHANGED.value: len(numbers)}:
         raise WrongResult(f"{len(numbers)} edits, decided as {dict(decisions)}")
@@ -74,8 +103,35 @@ def edit_latency(
             EDIT, "until its first write reaches the service: half of all", _quantile(latencies, 0.5), Unit.SECONDS
         ),
         Measurement(EDIT, "99 of 100", _quantile(latencies, 0.99), Unit.SECONDS),
-        Measurement(EDIT, "CPU time until it is settled: half of all", _quantile(cpu, 0.5), Unit.SECONDS),
+        *compared(EDIT, {BARE_COMMITS: _quantile(bare, 0.5), EDIT_CPU: _quantile(cpu, 0.5)}, Unit.SECONDS),
     )
+
+
+class _BareCommits:
+    """The yardstick of an edit: a manifest and what follows from it, in two transactions with the store's settings."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.execute("CREATE TABLE resources (name TEXT PRIMARY KEY, body BLOB, status BLOB)")
+        connection.execute("CREATE TABLE journal (revision INTEGER PRIMARY KEY, body BLOB, status BLOB)")
+
+    @staticmethod
+    @contextmanager
+    def opened(path: Path) -> Iterator["_BareCommits"]:
+        path.touch()
+        with closing(connect_to_write(path)) as connection:
+            yield _BareCommits(connection)
+
+    def edit_cpu(self, name: str, manifest: JsonObject) -> float:
+        """The CPU time of the two transactions."""
+        body, execute = orjson.dumps(manifest), self._connection.execute
+        cpu = time.process_time()
+        for status in (b"{}", body[: len(body) // 4]):
+            execute("BEGIN IMMEDIATE")
+            execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (name, body, status))
+            execute("INSERT INTO journal (body, status) VALUES (?, ?)", (body, status))
+            execute("COMMIT")
+        return time.process_time() - cpu
 
 
 async def _edit(process: SetpointProcess, number: int, size: Size, write_times: WriteTimes) -> None:

@@ -8,7 +8,9 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from benchmarks.buckets import Size
+import orjson
+
+from benchmarks.buckets import Size, body_of
 from benchmarks.comparison import Candidate, Comparison
 from benchmarks.setpoint_process import OffsetClock, SetpointProcess
 from benchmarks.settled_store import engine_context_for, in_sync_service, open_store
@@ -24,6 +26,7 @@ NO_NETWORK: Final = "pass in which nothing moved: queue, engine, store, telemetr
 OURS: Final = "ours: buckets at rest, looked at as bytes of 6 KB"
 PLAN: Final = "plan of an unchanged bucket, live state at hand"
 PREVIEW: Final = "ours: preview"
+DECODING: Final = "orjson.loads of the bytes of each"
 UNCHANGED: Final = "pass with a GET of 6 KB that did not change, loopback"
 WITH_GET: Final = "ours: queue, engine, Google client, HTTP"
 BARE: Final = "the bare GET: HttpClient.send"
@@ -108,7 +111,8 @@ def plan(path: Path, refs: Sequence[ResourceRef], size: Size) -> Iterator[Compar
         store = loop.run_until_complete(open_store(path, OpenMode.READ))
         try:
             engine = engine_context_for(store, in_sync_service(len(refs), size))
-            yield Comparison(PLAN, size.label, (_plan_candidate(loop, engine, refs),))
+            candidates = (_plan_candidate(loop, engine, refs), _decoding_candidate(refs, size))
+            yield Comparison(PLAN, size.label, candidates)
         finally:
             loop.run_until_complete(store.close())
     finally:
@@ -126,3 +130,13 @@ def _plan_candidate(loop: asyncio.AbstractEventLoop, engine: EngineContext, refs
         return result == [Plan(Decision.IN_SYNC)] * count
 
     return Candidate(PREVIEW, lambda: loop.run_until_complete(plan_all(next(parts))), is_correct, count)
+
+
+def _decoding_candidate(refs: Sequence[ResourceRef], size: Size) -> Candidate:
+    """The yardstick: the live state of as many buckets is decoded, and dropped at once."""
+    bodies = [body_of(ref.name, size) for ref in refs[:_PLANS_PER_CALL]]
+
+    def decode_all() -> int:
+        return sum(orjson.loads(body)["name"] == ref.name for body, ref in zip(bodies, refs, strict=False))
+
+    return Candidate(DECODING, decode_all, lambda result: result == len(bodies), len(bodies))

@@ -14,6 +14,8 @@ class Unit(StrEnum):
     SECONDS = "seconds"
     BYTES = "bytes"
     NUMBER = "number"
+    PER_OBJECT = "per object"
+    EXPONENT = "exponent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +50,7 @@ Benchmark: TypeAlias = Comparison | Scenario | Unmeasured
 def compared(subject: str, values: Mapping[str, float], unit: Unit) -> tuple[Measurement, ...]:
     """A measurement of each value, with its ratio to the first."""
     baseline = next(iter(values.values()))
-    return tuple(Measurement(subject, name, value, unit, value / baseline) for name, value in values.items())
+    return tuple(
+        Measurement(subject, name, value, unit, value / baseline if baseline else None)
+        for name, value in values.items()
+    )

@@ -9,10 +9,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from benchmarks.buckets import InMemoryStorage, Size, body_of, manifest_of, name_of, ref_of
-from setpoint.clients.google.client import GoogleClient
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpClient
 from setpoint.core.values.canonical import digest, sha256_hex
 from setpoint.engine.context import EngineContext
-from setpoint.engine.kind import AnyKind
+from setpoint.engine.kind import AnyKind, secret_fields_of
 from setpoint.engine.ports import SystemClock
 from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import step
@@ -58,8 +59,10 @@ def write_settled_store(path: Path, count: int, size: Size) -> None:
 
 
 async def open_store(path: Path, mode: OpenMode = OpenMode.WRITE) -> SqliteStore:
-    """The store. A resource that is created in it gets the uid of the first bucket."""
-    return await open_sqlite(path, CLOCK, lambda: _uid(0), mode)
+    """The store, with what is secret in a bucket. A resource that is created in it gets the uid of the first bucket."""
+    kind = StorageBucketKind(GoogleClient(HttpClient(), GoogleSettings()))
+    secrets = secret_fields_of({(kind.group, kind.name): kind})
+    return await open_sqlite(path, CLOCK, lambda: _uid(0), mode, secrets=secrets)
 
 
 async def _settle_first_bucket(path: Path, size: Size) -> None:

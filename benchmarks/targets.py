@@ -5,12 +5,12 @@ Reports print a target as a `bar`.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from benchmarks import (
     cluster,
     fast_path,
-    runtime,
     runtime_latency,
     runtime_memory,
     runtime_reconcile,
@@ -19,18 +19,31 @@ from benchmarks import (
 )
 from benchmarks.buckets import USUAL
 from benchmarks.comparison import Timing
+from benchmarks.growth.exponents import GrowthExponent
+from benchmarks.peers import benchmark as peers
+from benchmarks.peers.controllers import CONTROLLER_RUNTIME, KOPF
+from benchmarks.peers.phases import Phase
 from benchmarks.scenarios import Measurement
 
 COOKIE: Final = "cookie"
 COOKIE_LIMIT: Final = 129
+_EDIT_PHASES: Final = (Phase.CREATE, Phase.EDIT, Phase.EDIT_AGAIN)
 _STEPS_PER_CPU_SECOND: Final = 20_000
 _OPERATOR_FRAMEWORK_RATIO: Final = 40
-_PLAN_SECONDS: Final = 1.0
+_PREVIEW_RATIO: Final = 8
 _BARE_GET_RATIO: Final = 1.3
 _LISTS_RATIO: Final = 5
+_COLD_START_RATIO: Final = 4
+_EDIT_SECONDS: Final = 0.002
 _START_SECONDS: Final = 0.5
 _BYTES_PER_RESOURCE: Final = 3_000
 _PROCESS_BYTES: Final = 400e6
+# Of a controller in another framework: at most this multiple of its CPU time or memory.
+_PEER_LIMITS: Final = {
+    **{(peers.subject(phase, peers.CPU), CONTROLLER_RUNTIME): 2.0 for phase in (*_EDIT_PHASES, Phase.RESTART)},
+    **{(peers.subject(phase, peers.CPU), KOPF): 1 / 4 for phase in _EDIT_PHASES},
+    **{(peers.subject(phase, peers.MEMORY), CONTROLLER_RUNTIME): 1.5 for phase in (Phase.EDIT_AGAIN, Phase.RESTART)},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,10 @@ def _check_start_up(timing: Timing) -> Iterator[TargetResult]:
     match timing:
         case Timing(start_up.SUBJECT, _, start_up.INTERPRETER, ratio=ratio):
             yield _ratio_result(timing, "ours < 2 ×", 1 / ratio, is_met=1 / ratio < 2)
+        case Timing(start_up.FROM_PACKAGES, _, start_up.GET, ratio=ratio):
+            yield _ratio_result(timing, "< 4 ×", ratio, is_met=ratio < 4)
+        case Timing(start_up.FROM_PACKAGES, _, start_up.PLAN | start_up.APPLY | start_up.CREATE, ratio=ratio):
+            yield _ratio_result(timing, "< 5 ×", ratio, is_met=ratio < 5)
         case _:
             return
 
@@ -91,9 +108,8 @@ def _check_cookie(size: int) -> TargetResult:
 
 def _check_work_queue(timing: Timing) -> Iterator[TargetResult]:
     if work_queue.has_target(timing):
-        target = f"≤ {work_queue.CYCLE_LIMIT / 1e3:g} µs at {timing.size}"
-        is_met = timing.nanoseconds <= work_queue.CYCLE_LIMIT
-        yield TargetResult(timing.subject, timing.candidate, target, f"{timing.nanoseconds / 1e3:.2f} µs", is_met)
+        ratio, most = 1 / timing.ratio, work_queue.CYCLE_RATIO
+        yield _ratio_result(timing, f"ours ≤ {most} ×", ratio, is_met=ratio <= most)
 
 
 def _check_reconcile(timing: Timing) -> Iterator[TargetResult]:
@@ -105,10 +121,8 @@ def _check_reconcile(timing: Timing) -> Iterator[TargetResult]:
             yield _ratio_result(timing, f"ours ≤ {_BARE_GET_RATIO} ×", 1 / ratio, is_met=1 / ratio <= _BARE_GET_RATIO)
         case Timing(runtime_reconcile.RESYNC, _, runtime_reconcile.BY_GETS, ratio=ratio):
             yield _ratio_result(timing, f"by lists ≥ {_LISTS_RATIO} × less", ratio, is_met=ratio >= _LISTS_RATIO)
-        case Timing(runtime_reconcile.PLAN, USUAL.label, runtime_reconcile.PREVIEW, cost):
-            seconds = cost * runtime.RESOURCES / 1e9
-            target = f"{runtime.RESOURCES:,} in < {_PLAN_SECONDS:g} s at {timing.size}"
-            yield TargetResult(timing.subject, timing.candidate, target, f"{seconds:.2f} s", seconds < _PLAN_SECONDS)
+        case Timing(runtime_reconcile.PLAN, USUAL.label, runtime_reconcile.DECODING, ratio=ratio):
+            yield _ratio_result(timing, f"ours ≤ {_PREVIEW_RATIO} ×", 1 / ratio, is_met=1 / ratio <= _PREVIEW_RATIO)
         case _:
             return
 
@@ -128,6 +142,12 @@ def _check_operator_frameworks(timings: Iterable[Timing]) -> Iterator[TargetResu
 
 def _check_measurement(measurement: Measurement) -> Iterator[TargetResult]:
     value = measurement.value
+    limit = _PEER_LIMITS.get((measurement.subject, measurement.name))
+    if limit is not None and measurement.ratio:
+        yield _peer_result(measurement, limit, 1 / measurement.ratio)
+    if isinstance(measurement, GrowthExponent):
+        target, is_met = f"≤ {measurement.limit:.2f}, as n log n", value <= measurement.limit
+        yield TargetResult(measurement.subject, measurement.name, target, f"{value:.2f}", is_met)
     match (measurement.subject, measurement.name):
         case (runtime_memory.MEMORY, runtime_memory.EACH) | (cluster.MEMORY_EACH, cluster.OURS):
             is_met = value <= _BYTES_PER_RESOURCE
@@ -136,11 +156,27 @@ def _check_measurement(measurement: Measurement) -> Iterator[TargetResult]:
             yield TargetResult(
                 measurement.subject, measurement.name, "< 400 MB", f"{value / 1e6:.0f} MB", value < _PROCESS_BYTES
             )
-        case (runtime_latency.COLD_START, runtime_latency.COLD_CPU) | (cluster.START_CPU, cluster.OURS_BEYOND_BARE):
+        case (runtime_latency.COLD_START, runtime_latency.COLD_CPU):
+            ratio = measurement.ratio or inf
+            target, is_met = f"≤ {_COLD_START_RATIO} × the rows", ratio <= _COLD_START_RATIO
+            yield TargetResult(measurement.subject, measurement.name, target, f"{ratio:.3g} ×", is_met)
+        case (runtime_latency.EDIT, runtime_latency.EDIT_CPU):
+            is_met = value <= _EDIT_SECONDS
+            yield TargetResult(measurement.subject, measurement.name, "≤ 2 ms", f"{value * 1e3:.2f} ms", is_met)
+        case (cluster.START_CPU, cluster.OURS_BEYOND_BARE):
             is_met = value < _START_SECONDS
             yield TargetResult(measurement.subject, measurement.name, "< 0.5 s", f"{value:.2f} s", is_met)
         case _:
             return
+
+
+def _peer_result(measurement: Measurement, limit: float, multiple: float) -> TargetResult:
+    """`multiple` is that of ours to the peer's."""
+    if limit < 1:
+        target, measured = f"ours ≥ {1 / limit:g} × less", f"{1 / multiple:.2g} ×"
+    else:
+        target, measured = f"ours ≤ {limit:g} ×", f"{multiple:.2g} ×"
+    return TargetResult(measurement.subject, measurement.name, target, measured, multiple <= limit)
 
 
 _TIMING_CHECKS: Final[tuple[Callable[[Timing], Iterator[TargetResult]], ...]] = (

@@ -1,14 +1,13 @@
-"""The group `terraform`: the cost of a plan of one object without changes.
+"""The group `terraform`: the cost of a plan of one object, and of fifty, without changes.
 
 Terraform starts a provider three times for a plan. Compares the provider of setpoint, a provider that does nothing,
-and Terraform without a provider.
+and Terraform without a provider. With SETPOINT_BENCH_BEFORE=FOLDER, also the provider of another checkout of setpoint,
+such as that of an earlier commit.
 """
 
 import os
 import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,9 +19,9 @@ import click
 
 from benchmarks.comparison import BenchmarkSettings, WrongResult
 from benchmarks.fleet_server import find_assets
-from benchmarks.peers import Peers
+from benchmarks.peer_packages import Peers
+from benchmarks.process_tree import TreeUsage, run_tree
 from benchmarks.scenarios import Benchmark, Measurement, Scenario, Unit, Unmeasured, compared
-from benchmarks.start_up import children_cpu
 from setpoint import __version__
 from setpoint.deployment.terraform_plugin import HOSTS, PLATFORMS, launcher, launcher_paths, semantic_version
 from tests.cluster.access import Access
@@ -31,8 +30,13 @@ from tests.cluster.server import Cluster, Settings
 
 PLAN: Final = "terraform plan of one object, nothing to do"
 CPU: Final = f"{PLAN}: CPU time of all processes"
+PROVIDER_CPU: Final = f"{PLAN}: CPU time of the provider's processes"
 WALL: Final = f"{PLAN}: by the clock"
+WALL_OF_MANY: Final = "terraform plan of 50 objects, nothing to do: by the clock"
 OURS: Final = "ours: setpoint_object, on an API server"
+BEFORE: Final = "ours, of the checkout in SETPOINT_BENCH_BEFORE"
+OURS_MANY: Final = "ours: 50 of them"
+BEFORE_MANY: Final = "ours, of that checkout: 50 of them"
 NOOP: Final = "a provider of the same framework that does nothing"
 TERRAFORM_ALONE: Final = "Terraform alone: terraform_data"
 
@@ -56,15 +60,31 @@ terraform {{
   }}
 }}
 resource "{name}_object" "one" {{
+  count     = {count}
   yaml_body = {yaml}}}
 """
+_BEFORE_VARIABLE: Final = "SETPOINT_BENCH_BEFORE"
+_MANY: Final = 50
+
+
+def _objects(source: str, name: str, count: int = 1) -> str:
+    yaml = _YAML.replace("name: bench", f"name: {name}-${{count.index}}")
+    return _OBJECT.format(name="setpoint", source=source, yaml=yaml, count=count)
+
+
 _CONFIGURATIONS: Final = {
-    OURS: _OBJECT.format(name="setpoint", source="setpoint/setpoint", yaml=_YAML),
-    NOOP: _OBJECT.format(name="noop", source="bench/noop", yaml=_YAML),
+    OURS: _objects("setpoint/setpoint", "ours"),
+    BEFORE: _objects("bench/before", "before"),
+    OURS_MANY: _objects("setpoint/setpoint", "ours-many", _MANY),
+    BEFORE_MANY: _objects("bench/before", "before-many", _MANY),
+    NOOP: _OBJECT.format(name="noop", source="bench/noop", yaml=_YAML, count=1),
     TERRAFORM_ALONE: f'resource "terraform_data" "one" {{\n  input = {_YAML}}}\n',
 }
 _NOOP_LAUNCHER: Final = f"""#!/bin/sh
 PYTHONPATH="{_ROOT / "src"}:{_ROOT}" exec "{sys.executable}" -m benchmarks.terraform_noop_provider
+"""
+_BEFORE_LAUNCHER: Final = f"""#!/bin/sh
+PYTHONPATH="${_BEFORE_VARIABLE}/src" exec "{sys.executable}" -m setpoint.terraform.entry
 """
 
 
@@ -82,7 +102,9 @@ def benchmarks(_peers: Peers, settings: BenchmarkSettings) -> Generator[Benchmar
         projects.install()
         if isinstance(assets, Assets):
             access = stack.enter_context(api_server(assets, projects.home / "cluster"))
-            projects.apply(OURS, {"KUBECONFIG": str(access.kubeconfig)})
+            is_before = bool(os.environ.get(_BEFORE_VARIABLE))
+            for name in (OURS, *((BEFORE,) if is_before else ()), OURS_MANY, *((BEFORE_MANY,) if is_before else ())):
+                projects.apply(name, {"KUBECONFIG": str(access.kubeconfig)})
         projects.apply(NOOP)
         projects.apply(TERRAFORM_ALONE)
         yield Scenario(lambda: projects.plan_all(min(_PLANS, settings.rounds)))
@@ -103,9 +125,10 @@ def _cluster_assets() -> Assets | Unmeasured:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """CPU time and duration in seconds."""
+    """CPU time of all processes and of the provider's, and duration, in seconds."""
 
     cpu: float
+    provider_cpu: float
     wall: float
 
 
@@ -118,14 +141,14 @@ class _TerraformProjects:
         self._environments: dict[str, dict[str, str]] = {}
 
     def install(self) -> None:
-        """Installs both providers in the plugin directory of Terraform."""
+        """Installs the providers in the plugin directory of Terraform."""
         plugins = self.home / ".terraform.d" / "plugins"
         for path in launcher_paths(semantic_version(__version__)):
             _write_executable(plugins / path, launcher())
-        for host in HOSTS:
-            for platform in PLATFORMS:
-                folder = plugins / host / "bench" / "noop" / _VERSION / platform
-                _write_executable(folder / f"terraform-provider-noop_v{_VERSION}", _NOOP_LAUNCHER)
+        for name, text in (("noop", _NOOP_LAUNCHER), ("before", _BEFORE_LAUNCHER)):
+            for folder in (plugins / host / "bench" / name / _VERSION for host in HOSTS):
+                for platform in PLATFORMS:
+                    _write_executable(folder / platform / f"terraform-provider-{name}_v{_VERSION}", text)
 
     def apply(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         """Creates the project and applies it."""
@@ -134,36 +157,46 @@ class _TerraformProjects:
         (folder / "main.tf").write_text(_CONFIGURATIONS[name])
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         home = {"HOME": str(self.home), "PATH": path, "CHECKPOINT_DISABLE": "1"}
+        home |= {name: os.environ[name] for name in (_BEFORE_VARIABLE,) if name in os.environ}
         self._environments[name] = {**home, **(environment or {})}
         for arguments in (("init",), ("apply", "-auto-approve")):
             self._run(name, (*arguments, "-input=false"))
 
     def plan_all(self, times: int) -> tuple[Measurement, ...]:
         """The best of `times` plans of each project, in turns."""
-        names = tuple(self._environments)
-        costs = [{name: self._plan(name) for name in names} for _ in range(times)]
-        return (
-            *compared(CPU, {name: min(round_costs[name].cpu for round_costs in costs) for name in names}, Unit.SECONDS),
+        every = tuple(self._environments)
+        many = tuple(name for name in every if name in (OURS_MANY, BEFORE_MANY))
+        names = tuple(name for name in every if name not in many)
+        costs = [{name: self._plan(name) for name in every} for _ in range(times)]
+        best = {name: [one[name] for one in costs] for name in every}
+        measured = [
+            *compared(CPU, {name: min(one.cpu for one in best[name]) for name in names}, Unit.SECONDS),
             *compared(
-                WALL, {name: min(round_costs[name].wall for round_costs in costs) for name in names}, Unit.SECONDS
+                PROVIDER_CPU,
+                {name: min(one.provider_cpu for one in best[name]) for name in names if name != TERRAFORM_ALONE},
+                Unit.SECONDS,
             ),
-        )
+            *compared(WALL, {name: min(one.wall for one in best[name]) for name in names}, Unit.SECONDS),
+        ]
+        if many:
+            by_the_clock = {name: min(one.wall for one in best[name]) for name in many}
+            measured += compared(WALL_OF_MANY, by_the_clock, Unit.SECONDS)
+        return tuple(measured)
 
     def _plan(self, name: str) -> Cost:
-        cpu, wall = children_cpu(), time.monotonic()
         # With -detailed-exitcode, a plan with changes ends with 2.
-        self._run(name, ("plan", "-input=false", "-detailed-exitcode"))
-        return Cost((children_cpu() - cpu) / 1e9, time.monotonic() - wall)
+        used = self._run(name, ("plan", "-input=false", "-detailed-exitcode"))
+        return Cost(used.cpu, used.descendants_cpu, used.wall)
 
     def _folder(self, name: str) -> Path:
         return self.home / f"project-{tuple(_CONFIGURATIONS).index(name)}"
 
-    def _run(self, name: str, arguments: Sequence[str]) -> None:
+    def _run(self, name: str, arguments: Sequence[str]) -> TreeUsage:
         command = [self._binary, f"-chdir={self._folder(name)}", *arguments, "-no-color"]
-        completed = subprocess.run(command, env=self._environments[name], capture_output=True, text=True, check=False)
-        if completed.returncode:
-            output = f"{completed.stderr}{completed.stdout}"
-            raise WrongResult(f"{name}: terraform {arguments[0]} ends with {completed.returncode}: {output}")
+        used = run_tree(command, self._environments[name])
+        if used.code:
+            raise WrongResult(f"{name}: terraform {arguments[0]} ends with {used.code}: {used.output}")
+        return used
 
 
 def _write_executable(file: Path, text: str) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from benchmarks.comparison import Candidate, Comparison
 from benchmarks.generated_config import TABLE, MergeCase, merge_cases
-from benchmarks.peers import Differ, Peers
+from benchmarks.peer_packages import Differ, Peers
 from setpoint.core.merge.threeway import MergeResult, merge, remember
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json

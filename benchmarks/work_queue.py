@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from benchmarks.comparison import QUICK, THOROUGH, Candidate, Comparison, Timing, measure
-from benchmarks.peers import NO_PEERS, Peers
+from benchmarks.peer_packages import NO_PEERS, Peers
 from setpoint.engine.ports import SystemClock
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.workqueue.queue import ShutDown, WorkQueue
@@ -30,7 +30,7 @@ FEW: Final = 1_000
 MANY: Final = 100_000
 MOST: Final = 1_000_000
 SIZES: Final = ("1 k keys", "100 k keys", "1 M keys")
-CYCLE_LIMIT: Final = 4_000.0  # nanoseconds, in the largest size
+CYCLE_RATIO: Final = 0.7  # of the standard library's, in the largest size
 
 _PRIORITY: Final = Priority.RESYNC
 _TRIGGER: Final = "resync"
@@ -48,8 +48,8 @@ def comparisons(_peers: Peers, most: int = MOST) -> Iterator[Comparison]:
 
 
 def has_target(timing: Timing) -> bool:
-    """Whether `CYCLE_LIMIT` is the target of this timing."""
-    return (timing.subject, timing.size, timing.candidate) == (CYCLE, SIZES[-1], OURS)
+    """Whether ours has to take at most `CYCLE_RATIO` of this timing."""
+    return (timing.subject, timing.size, timing.candidate) == (CYCLE, SIZES[-1], BY_HAND)
 
 
 def bytes_per_key(count: int = MANY) -> dict[str, float]:
@@ -75,7 +75,7 @@ def main(*, quick: bool) -> None:
         click.echo(f"{row}{timing.nanoseconds / 1000:8.2f} µs {timing.ratio:6.2f} ×")
     for name, size in bytes_per_key(FEW if quick else MANY).items():
         click.echo(f"{'memory of a key, without the key':46}{'':10}  {name:38}{size:8.0f} bytes")
-    met = [timing.nanoseconds <= CYCLE_LIMIT for timing in timings if has_target(timing)]
+    met = [1 / timing.ratio <= CYCLE_RATIO for timing in timings if has_target(timing)]
     click.echo(f"bars met: {sum(met)} of {len(met)}")
 
 

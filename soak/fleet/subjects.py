@@ -9,7 +9,8 @@ from soak.fleet.cloud import MultiEndpointCloud, Written
 PROJECT: Final = "some-project"
 # Where the databases are: it is not declared.
 INSTANCE: Final = "there-already"
-_CHARSETS: Final = ("utf8mb4", "latin1", "utf8mb3")
+# More than the intents that are remembered: one that comes back again and again is contested, and held back.
+_CHARSETS: Final = ("utf8mb4", "latin1", "utf8mb3", "ascii", "binary")
 _SPELLED: Final = {"utf8": "utf8mb3"}
 _API_VERSIONS: Final = {
     "StorageBucket": "storage.cnrm.cloud.google.com/v1beta1",

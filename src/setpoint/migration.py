@@ -7,7 +7,7 @@ starts second; never both. Once it is uninstalled, none of its finalizers are le
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from setpoint.app import AppSettings, StoreAccess, is_shared_store, open_engine
@@ -18,6 +18,7 @@ from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.core.plan import Action, Plan
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, Rule
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import DELETION_DEFENDER, DELETION_POLICY, FINALIZER, EngineContext
 from setpoint.engine.resource import Resource, ResourceRef

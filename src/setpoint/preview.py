@@ -6,7 +6,7 @@ Kinds can be previewed in other variants, and a world can be recorded.
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from setpoint import __version__
 from setpoint.app import (
@@ -22,6 +22,7 @@ from setpoint.app import (
 from setpoint.clients.http import HttpInterceptor, intercepted_by
 from setpoint.clients.write_guard import BlockedWrites, process_guarded_by
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.engine.capabilities import SupportsFormerRevisions
 from setpoint.engine.context import EngineContext

@@ -11,9 +11,10 @@ from click.testing import CliRunner
 from benchmarks import cluster, mixed_fleet
 from benchmarks.__main__ import main
 from benchmarks.cluster import ClusterScenarios, FleetInCluster, fleet_in_cluster
+from benchmarks.cluster_work import BEFORE, BEFORE_VARIABLE, OURS, sources, writes_of
 from benchmarks.comparison import QUICK, WrongResult
 from benchmarks.measured_process import Job, MeasuredProcess, run_job
-from benchmarks.peers import CachingClient, Peers
+from benchmarks.peer_packages import CachingClient, Peers
 from tests.cluster.assets import Assets
 
 MEASUREMENTS = {
@@ -102,11 +103,26 @@ def test_a_job_that_fails_in_its_process_fails_the_run() -> None:
         process.wait_until_ready()
 
 
-def test_measures_the_work_of_one_instance_and_of_mixed_resources(cluster_assets: Assets) -> None:
-    measured = (*mixed_fleet.one_instance(2), *mixed_fleet.mixed_resources(cluster_assets, 24))
+def test_measures_the_work_of_one_instance_and_of_fleets_in_a_cluster(
+    cluster_assets: Assets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(BEFORE_VARIABLE, raising=False)
+    measured = (
+        *mixed_fleet.one_instance(2),
+        *mixed_fleet.mixed_resources(cluster_assets, 24),
+        *mixed_fleet.namespaces(cluster_assets, 2),
+    )
 
     found = {one.subject: one.value for one in measured}
-    assert len(found) == 8
-    # Of 24 resources one is an instance with an operation under way, and those in it wait for that.
-    assert found[mixed_fleet.CREATE_WRITES] < 8
+    assert len(found) == 2 + 8 + 8
+    # Of 24 resources one is an instance with an operation under way.
+    assert found[writes_of(f"{mixed_fleet.MIXED}: until all are ready")] < 5
+    assert found[writes_of(f"{mixed_fleet.MIXED}: until all are gone")] < 3
     assert found[mixed_fleet.REFUSED] == 0
+
+
+def test_another_checkout_is_measured_beside_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(BEFORE_VARIABLE, "elsewhere")
+
+    assert [path.parts[-2:] for path in sources().values()][1:] == [("elsewhere", "src")]
+    assert list(sources()) == [OURS, BEFORE]

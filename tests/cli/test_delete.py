@@ -1,12 +1,15 @@
 """`setpoint delete`: what it says before, what it asks, the order in which it deletes, and what it never deleted."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from setpoint.localcloud.faults import FailOperation
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.cli.workspace import Workspace, bucket, database
+from tests.engine.clock import FakeClock
 
 INSTANCE = """apiVersion: sql.cnrm.cloud.google.com/v1beta1
 kind: SQLInstance
@@ -84,6 +87,29 @@ def test_each_line_says_what_became_of_the_live_object(declared: Workspace) -> N
         "StorageBucket default/logs deleted: projects/some-project/buckets/logs",
     ]
     assert _deletions(declared) == ["app", "main", "logs"]
+
+
+def test_a_resource_whose_status_was_wiped_is_not_said_to_have_no_object(declared: Workspace) -> None:
+    _wipe_status(declared, "logs")
+
+    would = declared.run("delete", "--dry-run", "StorageBucket/logs").stdout.splitlines()
+    code, lines = declared.run_in_process("delete", "StorageBucket/logs")
+
+    lost = "its status was wiped, and with it the record of its object"
+    assert would[0] == f"StorageBucket default/logs would be deleted: {lost}"
+    assert code != 0
+    assert f"{lost}: whether projects/some-project/buckets/logs is that object is not known" in lines[0]
+    assert _deletions(declared) == []
+
+
+def _wipe_status(workspace: Workspace, name: str) -> None:
+    async def wipe() -> None:
+        store = await open_sqlite(workspace.folder / ".setpoint" / "state.db", FakeClock(), lambda: "uid")
+        (resource,) = [one for one in (await store.list()).resources if one.ref.name == name]
+        await store.update_status(resource, {})
+        await store.close()
+
+    asyncio.run(wipe())
 
 
 def test_a_dry_run_says_the_same_and_deletes_nothing(declared: Workspace) -> None:

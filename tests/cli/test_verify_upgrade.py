@@ -15,7 +15,7 @@ from tests.cli.workspace import Workspace, bucket, user_environment
 SPEC, KIND = "kinds/gcp/storage_bucket/spec.py", "kinds/gcp/storage_bucket/kind.py"
 CHANGED = (SPEC, ("Default(STORAGE_CLASS)", 'Default("NEARLINE")'))
 RAISED = (KIND, ("revision: int = 1", "revision: int = 2"))
-OTHERWISE = "body = {**patch_body(intent, wanted, write, view), 'website': None}"
+OTHERWISE = "body = {**patch_body(intent, wanted, write, effective.live), 'website': None}"
 VERIFY = ("verify-upgrade", "--world", "world.gz", "--environments", "versions")
 
 
@@ -91,7 +91,7 @@ def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world
 
 
 def test_the_same_plan_with_other_requests_is_found(world: Workspace) -> None:
-    make_version(world, "0.2.0", (KIND, ("body = patch_body(intent, wanted, write, view)", OTHERWISE)))
+    make_version(world, "0.2.0", (KIND, ("body = patch_body(intent, wanted, write, effective.live)", OTHERWISE)))
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
 

@@ -101,11 +101,9 @@ def test_a_stream_has_tcp_keep_alive() -> None:
         async with raw_server(sends(f"{BEGUN}4\r\nhere\r\n")) as place:
             client = HttpClient()
             stream = await client.open(HttpRequest("GET", f"http://{place}/"), idle_timeout=10)
-            connection = stream._response.connection
-            assert connection is not None
-            assert connection.transport is not None
-            opened: socket.socket = connection.transport.get_extra_info("socket")
-            is_kept_alive = opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            opened: list[socket.socket] = []
+            stream._response.configure(lambda transport: opened.append(transport.get_extra_info("socket")))
+            is_kept_alive = opened[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             stream.close()
             await client.close()
             return is_kept_alive

@@ -19,6 +19,7 @@ from setpoint.clients.kubernetes.kubeconfig import (
     Login,
     NoLogin,
 )
+from setpoint.clients.transport.messages import Headers
 from setpoint.errors import RemoteRefused
 from tests.clients.exec_plugins import V1, printing, running, runs
 from tests.clients.manual_time import ManualClock
@@ -61,7 +62,7 @@ def test_impersonates_another_user() -> None:
 
     identity = asyncio.run(KubeconfigCredentials(connection).identity())
 
-    assert list(identity.headers.items()) == [
+    assert list(Headers.of(identity.headers).fields) == [
         ("Authorization", "Bearer t"),
         ("Accept-Encoding", "identity"),
         ("Impersonate-User", "jane"),

@@ -243,3 +243,18 @@ def test_whether_a_group_that_does_not_answer_has_a_kind_is_unknown() -> None:
         RemoteUnavailable, match=r"serves PodMetrics is unknown: there is no answer for metrics\.k8s\.io"
     ):
         asyncio.run(found.preferred("PodMetrics"))
+
+
+def test_an_assumed_kind_is_found_without_a_request_until_a_call_shows_otherwise() -> None:
+    http = FakeDiscoveryServer(**{"/apis/apps/v1": APPS})
+    client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)
+    assumed = ApiResource("apps", "v1", "Deployment", "former-deployments", True)
+    found = Discovery(client, assumed={("apps/v1", "Deployment"): assumed})
+
+    async def main() -> tuple[ApiResource, list[str], ApiResource, ApiResource | None]:
+        before, asked = await found.find("apps/v1", "Deployment"), list(http.asked)
+        found.forget("apps/v1")
+        return before, asked, await found.find("apps/v1", "Deployment"), found.known("apps/v1", "Deployment")
+
+    assert asyncio.run(main()) == (assumed, [], DEPLOYMENT, DEPLOYMENT)
+    assert http.asked == ["/apis/apps/v1"]

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, TlsOptions
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.kubernetes.credentials import KubeconfigCredentials, tls_context
 from setpoint.clients.kubernetes.exec_plugin import PemKeyPair
 from setpoint.clients.kubernetes.kubeconfig import (
@@ -24,7 +24,8 @@ from setpoint.clients.kubernetes.kubeconfig import (
     SkipVerify,
     SystemRoots,
 )
-from setpoint.errors import RemoteRefused
+from setpoint.clients.transport.opening import TlsOptions
+from setpoint.errors import RemoteError, RemoteRefused
 from tests.clients.exec_plugins import V1, printing
 from tests.clients.loopback_servers import http_server
 from tests.cluster.certificates import Authority as Signer
@@ -93,6 +94,12 @@ def test_verifies_the_name_of_the_server(tmp_path: Path) -> None:
     assert ask(server, trusting(CA, "kubernetes")).status == 200
     with pytest.raises(RemoteRefused, match="Hostname mismatch, certificate is not valid for 'other'"):
         ask(server, trusting(CA, "other"))
+
+
+@pytest.mark.parametrize("name", [".", ".a.test", "a" * 64, "a..b"])
+def test_a_name_that_no_certificate_can_have_is_no_address(name: str, tmp_path: Path) -> None:
+    with pytest.raises(RemoteError, match=r"^GET /path: (that is not an address$|.*shows a certificate)"):
+        ask(server_side(tmp_path, "kubernetes"), trusting(CA, name))
 
 
 def test_skips_verification_if_configured(tmp_path: Path) -> None:

@@ -191,10 +191,9 @@ def test_server_errors_at_the_start_are_retried_with_backoff(error: Reaction) ->
 
 
 def test_a_broken_connection_at_the_start_is_retried_with_backoff() -> None:
-    # The HTTP library itself retries once, at once.
     _, server = events_of(1, *[breaks_at_once] * 4, sends_events(event("ADDED", 6)))
 
-    assert delays(server) == [0.0, 0.25, 0.0, 0.5]
+    assert delays(server) == [0.25, 0.5, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(

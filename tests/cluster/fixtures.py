@@ -85,7 +85,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """The shared server is started by the process that was started first: xdist workers connect to it."""
     config.addinivalue_line("markers", f"{NEEDS_CLUSTER}: runs on a real API server; set for tests that use one")
     address = getattr(config, "workerinput", {}).get(_ADDRESS)
-    config.stash[_SHARED] = WorkerClient(address) if address else Coordinator(lambda line: _write_line(config, line))
+    shared = WorkerClient(address) if address else Coordinator(lambda line: _write_line(config, line))
+    config.stash[_SHARED] = shared
+    # Where kubectl keeps the kinds of a server by its port, which an earlier server may have had.
+    os.environ["KUBECACHEDIR"] = str(shared.folder / "kubectl-cache")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -39,13 +39,13 @@ _SETTINGS: Final = {
 
 
 class Coordinator:
-    """Finds the programs and starts the shared servers, each once, even when that fails."""
+    """Finds the programs and starts the shared servers, each once. Their files are in `folder`."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._progress = Progress(report)
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(thread_name_prefix="coordinator")
-        self._folder = Path(tempfile.mkdtemp(prefix="setpoint-tests-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="setpoint-tests-"))
         self._assets: Future[Found] | None = None
         self._clusters: dict[ServerRequest, Future[Cluster | Missing]] = {}
         self._listener: Listener | None = None
@@ -80,7 +80,7 @@ class Coordinator:
 
     def listen(self) -> str:
         """The address at which requests of workers are served."""
-        address = self._folder / "coordinator.sock"
+        address = self.folder / "coordinator.sock"
         if self._listener is None:
             self._listener = Listener(str(address), family="AF_UNIX")
             threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
@@ -100,14 +100,14 @@ class Coordinator:
         self._threads.shutdown()
         if self._listener is not None:
             self._listener.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self, server: ServerRequest) -> Cluster | Missing:
         match self.assets():
             case Missing() as missing:
                 return missing
             case Assets() as assets:
-                folder = self._folder / server.name.lower()
+                folder = self.folder / server.name.lower()
                 folder.mkdir()
                 cluster = Cluster(assets, folder, _SETTINGS[server])
                 cluster.open()
@@ -150,6 +150,11 @@ class WorkerClient:
     """Sends requests to the coordinator at `address`."""
 
     address: str
+
+    @property
+    def folder(self) -> Path:
+        """See Coordinator."""
+        return Path(self.address).parent
 
     def begin(self) -> None:
         """See Coordinator."""

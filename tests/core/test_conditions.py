@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from setpoint.core.conditions import (
     Condition,
     Conditions,
+    condition_in,
     conditions_from_data,
     conditions_to_data,
     find_condition,
@@ -65,6 +66,17 @@ def test_setting_one_leaves_the_others_and_their_order(some: Conditions, new: Co
 @given(st.lists(json_values) | json_values)
 def test_any_data_can_be_read(data: Json) -> None:
     assert isinstance(conditions_from_data(data), tuple)
+
+
+entries = st.fixed_dictionaries(
+    {},
+    optional={"type": st.sampled_from("ABC"), "status": st.sampled_from(("True", "False", "?")), "reason": st.text()},
+)
+
+
+@given(st.lists(entries | json_values) | json_values, st.sampled_from("ABC"))
+def test_one_condition_is_read_as_among_all(data: Json, type_: str) -> None:
+    assert condition_in(data, type_) == find_condition(conditions_from_data(data), type_)
 
 
 def test_a_new_type_is_appended_with_the_current_time() -> None:

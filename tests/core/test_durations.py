@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.values.durations import parse_duration, parse_duration_text
+from setpoint.core.values.durations import parse_duration, parse_duration_text, rfc3339
 from setpoint.core.values.json_types import Json
 from setpoint.errors import ManifestInvalid
 from tests.laws.json_values import json_values
@@ -83,3 +83,11 @@ def test_in_text_a_number_without_a_unit_is_seconds(text: str, seconds: float) -
 def test_text_that_is_no_duration_is_refused_as_it_was_written(text: str) -> None:
     with pytest.raises(ManifestInvalid, match=rf"^{re.escape(repr(text))} is no duration above 0"):
         parse_duration_text(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "1970-01-01T00:00:00Z"), (1_790_000_000, "2026-09-21T14:13:20Z"), (1, "1970-01-01T00:00:01Z")],
+)
+def test_a_time_is_written_in_utc(seconds: int, text: str) -> None:
+    assert rfc3339(seconds) == text

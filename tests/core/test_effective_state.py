@@ -34,8 +34,14 @@ class Nested(Struct, frozen=True):
     inner: "Nested | UnsetType" = UNSET
 
 
+class Plain(Struct, frozen=True):
+    colour: str | UnsetType = UNSET
+    weight: int | None | UnsetType = UNSET
+
+
 class Tree(Struct, frozen=True):
     size: int
+    plain: Plain | UnsetType = UNSET
     state: Annotated[str | UnsetType, Mark.OUTPUT_ONLY] = UNSET
     secret: Annotated[str | UnsetType, Mark.WRITE_ONLY] = UNSET
     kept: Annotated[str | None | UnsetType, Mark.PROTECTED, Default("low")] = UNSET
@@ -56,6 +62,7 @@ FULL: JsonObject = {
     "labels": {"team": "red"},
     "by_name": {"c": {"name": "c"}},
     "nested": {"colour": "blue", "inner": {"colour": "green"}},
+    "plain": {"colour": "black"},
 }
 
 
@@ -70,6 +77,7 @@ def test_a_tree_becomes_structs_all_the_way_down() -> None:
     assert found.flags == [Flag("a", "1")]
     assert found.rules == [Flag("b", None)]
     assert found.nested == Nested("blue", Nested("green"))
+    assert found.plain == Plain("black")
     assert tree_of(found)["by_name"] == {"c": {"name": "c"}}
 
 
@@ -90,7 +98,15 @@ def test_the_spec_is_laid_over_the_live_object(policy: FieldPolicy, wanted: Json
     found = effective_state(spec, live, policy)
 
     assert found.tree == wanted
+    assert found.live == FULL
     assert (spec, live) == (Tree(2), struct_of(FULL, Tree))
+
+
+def test_parts_that_stay_are_those_of_the_live_object() -> None:
+    found = effective_state(Tree(2), struct_of(FULL, Tree), IGNORE)
+
+    assert isinstance(found.live, dict)
+    assert [name for name, part in found.tree.items() if part is not found.live[name]] == ["size"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from setpoint.core.overlay import Declared, keeping_rule_at, overlay, rule_at
+from setpoint.core.overlay import Declared, keeping_rule_at, overlay, overlay_at, rule_at
 from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy, Rule
 from setpoint.core.schema.shape import Mark, with_defaults, with_marks
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
@@ -42,6 +42,26 @@ def _declared(written: Json, policy: FieldPolicy = PRUNE) -> Declared:
 )
 def test_the_strongest_rule_decides(written: Json, live: Json, policy: FieldPolicy, wanted: Json) -> None:
     assert _settings(written, live, policy) == wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("spec.settings.tier", "a"),
+        ("spec.settings.size", MISSING),
+        ("spec.settings.resize", True),
+        ("spec.settings.edition", "plus"),
+        ("spec.settings.tier.deeper", MISSING),
+        ("spec.region", MISSING),
+        ("metadata.labels", MISSING),
+        ("spec.settings[0]", MISSING),
+    ],
+    ids=["specified", "pruned", "default", "protected", "below a text", "nowhere", "no parent", "no list"],
+)
+def test_one_value_is_laid_over_without_the_rest(path: str, value: Json) -> None:
+    live: JsonObject = {"spec": {"settings": {"tier": "b", "size": 1, "edition": "plus"}}}
+
+    assert overlay_at(_declared({"tier": "a"}), live, Path.parse(path)) == value
 
 
 @pytest.mark.parametrize("value", [0, "", False, []])

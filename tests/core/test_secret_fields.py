@@ -60,7 +60,32 @@ class ManifestTree(Struct):
     spec: Manifest
 
 
-FIELDS = SecretFields({("x.dev", "Thing"): shape_of(Tree), ("x.dev", "Object"): shape_of(ManifestTree)})
+class Rule(Struct):
+    name: str
+    tokenPolicy: Policy | UnsetType = UNSET
+
+
+class OpenSpec(Struct):
+    """Without a write-only field."""
+
+    size: int | None = None
+    tokenPolicy: Policy | None | UnsetType = UNSET
+    rules: list[Rule] | UnsetType = UNSET
+    byName: Annotated[list[Rule] | UnsetType, Keyed("name")] = UNSET
+    labels: dict[str, str] | UnsetType = UNSET
+
+
+class OpenTree(Struct):
+    spec: OpenSpec
+
+
+FIELDS = SecretFields(
+    {
+        ("x.dev", "Thing"): shape_of(Tree),
+        ("x.dev", "Object"): shape_of(ManifestTree),
+        ("x.dev", "Open"): shape_of(OpenTree),
+    }
+)
 SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
 HIDDEN_SECRET = {**SECRET, "data": {"a": REDACTED}}
 REFERENCE = {"secretKeyRef": {"name": "s", "key": "k"}}
@@ -234,6 +259,47 @@ def test_a_manifest_in_text_is_redacted_in_spite_of_a_typing_error(kind: Any, me
 )
 def test_what_does_not_fit_a_type_without_secrets_is_redacted_by_its_name(spec: Any, redacted: Any) -> None:
     assert FIELDS.redacted(object_of({"kind": "A"}, **spec)) == object_of({"kind": "A"}, **redacted)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"size": 1, "tokenPolicy": None, "rules": [{"name": "a", "tokenPolicy": {"days": 1}}, "b", None]},
+        {"byName": [{"name": "a"}, {"name": "b", "tokenPolicy": {"days": 1}}], "rules": []},
+        {"labels": {"a": "b"}, "tokenPolicy": {}},
+        {},
+    ],
+)
+def test_a_document_of_a_type_without_secrets_is_returned_as_it_is(spec: Any) -> None:
+    document = {**thing(spec), "kind": "Open"}
+
+    assert FIELDS.redacted(document) is document
+
+
+@pytest.mark.parametrize(
+    ("spec", "redacted"),
+    [
+        # In the place of an object.
+        ({"tokenPolicy": "hunter2"}, {"tokenPolicy": REDACTED}),
+        ({"rules": [{"name": "a", "tokenPolicy": "hunter2"}]}, {"rules": [{"name": "a", "tokenPolicy": REDACTED}]}),
+        # Under a name that the type has not.
+        ({"rules": [{"name": "a", "password": "hunter2"}]}, {"rules": [{"name": "a", "password": REDACTED}]}),
+        ({"byName": [{"name": "a", "password": "hunter2"}]}, {"byName": [{"name": "a", "password": REDACTED}]}),
+        # In the place of a text or a number.
+        ({"size": {**SECRET, "data": {"a": "hunter2"}}}, {"size": HIDDEN_SECRET}),
+        ({"rules": [{"name": [{**SECRET, "data": {"a": "hunter2"}}]}]}, {"rules": [{"name": [HIDDEN_SECRET]}]}),
+        # An object as text.
+        (
+            {"manifest": "{kind: Secret, data: {a: hunter2}}"},
+            {"manifest": "kind: Secret\ndata:\n  a: (redacted)\n"},
+        ),
+    ],
+)
+def test_what_does_not_fit_a_type_without_secrets_may_be_one(spec: Any, redacted: Any) -> None:
+    found = FIELDS.redacted({**thing(spec), "kind": "Open"})
+
+    assert "hunter2" not in str(found)
+    assert found["spec"] == redacted
 
 
 def test_what_cannot_be_searched_is_redacted_as_a_whole() -> None:

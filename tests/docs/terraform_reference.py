@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from setpoint.terraform.connections.clusters import CLUSTER
 from setpoint.terraform.cty.types import CtyType, ListType, MapType, ObjectType, PrimitiveType
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence
 from setpoint.terraform.patches.patch_schema import PATCH_SCHEMA
-from setpoint.terraform.resources.clusters import CLUSTER
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA, WAIT_ATTRIBUTES, WAIT_SCHEMA
 from setpoint.terraform.setpoint_provider import SetpointProvider
 from setpoint.terraform.sources.schemas import OBJECT_SOURCE_SCHEMA, OBJECTS_SOURCE_SCHEMA, SECRET_SCHEMA

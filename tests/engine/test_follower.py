@@ -12,11 +12,11 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import DependencyNotFound, DependencyNotReady, OperationRunning
 from setpoint.stores.journal import StoreLimits
+from simulation.virtual_time import VirtualClock, run
 from tests.engine.follower_harness import FollowerHarness, play
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.gadgets import gadget_ref
 from tests.engine.kind_fixture import Spec, Trouble
-from tests.runtime.virtual_time import VirtualClock, run
 
 MANAGEMENT = "setpoint.dev/management"
 A, B = gadget_ref("a"), gadget_ref("b")

@@ -18,10 +18,10 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.engine.tenancy.reference_grants import GrantedReferences, is_granted_by
 from setpoint.errors import Blocked, DependencyNotReady, ManifestInvalid, ReferenceNotGranted, Retry
+from simulation.virtual_time import run
 from tests.engine.owners.gallery import GalleryOwner
 from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS
 from tests.engine.shared_store import THING, A, B, SharedStoreHarness, grant, thing_in
-from tests.runtime.virtual_time import run
 
 FROM_A = thing_in(A, "x")
 TO_B = thing_in(B, "y")

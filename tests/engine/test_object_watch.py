@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.drivers.object_watch import ObjectWatches
 from setpoint.engine.kind import Location
-from tests.runtime.virtual_time import VirtualClock, run
+from simulation.virtual_time import VirtualClock, run
 
 HERE, THERE = Location("here"), Location("there")
 

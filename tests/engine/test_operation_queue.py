@@ -38,6 +38,15 @@ def enter(queues: OperationQueues, name: str, scope: str = "x") -> bool:
     return True
 
 
+def delete_parent(queues: OperationQueues, name: str, scope: str = "x") -> bool:
+    """Whether the object that the scope is named after may be deleted."""
+    try:
+        queues.enter(ref_of(name), KIND, Location(scope), deleting=True)
+    except OperationQueued:
+        return False
+    return True
+
+
 def running(queues: OperationQueues, name: str) -> OperationRunning:
     error = OperationRunning("operation o is running")
     queues.step_ended(ref_of(name), error)
@@ -57,6 +66,51 @@ def test_a_second_operation_is_queued_until_the_first_is_done() -> None:
     queues.step_ended(ref_of("a"), None)
     assert woken == [ref_of("b")]
     assert enter(queues, "b")
+
+
+def test_what_an_object_contains_is_deleted_before_it() -> None:
+    woken: list[ResourceRef] = []
+    queues = OperationQueues(woken.append)
+    assert enter(queues, "a")
+    assert not delete_parent(queues, "parent")
+    assert not enter(queues, "b")
+
+    queues.step_ended(ref_of("a"), None)
+    assert woken == [ref_of("parent")]
+    assert not delete_parent(queues, "parent")
+    assert woken == [ref_of("parent"), ref_of("b")]
+    assert enter(queues, "b")
+    queues.step_ended(ref_of("b"), None)
+
+    assert woken[2:] == [ref_of("parent")]
+    assert delete_parent(queues, "parent")
+
+
+def test_an_update_of_the_object_itself_takes_its_turn_like_any_other() -> None:
+    queues = OperationQueues()
+    assert enter(queues, "a")
+    with pytest.raises(OperationQueued):
+        queues.enter(ref_of("parent"), KIND, Location("x"))
+    assert not enter(queues, "b")
+    queues.step_ended(ref_of("a"), None)
+
+    queues.enter(ref_of("parent"), KIND, Location("x"))
+
+    assert not enter(queues, "b")
+
+
+def test_a_resource_that_waits_is_told_so_until_the_scope_is_free() -> None:
+    queues = OperationQueues()
+    assert enter(queues, "a")
+    assert not enter(queues, "b")
+    queues.require_turn(ref_of("a"))
+    queues.require_turn(ref_of("c"))
+
+    with pytest.raises(OperationQueued):
+        queues.require_turn(ref_of("b"))
+
+    queues.step_ended(ref_of("a"), None)
+    queues.require_turn(ref_of("b"))
 
 
 @pytest.mark.parametrize("error", [None, RemoteUnavailable("down"), StillWaiting("not ready")])
@@ -115,6 +169,19 @@ class Turns:
         elif name not in self.waiting[scope]:
             self.waiting[scope].append(name)
 
+    def delete_parent(self, scope: str) -> None:
+        """The parent of a scope is named like the scope."""
+        others = [one for one in self.waiting[scope] if one != scope]
+        is_allowed = self.holders.get(scope) == scope or (scope not in self.holders and not others)
+        assert delete_parent(self.queues, scope, scope) == is_allowed
+        if is_allowed:
+            self.holders[scope], self.waiting[scope] = scope, others
+        elif others:
+            self.waiting[scope] = [*others, scope]
+            assert scope in self.holders or ref_of(others[0]) in self.woken
+        elif scope not in self.waiting[scope]:
+            self.waiting[scope].append(scope)
+
     def has_entered(self, name: str, scope: str) -> bool:
         return self.holders.get(scope) == name or name in self.waiting[scope]
 
@@ -132,7 +199,9 @@ class Turns:
 
 
 STEPS = st.tuples(
-    st.sampled_from(["enter", "running", "done", "forget"]), st.sampled_from(NAMES), st.sampled_from(SCOPES)
+    st.sampled_from(["enter", "delete parent", "running", "done", "forget"]),
+    st.sampled_from([*NAMES, *SCOPES]),
+    st.sampled_from(SCOPES),
 )
 
 
@@ -143,9 +212,13 @@ def test_one_holds_a_scope_and_the_first_of_those_that_wait_is_woken_when_it_is_
 ) -> None:
     turns = Turns()
     for action, name, scope in steps:
+        # A parent has operations on itself alone.
+        scope = name if name in SCOPES else scope
         turns.woken.discard(ref_of(name))
         if action == "enter":
             turns.enter(name, scope)
+        elif action == "delete parent":
+            turns.delete_parent(scope)
         elif action == "running":
             running(turns.queues, name)
         else:

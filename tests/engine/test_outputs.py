@@ -14,6 +14,7 @@ from setpoint.errors import (
     StillWaiting,
 )
 from setpoint.stores.sqlite.store import open_sqlite
+from simulation.virtual_time import VirtualClock, threaded
 from tests.engine.runner_harness import (
     FOR_ADDRESS,
     NO_STATUS,
@@ -25,7 +26,6 @@ from tests.engine.runner_harness import (
     play,
     settled,
 )
-from tests.runtime.virtual_time import VirtualClock, threaded
 
 
 def _at(seconds: int) -> str:

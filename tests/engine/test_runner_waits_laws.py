@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from setpoint.core.wait.outputs import Known
 from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import Blocked, DependencyNotReady, WaitFailed, WaitTimedOut
+from simulation.virtual_time import run
 from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import value_of
-from tests.runtime.virtual_time import run
 
 pytestmark = [pytest.mark.laws, pytest.mark.slow]
 

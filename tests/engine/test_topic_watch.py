@@ -11,7 +11,7 @@ from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.drivers.object_watch import REWATCH_SECONDS, watch_topic
 from setpoint.engine.kind import Location
 from setpoint.errors import RemoteRefused
-from tests.runtime.virtual_time import VirtualClock, run
+from simulation.virtual_time import VirtualClock, run
 
 HERE, TOPIC = Location("here"), WatchTopic("all")
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from setpoint.core.wait.outputs import Known, Null, OutputState, Unknown
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import Blocked, RemoteUnavailable, StillWaiting, WaitTimedOut
+from simulation.virtual_time import run
 from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import value_of
-from tests.runtime.virtual_time import run
 
 pytestmark = pytest.mark.laws
 

@@ -84,8 +84,8 @@ class _Server:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Processes that the tests started, not a launcher.
-        self.started: set[int] = set()
+        # Processes that the tests started, not a launcher, by their id: once one has ended, another may get its id.
+        self._started: dict[int, Forked] = {}
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
@@ -108,8 +108,13 @@ class _Server:
             socket.send_fds(self._control, [marshal.dumps(tuple[Any, ...](order))], [*streams, reported])
             os.close(reported)
             pid = self._read()
-            self.started.add(pid)
-        return Forked(pid, (order.program, *order.arguments), report)
+            self._started[pid] = Forked(pid, (order.program, *order.arguments), report)
+            return self._started[pid]
+
+    def is_started_by_tests(self, pid: int) -> bool:
+        """Whether a child of the server was started by the tests, not by a launcher."""
+        started = self._started.get(pid)
+        return started is not None and started.poll() is None
 
     def close(self) -> None:
         """Ends the server, and all that it has started."""
@@ -197,7 +202,7 @@ def launched_now() -> list[str]:
         return []
     pid = _server().pid
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return [child for child in children if int(child) not in _server().started]
+    return [child for child in children if not _server().is_started_by_tests(int(child))]
 
 
 def _number(stream: Stream, nowhere: IO[bytes]) -> int:

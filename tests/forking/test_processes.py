@@ -109,10 +109,14 @@ def test_a_launched_command_is_killed_with_its_launcher(tmp_path: Path) -> None:
     launcher = tmp_path / "setpoint"
     write_launcher(launcher, SETPOINT, "run", "--log-format", "json")
     child = Child((str(launcher),), tmp_path / "log", tmp_path, _environment(tmp_path))
+    # Commands that other tests of this process launched may still be ending.
+    until(lambda: launched_now() == [])
     child.start()
-    until(lambda: '"event":"running"' in child.tail())
-    (launched,) = map(int, launched_now())
-    child.kill()
+    try:
+        until(lambda: '"event":"running"' in child.tail())
+        (launched,) = map(int, launched_now())
+    finally:
+        child.kill()
 
     until(lambda: state(launched) in GONE)
     # The server notices a moment later.

@@ -81,10 +81,11 @@ def test_undeclared_settings_of_a_database_are_chosen_by_the_service() -> None:
     assert in_kind_harness(scenario) == [("POST", {"instance": "main", "name": "some-database"})]
 
 
-def test_a_new_character_set_changes_the_collation() -> None:
+@pytest.mark.parametrize("before", ["latin1", "utf8mb3", "binary"])
+def test_a_new_character_set_changes_the_collation(before: str) -> None:
     async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
-        await engine.settle(database({**MAIN, "charset": "latin1"}))
+        await engine.settle(database({**MAIN, "charset": before}))
         await engine.settle(database({**MAIN, "charset": "utf8mb4"}))
         return engine.sent[-1][1], engine.live(PATH)["collation"]
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import assume, example, given
 
 from setpoint.core.decide import Decision
-from setpoint.core.overlay import Declared, keeping_rule_at, overlay
+from setpoint.core.diff import diff
+from setpoint.core.overlay import Declared, keeping_rule_at, overlay, overlay_at, rule_at
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, Plan, PlanOptions, plan_fields, retainable_paths, retained_fields
 from setpoint.core.schema.policy import IGNORE, FieldPolicy, Rule
 from setpoint.core.values.canonical import canonical, same
@@ -199,6 +200,25 @@ def test_a_retained_field_keeps_its_live_value_and_is_not_in_the_spec(one: Decla
         assert same(_value(after, kept.path), _value(live, kept.path))
         assert kept.before == kept.after == _value(live, kept.path)
         assert not any(path.covers(kept.path) for path in named)
+
+
+@given(declared, live_objects)
+def test_every_live_field_that_a_mark_keeps_is_retained(one: Declared, live: JsonObject) -> None:
+    found = {change.path: rule_at(one, change.path) for change in diff({}, live, SHAPE.as_field)}
+
+    marked = {path: rule for path, rule in found.items() if rule in (Rule.PROTECTED, Rule.FIXED, Rule.CHOSEN)}
+    assert {kept.path: kept.rule for kept in retained_fields(one, live)} == marked
+
+
+@given(declared, live_objects)
+def test_one_value_of_an_overlay_is_that_of_the_whole(one: Declared, live: JsonObject) -> None:
+    whole = overlay(one, live)
+
+    for path in LISTABLE:
+        if all(isinstance(step, str) for step in path.steps):
+            found, expected = overlay_at(one, live, path), get_at(whole, path)
+            assert isinstance(found, Missing) == isinstance(expected, Missing)
+            assert isinstance(found, Missing) or isinstance(expected, Missing) or same(found, expected)
 
 
 @given(written)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.workqueue.queue import SHUT_DOWN, WorkQueue
 from setpoint.runtime.workqueue.scheduling import DelayedAdds, Priority, PriorityLanes, QueueEntry
+from simulation.virtual_time import VirtualClock, run
 from tests.runtime.queue_programs import (
     Add,
     Done,
@@ -24,7 +25,6 @@ from tests.runtime.queue_programs import (
     model_figures,
     programs,
 )
-from tests.runtime.virtual_time import VirtualClock, run
 
 pytestmark = pytest.mark.laws
 

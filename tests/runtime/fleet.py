@@ -18,12 +18,12 @@ from setpoint.runtime.manager import Manager
 from setpoint.runtime.sharding.assignment import shard_of
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.stores.memory import MemoryStore
+from simulation.virtual_time import VirtualClock
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import Service, gadget_ref
 from tests.runtime.manager_harness import LONG, RecordingMetrics
 from tests.runtime.pausable_loop import pausable_loop, run_pausable, start_process
 from tests.runtime.simulated_network import NetworkFault, NetworkLink, RemoteGadgetKind, remote_store
-from tests.runtime.virtual_time import VirtualClock
 
 # The longest time to answer of the store and the cloud, there and back.
 SLOWEST = 0.1

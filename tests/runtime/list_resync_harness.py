@@ -11,9 +11,9 @@ from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import Location, Present
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.list_resync.lister import ListResync
+from simulation.virtual_time import run
 from tests.engine.gadgets import Gadget, Service
 from tests.runtime.manager_harness import ManagerHarness, RecordingKind, new_harness, running
-from tests.runtime.virtual_time import run
 
 Members = dict[str, Json]
 

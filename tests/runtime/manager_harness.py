@@ -15,9 +15,9 @@ from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource
 from setpoint.runtime.manager import Manager
 from setpoint.stores.memory import MemoryStore
+from simulation.virtual_time import VirtualClock, run
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import Gadget, GadgetKind, Service, gadget_ref
-from tests.runtime.virtual_time import VirtualClock, run
 
 Spec = dict[str, Any]
 # More virtual seconds than any test takes.

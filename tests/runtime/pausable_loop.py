@@ -10,7 +10,7 @@ import contextvars
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from tests.runtime.virtual_time import VirtualLoop
+from simulation.virtual_time import VirtualLoop
 
 T = TypeVar("T")
 

@@ -70,10 +70,13 @@ class ModelQueue:
         self.schedule(key, seconds, priority, trigger)
         return seconds
 
-    def forget(self, key: str) -> None:
-        self.add_due()
+    def reset(self, key: str) -> None:
         self.failures.pop(key, None)
         self.polls.pop(key, None)
+
+    def forget(self, key: str) -> None:
+        self.add_due()
+        self.reset(key)
         self.delayed.pop(key, None)
 
     def discard(self, key: str) -> None:

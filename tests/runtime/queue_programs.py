@@ -10,8 +10,8 @@ from setpoint.errors import OperationRunning, RemoteUnavailable, SetpointError, 
 from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.runtime.workqueue.statistics import QueueSnapshot
+from simulation.virtual_time import VirtualClock
 from tests.runtime.queue_model import ModelQueue
-from tests.runtime.virtual_time import VirtualClock
 
 KEYS = "abc"
 
@@ -37,6 +37,11 @@ class Retry:
     error: SetpointError
     priority: Priority
     trigger: str
+
+
+@dataclass(frozen=True)
+class Reset:
+    key: str
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ class Pass:
     seconds: float
 
 
-Operation: TypeAlias = Add | Schedule | Retry | Forget | Discard | Get | GiveUp | Done | Settle | Pass
+Operation: TypeAlias = Add | Schedule | Retry | Reset | Forget | Discard | Get | GiveUp | Done | Settle | Pass
 
 _keys = st.sampled_from(KEYS)
 _priorities = st.sampled_from(Priority)
@@ -96,6 +101,7 @@ operations: st.SearchStrategy[Operation] = (
     st.builds(Add, _keys, _priorities, _triggers)
     | st.builds(Schedule, _keys, _seconds, _priorities, _triggers)
     | st.builds(Retry, _keys, _errors, _priorities, _triggers)
+    | st.builds(Reset, _keys)
     | st.builds(Forget, _keys)
     | st.builds(Discard, _keys)
     | st.just(Get())
@@ -135,6 +141,10 @@ class Run:
                 self.model.pass_time(seconds)
                 await asyncio.sleep(seconds)
                 await self.settle()
+            case Reset(key):
+                self.queue.reset(key)
+                self.model.reset(key)
+                assert self.queue.failures(key) == 0
             case _:
                 self._change(operation)
 

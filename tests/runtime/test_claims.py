@@ -12,11 +12,11 @@ from setpoint.core.conditions import find_condition
 from setpoint.core.unstructured import conditions_of
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import StoredState
+from simulation.virtual_time import run
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import gadget_ref
 from tests.runtime.fleet import Fleet, Written, play
 from tests.runtime.manager_harness import ManagerHarness, new_harness, running
-from tests.runtime.virtual_time import run
 
 OBJECT = "shared"
 CONFLICT = (

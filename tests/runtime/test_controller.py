@@ -9,10 +9,10 @@ import pytest
 from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
 from setpoint.engine.state import ENGINE_STATE, RECONCILE_HANDLED, RECONCILE_REQUESTED
 from setpoint.errors import LeaseLost, RemoteUnavailable
+from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.kind_fixture import EVERY_VERB, Trouble
 from tests.runtime.manager_harness import ManagerHarness, new_harness, play, running
-from tests.runtime.virtual_time import run
 
 
 def test_a_declared_object_is_created_once_and_then_idle() -> None:
@@ -150,26 +150,6 @@ def test_a_requested_reconcile_is_acknowledged_in_the_status() -> None:
         ours: Any = (await harness.status("a"))[ENGINE_STATE]
         by = "an operator, requested by annotation setpoint.dev/reconcile-requested-at"
         assert (ours["step"]["trigger"], ours["step"]["decision"]) == (by, "drifted")
-
-    play(scenario)
-
-
-def test_dependants_are_reconciled_as_soon_as_their_dependency_is_ready() -> None:
-    async def scenario(harness: ManagerHarness) -> None:
-        async def slow_parent(name: str) -> None:
-            await harness.clock.sleep(7 if name == "parent" else 0)
-
-        harness.kind.before = slow_parent
-        await harness.apply("child", {"size": 1, "parentRef": "parent"})
-        await harness.clock.sleep(1)
-        assert (await harness.status("child"))["conditions"][0]["reason"] == "DependencyNotFound"
-        await harness.apply("parent")
-
-        at = await harness.settled("child")
-
-        # Two observations of the parent, seven seconds each, and none of the child before them.
-        assert 15 <= at < 16
-        assert harness.observations_of("child")[0] >= 15
 
     play(scenario)
 

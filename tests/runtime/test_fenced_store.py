@@ -13,7 +13,7 @@ from setpoint.engine.resource import Resource
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.fencing import FencedStore
 from setpoint.stores.memory import MemoryStore
-from tests.runtime.virtual_time import VirtualClock, run
+from simulation.virtual_time import VirtualClock, run
 from tests.stores.samples import REF, instance
 
 # Updates of one part are updates.

@@ -8,10 +8,10 @@ from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.owners.reconcile import CHILDREN_FINALIZER
 from setpoint.engine.requeue import RESYNC_INTERVAL
 from setpoint.engine.resource import Resource
+from simulation.virtual_time import run
 from tests.engine.gadgets import gadget_ref
 from tests.runtime import test_owners as owners
 from tests.runtime.manager_harness import ManagerHarness, new_harness, play, running
-from tests.runtime.virtual_time import run
 
 NEVER = {RESYNC_INTERVAL: "0"}
 OTHER = "example.com/other"

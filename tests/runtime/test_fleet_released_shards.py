@@ -16,12 +16,12 @@ from setpoint.runtime.predicates import RESYNC
 from setpoint.runtime.sharding.assignment import shard_of, shard_winner
 from setpoint.runtime.sharding.fencing import StepCall
 from setpoint.stores.memory import MemoryStore
+from simulation.virtual_time import VirtualClock, run
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 from tests.runtime.fleet import LEASE, Fleet, Process, play
 from tests.runtime.manager_harness import RecordingMetrics
 from tests.runtime.simulated_network import NetworkFault
-from tests.runtime.virtual_time import VirtualClock, run
 
 NAMES = [f"g{number}" for number in range(12)]
 

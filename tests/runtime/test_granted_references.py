@@ -8,11 +8,11 @@ from typing import Any
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.manager import Manager
+from simulation.virtual_time import VirtualClock, run
 from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS
 from tests.engine.shared_store import THING, A, B, SharedStoreHarness, grant, thing_in
 from tests.engine.things import thing
 from tests.runtime.manager_harness import RecordingMetrics, running_manager
-from tests.runtime.virtual_time import VirtualClock, run
 
 REF = {"$ref": {"kind": "Thing", "namespace": B, "name": "y", "path": ADDRESS}}
 GRANT = ResourceRef("setpoint.dev", "ReferenceGrant", B, "grant")

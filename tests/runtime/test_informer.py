@@ -14,9 +14,9 @@ from setpoint.errors import RevisionExpired, StoreError
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.stores.memory import MemoryStore
+from simulation.virtual_time import VirtualClock, run
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
-from tests.runtime.virtual_time import VirtualClock, run
 
 
 class BreakingStore(MemoryStore):

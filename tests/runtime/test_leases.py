@@ -12,7 +12,7 @@ from setpoint.engine.ports import Lease
 from setpoint.errors import LeaseLost, StoreError
 from setpoint.runtime.sharding.leases import HeldLease, LeaseManager, lease_purpose
 from setpoint.stores.memory import MemoryStore
-from tests.runtime.virtual_time import VirtualClock, run
+from simulation.virtual_time import VirtualClock, run
 
 NAME = "setpoint-shard-3"
 WRITE = FencedWrite("PUT", "/b/logs")

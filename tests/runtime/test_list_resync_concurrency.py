@@ -10,11 +10,12 @@ from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.errors import WriteConflict
+from setpoint.runtime.list_resync.lister import MAX_LISTINGS
+from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.kind_fixture import Trouble
 from tests.runtime.list_resync_harness import ListResyncHarness, names_in, new_list_harness, play_list_resync
 from tests.runtime.manager_harness import running
-from tests.runtime.virtual_time import run
 
 TWENTY = names_in("a", 20)
 
@@ -41,6 +42,39 @@ async def _until_listing(listed: ListResyncHarness) -> float:
 
     await listed.harness.until(is_under_way)
     return listed.kind.pages_read[0]
+
+
+# --- Many scopes ------------------------------------------------------------------------------------------------------
+
+
+def test_of_many_scopes_only_some_are_listed_at_once_and_each_in_its_turn() -> None:
+    scopes = [names_in(f"s{number:02}", 10) for number in range(2 * MAX_LISTINGS)]
+    under_way, most = 0, 0
+
+    async def begin() -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(5)
+
+    async def end() -> None:
+        nonlocal under_way
+        under_way -= 1
+
+    async def scenario(listed: ListResyncHarness) -> None:
+        for names in scopes:
+            await listed.declare(*names)
+        listed.harness.manager.stop()
+        restarted = new_list_harness(listed)
+        restarted.kind.before_page, restarted.kind.after_page = begin, end
+        async with running(restarted.harness):
+            await restarted.harness.clock.sleep(30)
+
+            assert most == MAX_LISTINGS
+            assert len(restarted.kind.pages_read) == len(scopes)
+            assert restarted.kind.observed == []
+
+    play_list_resync(scenario)
 
 
 # --- Resyncs that were not answered ----------------------------------------------------------------------------------

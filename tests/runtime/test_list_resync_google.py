@@ -25,10 +25,10 @@ from setpoint.localcloud.cloud import Cloud, CloudRequest
 from setpoint.localcloud.faults import FailRequest
 from setpoint.runtime.manager import Manager
 from setpoint.stores.memory import MemoryStore
+from simulation.virtual_time import VirtualClock, run
 from tests.kinds.instances import POSTGRES, instance
 from tests.kinds.kind_harness import PROJECT, bucket
 from tests.runtime.manager_harness import RecordingMetrics
-from tests.runtime.virtual_time import VirtualClock, run
 
 ADDRESS = "http://cloud"
 BUCKETS = [f"bucket-{number:02}" for number in range(25)]

@@ -15,11 +15,11 @@ from setpoint.engine.kind import Intent, Present, RemoteOperation
 from setpoint.engine.references import is_ready
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
+from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, Gadget, Service, gadget_ref
 from tests.engine.kind_fixture import Trouble
 from tests.runtime.list_resync_harness import ListedKind, names_in
 from tests.runtime.manager_harness import LONG, ManagerHarness, RecordingKind, new_harness, running
-from tests.runtime.virtual_time import run
 
 pytestmark = pytest.mark.slow
 

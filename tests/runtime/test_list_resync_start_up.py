@@ -7,11 +7,11 @@ import pytest
 
 from setpoint.engine.requeue import RESYNC_INTERVAL
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
+from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.kind_fixture import Trouble
 from tests.runtime.list_resync_harness import ListResyncHarness, names_in, new_list_harness
 from tests.runtime.manager_harness import running
-from tests.runtime.virtual_time import run
 
 pytestmark = pytest.mark.slow
 

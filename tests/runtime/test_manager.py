@@ -6,9 +6,9 @@ import pytest
 
 from setpoint.engine.references import is_ready
 from setpoint.runtime.manager import Phase
+from simulation.virtual_time import run
 from tests.engine.gadgets import gadget_ref
 from tests.runtime.manager_harness import ManagerHarness, new_harness, running
-from tests.runtime.virtual_time import run
 
 
 async def _started(harness: ManagerHarness) -> asyncio.Task[None]:

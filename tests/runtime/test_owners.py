@@ -21,11 +21,11 @@ from setpoint.runtime.manager import Manager
 from setpoint.runtime.predicates import affects_owners
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite
+from simulation.virtual_time import VirtualClock, run, threaded
 from tests.engine.owners.gallery import GalleryOwner
 from tests.engine.owners.owner_fixtures import secret, website
 from tests.engine.owners.website import WebsiteOwner
 from tests.runtime.manager_harness import RecordingMetrics, running_manager
-from tests.runtime.virtual_time import VirtualClock, run, threaded
 
 WEBSITE = ResourceRef("web.test", "Website", "web", "shop")
 GALLERY = ResourceRef("web.test", "Gallery", "web", "shop")

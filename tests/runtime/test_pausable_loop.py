@@ -2,8 +2,8 @@
 
 import asyncio
 
+from simulation.virtual_time import VirtualClock
 from tests.runtime.pausable_loop import pausable_loop, run_pausable, start_process
-from tests.runtime.virtual_time import VirtualClock
 
 
 def test_a_paused_process_runs_nothing_and_on_resume_everything_that_was_due() -> None:

@@ -10,10 +10,10 @@ from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.drivers.object_watch import REWATCH_SECONDS
 from setpoint.engine.kind import Location
 from setpoint.errors import RemoteRefused
-from setpoint.runtime.remote_watch import COALESCE_SECONDS
+from setpoint.runtime.remote_watch import COALESCE_SECONDS, LONGEST_START_SECONDS
+from simulation.virtual_time import run
 from tests.engine.gadgets import Service, gadget_ref
 from tests.runtime.manager_harness import ManagerHarness, RecordingKind, new_harness, running
-from tests.runtime.virtual_time import run
 
 # Much less than the time between two resyncs.
 TWO_INTERVALS = 2 * COALESCE_SECONDS
@@ -144,3 +144,57 @@ def test_a_failed_watch_is_restarted_later_and_the_manager_continues(error: Exce
         assert harness.manager.failed_tasks == []
 
     play(scenario)
+
+
+# --- The start of a process -------------------------------------------------------------------------------------------
+
+
+def _restart(scenario: Callable[[ManagerHarness, WatchableKind], Awaitable[None]]) -> None:
+    """A process settles `a-1` and `a-2` and ends, and the next one begins."""
+
+    async def main() -> None:
+        first = WatchableKind(Service())
+        async with running(new_harness(kind=first)) as harness:
+            await _settled(harness, first, "a-1", "a-2")
+        kind = WatchableKind(first.service)
+        async with running(new_harness(harness.store, kind=kind)) as second:
+            await scenario(second, kind)
+
+    run(main())
+
+
+def test_the_first_steps_of_settled_resources_wait_for_the_watch_to_begin() -> None:
+    async def scenario(harness: ManagerHarness, kind: WatchableKind) -> None:
+        await harness.clock.sleep(LONGEST_START_SECONDS / 2)
+        before = list(kind.observed)
+        kind.report("a", None)
+        await harness.clock.sleep(2 * LONGEST_START_SECONDS)
+
+        assert before == []
+        assert sorted(name for _, name in kind.observed) == ["a-1", "a-2"]
+
+    _restart(scenario)
+
+
+def test_a_watch_that_does_not_begin_delays_the_first_steps_for_a_while_only() -> None:
+    async def scenario(harness: ManagerHarness, kind: WatchableKind) -> None:
+        await harness.clock.sleep(LONGEST_START_SECONDS / 2)
+        before = list(kind.observed)
+        await harness.clock.sleep(LONGEST_START_SECONDS)
+
+        assert before == []
+        assert sorted(name for _, name in kind.observed) == ["a-1", "a-2"]
+
+    _restart(scenario)
+
+
+def test_an_edit_waits_for_no_watch() -> None:
+    async def scenario(harness: ManagerHarness, kind: WatchableKind) -> None:
+        await harness.clock.sleep(LONGEST_START_SECONDS / 4)
+        await harness.apply("a-1", {"size": 5})
+        await harness.clock.sleep(LONGEST_START_SECONDS / 4)
+
+        assert harness.service.objects["a-1"]["size"] == 5
+        assert harness.observations_of("a-2") == []
+
+    _restart(scenario)

@@ -19,10 +19,10 @@ from setpoint.engine.state import (
     with_status_digest,
     without_status_digest,
 )
+from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.kind_fixture import Trouble
 from tests.runtime.manager_harness import ManagerHarness, new_harness, play, running
-from tests.runtime.virtual_time import run
 
 READY = {"type": "Ready", "status": "False", "reason": "Wrong", "message": "no"}
 # Shorter than any resync.

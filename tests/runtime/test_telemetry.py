@@ -18,12 +18,12 @@ from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
+from simulation.virtual_time import VirtualClock, run
 from tests.clients.manual_time import ManualClock
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GROUP, GadgetKind, Service, gadget_ref
 from tests.runtime.list_resync_harness import ListedKind
 from tests.runtime.monitored_manager import manager_view, resource
-from tests.runtime.virtual_time import VirtualClock, run
 
 OPEN_METRICS = "application/openmetrics-text;version=1.0.0"
 

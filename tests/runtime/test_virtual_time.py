@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.stores.sqlite.store import open_sqlite
-from tests.runtime import virtual_time
-from tests.runtime.virtual_time import Deadlock, VirtualClock, run, threaded
+from simulation import virtual_time
+from simulation.virtual_time import Deadlock, VirtualClock, run, threaded
 from tests.stores.samples import instance
 
 DAY = 24 * 3600
@@ -129,7 +129,7 @@ def test_the_virtual_clock_rejects_another_event_loop() -> None:
     async def scenario() -> None:
         VirtualClock().monotonic()
 
-    with pytest.raises(RuntimeError, match=r"start it with tests\.runtime\.virtual_time\.run"):
+    with pytest.raises(RuntimeError, match=r"start it with simulation\.virtual_time\.run"):
         asyncio.run(scenario())
 
 

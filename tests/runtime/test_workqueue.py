@@ -8,7 +8,7 @@ import pytest
 from setpoint.errors import Bug, OperationRunning, RemoteUnavailable, WriteConflict
 from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority
-from tests.runtime.virtual_time import VirtualClock, run
+from simulation.virtual_time import VirtualClock, run
 
 EDIT, DEPENDENCY, DRIFT, RESYNC, START_UP = Priority
 

@@ -9,7 +9,7 @@ from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.workqueue.queue import SHUT_DOWN, QueueItem, ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import MAX_WAIT_SECONDS, Priority
 from setpoint.runtime.workqueue.statistics import QUEUE_BUCKETS, DurationHistogram, HistogramSnapshot
-from tests.runtime.virtual_time import VirtualClock, run
+from simulation.virtual_time import VirtualClock, run
 
 EDIT, RESYNC = Priority.EDIT, Priority.RESYNC
 

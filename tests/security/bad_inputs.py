@@ -33,7 +33,7 @@ from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from setpoint.kinds.kubernetes_object.clusters import parse_object_location
+from setpoint.kinds.kubernetes_object.location import parse_object_location
 from setpoint.localcloud.cloud import Cloud, CloudRequest
 from setpoint.replay.world_file import unpack_world
 

@@ -14,7 +14,7 @@ from setpoint.stores.sqlite.store import OpenMode, SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
 from tests.security.secret_places import resource_types
 
-SECRETS = secret_fields_of(resource_types().values())
+SECRETS = secret_fields_of(resource_types())
 USER = ResourceRef("sql.cnrm.cloud.google.com", "SQLUser", "default", "app")
 PASSWORD = "correct horse battery staple"
 OTHER = "Sesame, öffne dich"

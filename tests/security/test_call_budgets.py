@@ -20,8 +20,8 @@ from setpoint.clients.sockets import address_policy
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteUnavailable
-from setpoint.kinds.kubernetes_object.clusters import Clusters
-from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, KubernetesObjectSpec
+from setpoint.kinds.kubernetes_object.clusters import KUBECONFIG, Clusters
+from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec
 from tests.clients.fake_api_server import FakeCredentials
 from tests.clients.scripted_http import ScriptedHttp, response
 from tests.security.tenant_servers import kubeconfig_of

@@ -16,18 +16,20 @@ from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Endpoint, PageRequest
 from setpoint.clients.kubernetes.watch import WatchEventReader, WatchEventType
+from setpoint.clients.kubernetes.watched_objects import WatchedObjects
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, RemoteExpired, RemoteUnavailable, ResponseTooLarge
-from setpoint.kinds.kubernetes_object.clusters import ClusterAccess, Clusters, ObjectLocation
+from setpoint.kinds.kubernetes_object.clusters import ClusterAccess, Clusters
+from setpoint.kinds.kubernetes_object.location import ObjectLocation
 from setpoint.kinds.kubernetes_object.watch import watch_changes
 from setpoint.replay.http_recording import HttpRecorder, HttpRecording, HttpReplayer
 from setpoint.runtime.index import IndexEntry, ResourceIndex
 from setpoint.runtime.informer import Informer
 from setpoint.stores.memory import MemoryStore
+from simulation.virtual_time import VirtualClock, run
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
-from tests.runtime.virtual_time import VirtualClock, run
 
 PODS = Endpoint("", "v1", "pods", "default")
 
@@ -151,6 +153,7 @@ def test_discovery_keeps_a_limited_number_of_kinds() -> None:
 class ExpiringClient:
     """A client of a server whose every watch has expired."""
 
+    connection = ClusterConnection("a", "https://a.test")
     lists = 0
 
     async def list(self, *_: object) -> ObjectPage:
@@ -166,6 +169,7 @@ class OnePodCluster:
 
     def __init__(self) -> None:
         self.client = ExpiringClient()
+        self.watched = WatchedObjects()
 
     async def connect(self, _cluster: str) -> ClusterAccess:
         return ClusterAccess(cast(KubernetesClient, self.client), cast(Discovery, self))

@@ -34,10 +34,10 @@ from setpoint.engine.kind import ResourceType, ValueReference
 from setpoint.engine.references import output_value
 from setpoint.engine.resource import Resource
 from setpoint.errors import SetpointError
+from simulation.virtual_time import run
 from tests.engine.gadgets import GadgetKind
 from tests.engine.gadgets import Service as Gadgets
 from tests.engine.runner_harness import T0, RunnerHarness, settled
-from tests.runtime.virtual_time import run
 
 # The text that must not be shown: planted wherever a type says that a value is secret.
 PLANTED = "Sesame-4711"

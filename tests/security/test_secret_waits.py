@@ -14,8 +14,8 @@ from setpoint.engine.step.outcomes import Stopped
 from setpoint.errors import WaitFailed
 from setpoint.objects.session import ClusterSession
 from setpoint.objects.wait import ObjectWait
+from setpoint.terraform.connections.clusters import ClusterConnections
 from setpoint.terraform.framework.call import CallContext, InstanceState
-from setpoint.terraform.resources.clusters import ClusterConnections
 from setpoint.terraform.sources.single_object import ObjectDataSource
 from setpoint.terraform.sources.wait_resource import WaitResource
 from tests.cluster.access import Access

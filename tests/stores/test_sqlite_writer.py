@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from setpoint.engine.ports import EventRecord
 from setpoint.errors import StoreError, WriteConflict
+from setpoint.stores.journal import StoreLimits
 from setpoint.stores.sqlite.database_file import connect_to_write, prepare_file
+from setpoint.stores.sqlite.schema import migrate
+from setpoint.stores.sqlite.tables import EventAndLeaseTables
 from setpoint.stores.sqlite.writer import GroupCommitWriter
+from tests.stores.samples import REF
 
 
 class WriterHarness:
@@ -154,3 +159,38 @@ def test_a_cancelled_caller_does_not_affect_other_writes(tmp_path: Path, loop: a
         return answer, harness.on_disk()
 
     assert loop.run(scenario()) == (2, [1, 2])
+
+
+@pytest.mark.parametrize("companions", [0, 1])
+def test_event_records_are_counted_again_after_a_write_that_was_rolled_back(
+    companions: int, tmp_path: Path, loop: asyncio.Runner
+) -> None:
+    first, second, third = (EventRecord(REF, "uid", "Normal", "r", text, "2026-01-01T00:00:00Z") for text in "abc")
+
+    async def scenario() -> list[str]:
+        path = tmp_path / "state.db"
+        prepare_file(path)
+        connection = connect_to_write(path)
+        migrate(connection, path)
+        tables = EventAndLeaseTables(connection, StoreLimits(notes=2))
+        writer = GroupCommitWriter(connection, path, nothing, nothing, rolled_back=tables.forget_count)
+
+        def fail() -> None:
+            # These two put the first one out, until they are undone.
+            tables.record_event(second)
+            tables.record_event(third)
+            raise WriteConflict("too late")
+
+        await writer.run(partial(tables.record_event, first))
+        others = (writer.run(nothing) for _ in range(companions))
+        await asyncio.gather(writer.run(fail), *others, return_exceptions=True)
+        await writer.run(partial(tables.record_event, second))
+        left = [one.message for one in await writer.run(lambda: tables.events(None))]
+        await writer.close()
+        return left
+
+    assert loop.run(scenario()) == ["a", "b"]
+
+
+def nothing() -> None:
+    """Does nothing."""

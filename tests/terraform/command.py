@@ -152,8 +152,8 @@ class Project:
         return self.run("apply", "-json", "-destroy", "-input=false", "-auto-approve")
 
     def instances(self) -> dict[str, Mapping[str, Any]]:
-        """The instances of all resources in the state file, by address."""
-        state = json.loads((self.folder / "terraform.tfstate").read_text())
+        """The instances of all resources in the state file, by address. Terraform locks an empty file."""
+        state = json.loads((self.folder / "terraform.tfstate").read_text() or '{"resources": []}')
         return {
             f"{one['type']}.{one['name']}" + (f"[{instance['index_key']}]" if "index_key" in instance else ""): instance
             for one in state["resources"]

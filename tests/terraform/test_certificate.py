@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from setpoint.terraform.rpc.tls_proxy import cache_directory, load_or_create_certificate
+from setpoint.terraform.rpc.tls_proxy import _certificate_time, cache_directory, load_or_create_certificate
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -112,3 +114,10 @@ def test_the_cache_directory_follows_the_environment() -> None:
 def _certificate_of(file: Path) -> str:
     text = file.read_text()
     return text[text.index("-----BEGIN CERTIFICATE-----") :]
+
+
+@given(st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31)).map(lambda one: one.replace(microsecond=0)))  # noqa: DTZ001
+def test_times_of_certificates_are_read_as_the_standard_library_reads_them(time: datetime) -> None:
+    text = time.strftime("%b %e %H:%M:%S %Y GMT")
+
+    assert _certificate_time(text) == datetime.fromtimestamp(ssl.cert_time_to_seconds(text), UTC)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.errors import SetpointError
+from setpoint.terraform.connections.clusters import CLUSTER, ClusterConnections, validate_cluster
 from setpoint.terraform.framework.diagnostics import DiagnosticsError
-from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, validate_cluster
 
 pytestmark = pytest.mark.laws
 

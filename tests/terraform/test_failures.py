@@ -12,6 +12,7 @@ from tests.cluster.polling import until
 from tests.terraform.command import Diagnostic, Outcome, Project, finished
 from tests.terraform.conftest import NewProject
 from tests.terraform.probe.thing import SECRET
+from tests.terraform.processes import process_group
 from tests.terraform.texts import thing
 
 MISTAKES = """
@@ -129,7 +130,7 @@ def _end_all_processes(process: "subprocess.Popen[str]") -> None:
 
 
 def _end_the_provider_alone(process: "subprocess.Popen[str]") -> None:
-    (provider,) = [one for one in _group_of(process.pid) if one != process.pid]
+    (provider,) = [one for one in process_group(process.pid) if one != process.pid]
     os.kill(provider, signal.SIGTERM)
 
 
@@ -152,7 +153,7 @@ def test_a_provider_ends_when_its_terraform_is_killed(new_project: NewProject) -
     project = new_project(thing(behaviour='"slow"'))
     process = project.start("apply", "-json", "-auto-approve")
     until((project.object_folder / "waiting.json").exists)
-    providers = [one for one in _group_of(process.pid) if one != process.pid]
+    providers = [one for one in process_group(process.pid) if one != process.pid]
     process.kill()
     process.communicate()
 
@@ -165,9 +166,3 @@ def _interrupted_apply(project: Project, interrupt: Callable[["subprocess.Popen[
     until((project.object_folder / "waiting.json").exists)
     interrupt(process)
     return finished(process)
-
-
-def _group_of(group: int) -> list[int]:
-    found = subprocess.run(["ps", "-A", "-o", "pid=,pgid="], capture_output=True, text=True, check=True)
-    pairs = [line.split() for line in found.stdout.splitlines()]
-    return [int(pid) for pid, of in pairs if int(of) == group]

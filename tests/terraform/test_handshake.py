@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from setpoint.terraform.rpc.fork_client import COOKIE_NAME
 from setpoint.terraform.rpc.handshake import (
     COOKIE,
-    COOKIE_NAME,
     PluginHandshake,
     handshake_line,
     read_handshake,

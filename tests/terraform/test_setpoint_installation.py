@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -233,3 +233,25 @@ def test_the_entry_point_imports_no_heavy_module() -> None:
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
 
     assert done.stdout == "\n"
+
+
+# --- Its processes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("switch", ["", "off"])
+def test_the_processes_of_one_command_import_the_provider_once(machine: Machine, tmp_path: Path, switch: str) -> None:
+    project = machine.ready_project(machine.install(new_environment(tmp_path / "venv")))
+    manifest = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "one"}}'
+    (project.folder / "object.tf").write_text(
+        f'resource "setpoint_object" "one" {{\n yaml_body = jsonencode({manifest})\n}}\n'
+    )
+    log = tmp_path / "terraform.log"
+    # Python writes what it imports to standard error, which Terraform logs.
+    variables = {"TF_LOG": "TRACE", "TF_LOG_PATH": str(log), "PYTHONPROFILEIMPORTTIME": "1"}
+
+    ran(replace(project, more={**variables, "SETPOINT_FORK_SERVER": switch}), "validate")
+
+    lines = log.read_text()
+    started = lines.count("starting plugin:")
+    assert started > 1
+    assert lines.count("grpc._cython.cygrpc") == (started if switch == "off" else 1)

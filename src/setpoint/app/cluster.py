@@ -24,7 +24,8 @@ from setpoint.engine.tenancy.tenants import (
     TenancyMode,
     Tenant,
 )
-from setpoint.kinds.kubernetes_object.clusters import OBJECTS, OWN, Clusters
+from setpoint.kinds.kubernetes_object.clusters import OBJECTS, Clusters
+from setpoint.kinds.kubernetes_object.location import OWN
 
 if TYPE_CHECKING:
     from setpoint.clients.kubernetes.client import KubernetesClient

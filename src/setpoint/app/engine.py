@@ -1,9 +1,9 @@
 """The engine of a process: stores and clients are opened for it, and closed at the end."""
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app.cluster import OpenedStore, open_cluster_store, recorded_tenancy
@@ -25,6 +25,8 @@ from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_mapping import joined
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import ResourceType, secret_fields_of
@@ -96,7 +98,7 @@ async def open_app(
         stack.push_async_callback(clusters.close)
         environment = _environment(settings, wiring)
         kinds, owners = kinds_with(google, clusters, settings.clock, environment), owners_with(environment)
-        store, tenancy = await _open_store(settings, access, wiring, clusters, {**kinds, **owners})
+        store, tenancy = await _open_store(settings, access, wiring, clusters, joined(kinds, owners))
         if clusters.own is not None:
             stack.push_async_callback(clusters.own.close)
         clusters.secret = store.get
@@ -119,7 +121,7 @@ async def _open_store(
         return OpenedStore(wiring.recorded, recorded_tenancy(wiring.recorded, wiring, settings, access))
     if is_shared_store(settings):
         return open_cluster_store(settings, access, wiring, clusters, resource_types)
-    return OpenedStore(await _open_embedded(settings, access, resource_types.values()))
+    return OpenedStore(await _open_embedded(settings, access, resource_types))
 
 
 def _has_tenants(settings: AppSettings, wiring: ClientWiring) -> bool:
@@ -145,7 +147,9 @@ def _google(settings: AppSettings, wiring: ClientWiring) -> GoogleSettings:
     return settings_from(settings.environment)
 
 
-async def _open_embedded(settings: AppSettings, access: StoreAccess, resource_types: Collection[ResourceType]) -> Store:
+async def _open_embedded(
+    settings: AppSettings, access: StoreAccess, resource_types: Mapping[GroupKind, ResourceType]
+) -> Store:
     clock, path, types = settings.clock, store_path(settings.store), types_of_manifests(resource_types)
     if path is None:
         return MemoryStore(clock, _new_uid, types=types)
@@ -171,13 +175,13 @@ async def dry_run_apply(manifest: JsonObject, engine: EngineContext) -> Resource
     """
     if isinstance(engine.store, DryRunStore):
         return await engine.store.dry_run(manifest)
-    types = types_of_manifests(engine.resource_types.values())
+    types = types_of_manifests(engine.resource_types)
     return await MemoryStore(engine.clock, _new_uid, secrets=engine.secret_fields, types=types).apply(manifest)
 
 
 def require_valid(manifest: JsonObject, engine: EngineContext) -> None:
     """ManifestInvalid for a manifest that no store takes: its names, its labels, its version, a member it has not."""
-    read_manifest(manifest, types=types_of_manifests(engine.resource_types.values()))
+    read_manifest(manifest, types=types_of_manifests(engine.resource_types))
 
 
 async def overlay_drafts(engine: EngineContext, drafts: Iterable[Resource]) -> EngineContext:

@@ -1,46 +1,90 @@
 """Every kind and owner that setpoint has, and their CustomResourceDefinitions."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
-from setpoint.clients.http import HttpClient
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_mapping import DeferredMapping, joined
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, find_kind
-from setpoint.engine.owner import SECRETS, Owner
+from setpoint.engine.kind import AnyKind, DescribedType, ResourceType, unknown_kind
+from setpoint.engine.owner import SECRETS, ObjectKind, Owner
 from setpoint.engine.ports import Clock, SystemClock
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT, ReferenceGrantType
-from setpoint.kinds.gcp.shared.config_connector import TenantProjects
-from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
-from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
-from setpoint.kinds.gcp.sql_user import SqlUserKind
-from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
-from setpoint.kinds.kubernetes_object.clusters import Clusters
-from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
-from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
-from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
-from setpoint.stores.manifest_types import ManifestTypes, manifest_types
+from setpoint.stores.manifest_types import KnownManifestTypes, ManifestTypes
+
+# A kind or owner is imported when it is first asked for: a command handles resources of few kinds.
+if TYPE_CHECKING:
+    from setpoint.clients.google.client import GoogleClient
+    from setpoint.kinds.gcp.shared.config_connector import TenantProjects
+    from setpoint.kinds.kubernetes_object.clusters import Clusters
+
+_STORAGE: Final = "storage.cnrm.cloud.google.com"
+_SQL: Final = "sql.cnrm.cloud.google.com"
+_OURS: Final = "setpoint.dev"
+_TRUSTEE: Final = "confidentialcontainers.org"
 
 
 def kinds_with(
-    google: GoogleClient, clusters: Clusters, clock: Clock, environment: Mapping[str, str]
+    google: "GoogleClient", clusters: "Clusters", clock: Clock, environment: Mapping[str, str]
 ) -> Mapping[GroupKind, AnyKind]:
     """Every kind, with these clients; the environment may name the Google project of resources that name none."""
-    projects = TenantProjects(environment=environment)
-    kinds: tuple[AnyKind, ...] = (
-        StorageBucketKind(google, projects=projects),
-        SqlInstanceKind(google, projects=projects),
-        SqlDatabaseKind(google, projects=projects),
-        SqlUserKind(google, projects=projects),
-        KubernetesObjectKind(clusters, clock),
+
+    def storage_bucket() -> AnyKind:
+        from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
+
+        return StorageBucketKind(google, projects=_projects(environment))
+
+    def sql_instance() -> AnyKind:
+        from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
+
+        return SqlInstanceKind(google, projects=_projects(environment))
+
+    def sql_database() -> AnyKind:
+        from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
+
+        return SqlDatabaseKind(google, projects=_projects(environment))
+
+    def sql_user() -> AnyKind:
+        from setpoint.kinds.gcp.sql_user import SqlUserKind
+
+        return SqlUserKind(google, projects=_projects(environment))
+
+    def kubernetes_object() -> AnyKind:
+        from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
+
+        return KubernetesObjectKind(clusters, clock)
+
+    return DeferredMapping(
+        {
+            (_STORAGE, "StorageBucket"): storage_bucket,
+            (_SQL, "SQLInstance"): sql_instance,
+            (_SQL, "SQLDatabase"): sql_database,
+            (_SQL, "SQLUser"): sql_user,
+            (_OURS, "KubernetesObject"): kubernetes_object,
+        }
     )
-    return {(kind.group, kind.name): kind for kind in kinds}
+
+
+def _projects(environment: Mapping[str, str]) -> "TenantProjects":
+    from setpoint.kinds.gcp.shared.config_connector import TenantProjects
+
+    return TenantProjects(environment=environment)
 
 
 def owners_with(environment: Mapping[str, str]) -> Mapping[GroupKind, Owner]:
     """Every owner; some take the names of images from the environment."""
-    owners: tuple[Owner, ...] = (TrusteeConfigOwner(), KbsConfigOwner(environment))
-    return {(owner.group, owner.name): owner for owner in owners}
+
+    def trustee_config() -> Owner:
+        from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
+
+        return TrusteeConfigOwner()
+
+    def kbs_config() -> Owner:
+        from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
+
+        return KbsConfigOwner(environment)
+
+    return DeferredMapping({(_TRUSTEE, "TrusteeConfig"): trustee_config, (_TRUSTEE, "KbsConfig"): kbs_config})
 
 
 def definitions() -> Mapping[GroupKind, JsonObject]:
@@ -64,6 +108,10 @@ def annotation_policies() -> Sequence[JsonObject]:
 
 def described_types() -> Mapping[GroupKind, ResourceType]:
     """Every kind and owner in the order of their names, to be described."""
+    from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+    from setpoint.clients.http import HttpClient
+    from setpoint.kinds.kubernetes_object.clusters import Clusters
+
     # No service is asked: the kinds describe themselves.
     google = GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS))
     return dict(sorted({**kinds_with(google, Clusters(), SystemClock(), {}), **owners_with({})}.items()))
@@ -74,13 +122,31 @@ def owners() -> Sequence[Owner]:
     return tuple(owners_with({}).values())
 
 
-def types_of_manifests(resource_types: Iterable[ResourceType]) -> ManifestTypes:
+def types_of_manifests(resource_types: Mapping[GroupKind, ResourceType]) -> ManifestTypes:
     """The manifests that a store of these kinds and owners takes: theirs, of the objects that owners make and read."""
-    known = tuple(resource_types)
-    related = [one for owner in known if isinstance(owner, Owner) for one in (*owner.makes, *owner.reads)]
-    return manifest_types((*known, ReferenceGrantType(), *related, SECRETS))
+
+    def related() -> list[ObjectKind]:
+        owners = (one for one in resource_types.values() if isinstance(one, Owner))
+        return [*(one for owner in owners for one in (*owner.makes, *owner.reads)), SECRETS]
+
+    described: Mapping[GroupKind, DescribedType] = resource_types
+    return KnownManifestTypes(joined(described, {REFERENCE_GRANT: ReferenceGrantType()}), related)
 
 
 def select_kinds(words: Sequence[str], known: Collection[GroupKind]) -> Collection[GroupKind]:
     """The kinds that `words` name, in any case, singular or plural; all of them for no words."""
     return [find_kind(word, known, "--kinds") for word in words] or known
+
+
+def find_kind(word: str, known: Collection[GroupKind], where: str = "") -> GroupKind:
+    """The one of `known` that `word` names, in upper or lower case, singular or plural; ManifestInvalid for none."""
+    found = named_kind(word, known)
+    if found is None:
+        raise unknown_kind(word, known, where)
+    return found
+
+
+def named_kind(word: str, known: Collection[GroupKind]) -> GroupKind | None:
+    """The same; None for a word that names none of `known`."""
+    by_name = {name.lower(): (group, name) for group, name in known}
+    return by_name.get(word.lower()) or by_name.get(word.lower().removesuffix("s"))

@@ -1,12 +1,13 @@
 """Settings of a process, and how its clients are wired."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from setpoint.clients.http import HttpInterceptor
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.management import CookieLocation
 from setpoint.engine.ports import Clock, Store, SystemClock
 from setpoint.engine.resource import DEFAULT_NAMESPACE

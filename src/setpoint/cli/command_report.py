@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
@@ -23,6 +23,7 @@ from setpoint.cli.views.command_document import (
 )
 from setpoint.cli.views.outcome import ExitCode, OutcomeSummary, worst_exit_code
 from setpoint.cli.views.progress import ResourceProgress
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.follower import step_records

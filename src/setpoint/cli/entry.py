@@ -4,6 +4,7 @@
 other versions by this module's name: it must not move.
 """
 
+import gc
 import os
 import sys
 
@@ -63,6 +64,8 @@ def _run() -> None:
         sys.stdout.write(help_text())
         return
     sys.excepthook = _print_exception
+    # What is imported is never garbage: `exit_with` enables it when the command begins.
+    gc.disable()
     from setpoint.cli.main import main as commands
 
     commands()

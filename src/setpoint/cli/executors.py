@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -13,6 +13,7 @@ from setpoint.cli.manifests import LoadedManifest
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.clients.admin_api import AdminClient, ResourceName, connect_admin
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.follower import StatusFollower, step_records

@@ -1,10 +1,10 @@
 """Checks of the manifests that a command was given: everything that is wrong with them, each with file and line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from setpoint.app import dry_run_apply, require_valid
 from setpoint.cli.manifests import LoadedManifest, ReadManifests
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.problems import MAX_PROBLEMS, Problems, joined_problems
 from setpoint.engine.context import EngineContext
 from setpoint.engine.dependency_graph import reconcile_order

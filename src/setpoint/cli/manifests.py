@@ -4,19 +4,24 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import AnnotationTerm, FieldTerm, field_named_by
 from setpoint.core.values.paths import Path as FieldPath
 from setpoint.core.values.paths import get_at, nearest
 from setpoint.core.values.problems import MAX_PROBLEMS, joined_problems, problems_of
-from setpoint.core.values.yaml_documents import YamlDocument, read_documents
 from setpoint.engine.resource import DEFAULT_NAMESPACE, Resource, ResourceRef
 from setpoint.engine.transfer.export_format import is_export_header
 from setpoint.errors import ManifestInvalid, NotJson, SetpointError, UserError
+
+# Imported where a file is read: YAML takes as long as the rest of a command that reads none.
+if TYPE_CHECKING:
+    from setpoint.core.values.yaml_documents import YamlDocument
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -32,7 +37,7 @@ class LoadedManifest:
     """One manifest as its author wrote it, with the file and lines it came from."""
 
     tree: JsonObject
-    document: YamlDocument
+    document: "YamlDocument"
     # Its place in the document: an item of a List.
     at: FieldPath = _ROOT
 
@@ -136,6 +141,8 @@ def read_manifests(paths: Sequence[str], namespace: str = DEFAULT_NAMESPACE) -> 
 
 
 def _manifests_in(paths: Sequence[str]) -> Iterator[LoadedManifest | ManifestInvalid]:
+    from setpoint.core.values.yaml_documents import read_documents
+
     for path in paths:
         try:
             files = _files(path)
@@ -207,7 +214,7 @@ def _decoded(data: bytes, source: str, largest: int) -> str:
         raise ManifestInvalid(f"{source}:{line}: this is not UTF-8 text: save it as UTF-8") from error
 
 
-def _manifests(document: YamlDocument) -> Iterator[LoadedManifest | ManifestInvalid]:
+def _manifests(document: "YamlDocument") -> Iterator[LoadedManifest | ManifestInvalid]:
     value = document.value
     if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
         items = value["items"]
@@ -218,7 +225,7 @@ def _manifests(document: YamlDocument) -> Iterator[LoadedManifest | ManifestInva
         yield from _manifest(value, document, _ROOT)
 
 
-def _manifest(value: Json, document: YamlDocument, at: FieldPath) -> Iterator[LoadedManifest | ManifestInvalid]:
+def _manifest(value: Json, document: "YamlDocument", at: FieldPath) -> Iterator[LoadedManifest | ManifestInvalid]:
     """The manifest, or everything that keeps it from being one."""
     start = document.where(at)
     if not isinstance(value, dict):
@@ -240,7 +247,7 @@ def _manifest(value: Json, document: YamlDocument, at: FieldPath) -> Iterator[Lo
             yield manifest
 
 
-def _missing_members(value: JsonObject, document: YamlDocument, at: FieldPath) -> Iterator[ManifestInvalid]:
+def _missing_members(value: JsonObject, document: "YamlDocument", at: FieldPath) -> Iterator[ManifestInvalid]:
     for path in _REQUIRED:
         found = get_at(value, path)
         if isinstance(found, str):

@@ -5,25 +5,24 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from rich.text import Text
 
 from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings, default_namespace
+from setpoint.app.kinds import find_kind, named_kind
 from setpoint.cli.manifest_checks import named_by
 from setpoint.cli.manifests import SUFFIXES, ReadManifests, read_manifests
 from setpoint.cli.output_pipes import PipeWriter, output_pipe
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import parse_duration_text
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.problems import problems_of
-from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import EngineContext
-from setpoint.engine.kind import find_kind
 from setpoint.engine.management import CookieLocation
 from setpoint.engine.owners.children import unreconciled_kinds
 from setpoint.engine.ports import ResourceQuery, not_served, unserved_kinds
@@ -195,8 +194,7 @@ def print_documents(documents: list[Json], request: CommandRequest) -> None:
     """
     if request.watch:
         for one in documents:
-            text = orjson.dumps(one).decode() if request.output == "json" else f"---\n{write_document(one)}"
-            request.console.out(text)
+            request.console.out(orjson.dumps(one).decode() if request.output == "json" else f"---\n{_in_yaml(one)}")
     elif len(documents) == 1 and names_one(request):
         print_document(documents[0], request)
     else:
@@ -214,7 +212,13 @@ def print_document(document: Json, request: CommandRequest) -> None:
     if request.output == "json":
         print_json(document, request)
     else:
-        request.console.out(write_document(document))
+        request.console.out(_in_yaml(document))
+
+
+def _in_yaml(document: Json) -> str:
+    from setpoint.core.values.yaml_documents import write_document
+
+    return write_document(document)
 
 
 def print_json(document: Json, request: CommandRequest) -> None:
@@ -269,7 +273,8 @@ def ref_of_target(target: str, namespace: str | None, engine: EngineContext) -> 
 
 def kind_of_word(word: str, engine: EngineContext) -> GroupKind:
     """The group and name of the kind that `word` names."""
-    return find_kind(word, [*engine.resource_types, *unreconciled_kinds(engine)])
+    types = engine.resource_types
+    return named_kind(word, types) or find_kind(word, [*types, *unreconciled_kinds(engine)])
 
 
 def parse_target(target: str, engine: EngineContext) -> tuple[GroupKind, str]:

@@ -15,7 +15,6 @@ import sysconfig
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +23,7 @@ from typing import Any, Final
 from setpoint import __version__
 from setpoint.cli.views.progress import spinner
 from setpoint.cli.views.table import one_line
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.messages import printable
 from setpoint.errors import UserError
 

@@ -4,22 +4,26 @@ The socket is beside the store, for its owner only. Where that path is too long 
 user's runtime folder.
 """
 
+import asyncio
 import hashlib
 import os
 import socket
 import stat
 import struct
-import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import aiohttp
 import msgspec
 
 from setpoint import errors
-from setpoint.clients.http import UNDECODABLE
+from setpoint.clients.foreign_errors import TransportError
+from setpoint.clients.http import DEFAULT_HEADERS, UNDECODABLE
 from setpoint.clients.http_transport import MIB, HeldBytes, HttpLimits, ResponseBody
+from setpoint.clients.transport.messages import ServerAddress
+from setpoint.clients.transport.opening import ServerRoute, UnixOpener
+from setpoint.clients.transport.pool import ConnectionPool
 from setpoint.core.values.canonical import MAX_DEPTH, canonical
 from setpoint.core.values.json_limits import excess_of
 from setpoint.core.values.json_types import Json
@@ -178,6 +182,8 @@ def is_trusted_peer(connection: socket.socket) -> bool:
 
 def _short_path(link: Path, environment: Mapping[str, str]) -> Path:
     """A path that is the same for one store and user each time, in a folder that only this user can write to."""
+    import tempfile
+
     runtime = environment.get("XDG_RUNTIME_DIR", "")
     above = Path(runtime) if runtime and Path(runtime).is_dir() else Path(tempfile.gettempdir())
     folder = above / f"setpoint-{os.geteuid()}"
@@ -196,6 +202,8 @@ T = TypeVar("T")
 _REQUEST_SECONDS: Final = 300.0
 _HELLO_SECONDS: Final = 5.0
 _LIMITS: Final = HttpLimits(MAX_MESSAGE)
+# The host is a placeholder: the socket decides.
+_ROUTE: Final = ServerRoute(ServerAddress(is_tls=False, host="setpoint", port=80, authority="setpoint"))
 
 
 async def connect_admin(store: Path) -> "AdminClient | None":
@@ -216,9 +224,7 @@ class AdminClient:
     """Client of a process that owns a store. Raises the errors of that process; RemoteUnavailable when it has ended."""
 
     def __init__(self, address: Path) -> None:
-        # The host is a placeholder: the socket decides.
-        connector = aiohttp.UnixConnector(str(address))
-        self._session = aiohttp.ClientSession("http://setpoint", connector=connector, auto_decompress=False)
+        self._pool = ConnectionPool(UnixOpener(str(address)), 0, DEFAULT_HEADERS)
 
     async def hello(self) -> ProcessInfo:
         """The process that answers."""
@@ -244,32 +250,35 @@ class AdminClient:
 
     async def wait_until_exit(self) -> None:
         """Returns when the process has ended, however it did."""
-        try:
-            async with self._session.get(ALIVE_PATH, timeout=aiohttp.ClientTimeout(total=None)) as response:
-                while await response.content.readany():
+        with suppress(TransportError, OSError):
+            response = await self._pool.request(_ROUTE, "GET", ALIVE_PATH, {})
+            try:
+                while await response.read():
                     pass
-        except (aiohttp.ClientError, OSError):
-            pass
+            finally:
+                response.close()
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._session.close()
+        self._pool.close()
+        # The event loop closes the sockets in its next turn.
+        await asyncio.sleep(0)
 
     async def _request(self, method: str, path: str, body: msgspec.Struct | None, response_type: type[T]) -> T:
         data = None if body is None else msgspec.json.encode(body)
         require_small(data or b"")
-        timeout = aiohttp.ClientTimeout(total=_HELLO_SECONDS if path == HELLO_PATH else _REQUEST_SECONDS)
         try:
-            async with self._session.request(
-                method, path, data=data, timeout=timeout, allow_redirects=False
-            ) as response:
-                status = response.status
-                received = await ResponseBody(f"{method} {path}", response, _LIMITS, HeldBytes()).whole()
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            async with asyncio.timeout(_HELLO_SECONDS if path == HELLO_PATH else _REQUEST_SECONDS):
+                response = await self._pool.request(_ROUTE, method, path, {}, body=data)
+                try:
+                    received = await ResponseBody(f"{method} {path}", response, _LIMITS, HeldBytes()).whole()
+                finally:
+                    response.close()
+        except (TransportError, OSError) as error:
             raise RemoteUnavailable(
                 "the process that owns the store ended, or does not answer: run the command again"
             ) from error
-        return _decode_response(status, received, response_type)
+        return _decode_response(response.status, received, response_type)
 
 
 def _decode_response(status: int, body: bytes, response_type: type[T]) -> T:

@@ -4,11 +4,11 @@ The worker that runs a step sets the fences; without any, every write is allowed
 """
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from math import inf
 from typing import Final, Protocol
 
 from setpoint.clients.scoped_value import ScopedValue
+from setpoint.core.values.deferred_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

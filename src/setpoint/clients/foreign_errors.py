@@ -2,12 +2,54 @@
 
 import os
 import socket
+import ssl
 from typing import Final
-
-import aiohttp
 
 from setpoint.clients.sockets import AddressRefused
 from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
+
+# --- Failures of the transport ----------------------------------------------------------------------------------------
+
+
+class TransportError(Exception):
+    """No response, or only a part of one."""
+
+
+class InvalidAddress(TransportError):
+    """A URL that names no server, or cannot be a part of a request."""
+
+
+class UnsendableRequest(TransportError):
+    """A method or a header that would be read as something else. Nothing was sent."""
+
+
+class NotHttp(TransportError):
+    """What arrived is no HTTP/1.1, or more of it than is read."""
+
+
+class ConnectionEnded(TransportError):
+    """The connection ended before the response did."""
+
+
+class ProxyRefused(TransportError):
+    """The proxy does not lead to the server: `status` is its response."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class CannotConnect(TransportError):
+    """No connection to `host` could be opened, or TLS could not be established: `why`."""
+
+    def __init__(self, host: str, port: int, why: OSError) -> None:
+        super().__init__(host, port)
+        self.host = host
+        self.port = port
+        self.why = why
+
+
+# --- Failures in words ------------------------------------------------------------------------------------------------
 
 # The most that is shown of a reason that another end or a library gives.
 LONGEST_REASON: Final = 200
@@ -29,13 +71,16 @@ def transport_error(request: object, error: Exception, seconds: float) -> Remote
     """The error for a request that got no response within `seconds`, or none at all."""
     if isinstance(error, TimeoutError):
         return RemoteUnavailable(f"{request}: no answer within {seconds:g} s")
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+    if isinstance(error, UnsendableRequest):
+        shown = foreign_text(str(request), longest=LONGEST_REASON)
+        return RemoteRefused(f"{shown}: not sent: its method or a header holds characters that HTTP does not allow")
+    if isinstance(error, CannotConnect) and isinstance(error.why, ssl.SSLCertVerificationError):
+        why = getattr(error.why, "verify_message", "") or error.why
         return RemoteRefused(
             f"{request}: {error.host}:{error.port} shows a certificate that is not to be trusted: {why}. "
             "Check the address, and which certificate authority is named for it"
         )
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):
+    if isinstance(error, CannotConnect) and isinstance(error.why, AddressRefused):
         return RemoteRefused(
             f"{request}: {error.host} leads to an address that no kubeconfig in a Secret may name: name the API server "
             "of another cluster, or have an administrator allow it with --allow-cluster-address"
@@ -46,14 +91,16 @@ def transport_error(request: object, error: Exception, seconds: float) -> Remote
 def _reason(error: Exception) -> str:
     """What went wrong, without the URL, whose query may hold a secret, and without what the other end sent."""
     match error:
-        case aiohttp.InvalidURL():
+        case InvalidAddress():
             return "that is not an address"
-        case aiohttp.ClientResponseError():
+        case NotHttp():
             return "that is not HTTP"
-        case aiohttp.ClientConnectorError():
-            why = f"{_system_reason(error.os_error)}: see whether it runs, and whether the address is right"
+        case ProxyRefused():
+            return f"the proxy does not lead there: it answers {error.status}"
+        case CannotConnect():
+            why = f"{_system_reason(error.why)}: see whether it runs, and whether the address is right"
             return f"cannot connect to {error.host}:{error.port}: {why}"
-        case aiohttp.ServerDisconnectedError() | aiohttp.ClientConnectionResetError() | aiohttp.ClientPayloadError():
+        case ConnectionEnded():
             return "the connection ended before the answer did"
         case OSError():
             return _system_reason(error)

@@ -4,28 +4,34 @@ A transport failure raises RemoteUnavailable; a status of whatever class does no
 """
 
 import asyncio
-import ssl
+import os
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from io import BytesIO
-from math import inf
+from dataclasses import field, replace
 from typing import Final, Protocol, TypeVar
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-import aiohttp
 import msgspec
-from yarl import URL
 
 from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
-from setpoint.clients.foreign_errors import LONGEST_REASON, foreign_text, transport_error
-from setpoint.clients.http_transport import HeldBytes, HttpLimits, ResponseBody, ResponseStream, abort, new_session
+from setpoint.clients.foreign_errors import (
+    LONGEST_REASON,
+    TransportError,
+    foreign_text,
+    transport_error,
+)
+from setpoint.clients.http_transport import ACCEPT_ENCODING, HeldBytes, HttpLimits, ResponseBody, ResponseStream
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import AddressPolicy, SocketFactory
+from setpoint.clients.transport.connection import Exchange
+from setpoint.clients.transport.messages import ServerAddress, split_origin
+from setpoint.clients.transport.opening import ServerRoute, TcpOpener, TlsOptions
+from setpoint.clients.transport.pool import ConnectionPool
 from setpoint.clients.url_path import refuse_dot_segments
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_VALUES, excess_of, excess_of_values
 from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteUnavailable, ResponseTooLarge
 
@@ -37,19 +43,11 @@ USER_AGENT = f"setpoint/{__version__}"
 # Every other method may change something.
 READ_METHODS: Final = ("GET", "HEAD")
 DEFAULT_LIMITS: Final = HttpLimits()
-# A larger body is sent piece by piece: the event loop would stop for it, and aiohttp warns.
-_PIECEWISE: Final = 2**20
+# Of requests that name no others. In lower case: see ConnectionPool.
+DEFAULT_HEADERS: Final = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": ACCEPT_ENCODING}
 # How many hosts and counts a client keeps: tenants choose hosts, and hosts choose their status codes.
 _MAX_KEPT: Final = 1000
 _OTHER_COUNT: Final = ("<other>", "<other>", "<other>")
-
-
-@dataclass(frozen=True, slots=True)
-class TlsOptions:
-    """What to trust and the client certificate; `server_name` is the name to verify, if it is not the host's."""
-
-    context: ssl.SSLContext
-    server_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +185,13 @@ class HttpClient:
         self._streams: set[ResponseStream] = set()
         self._opening = self._in_flight = 0
         self._is_retired = False
-        self._session: aiohttp.ClientSession | None = None
+        self._pool: ConnectionPool | None = None
         self._sockets = SocketFactory(addresses)
         self._proxy = proxy
         self._is_direct = addresses is not None
         self._interceptor = interceptor
-        # Host and proxy by origin: to find the proxy takes a walk through the environment.
-        self._routes: dict[str, tuple[str, str | None]] = {}
+        # By origin, with the host that is counted: to find the proxy takes a walk through the environment.
+        self._routes: dict[str, tuple[str, ServerRoute]] = {}
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """The whole response, whatever its status; RemoteUnavailable when there is none, or only a part of it.
@@ -216,20 +214,20 @@ class HttpClient:
         return interceptor.on_response(request, response)
 
     async def _send(self, request: HttpRequest) -> HttpResponse:
-        host, proxy = self._begin(request)
-        status = "<error>"
+        self._begin(request)
+        host, status = "", "<error>"
         try:
-            # Exact: rounded up, as aiohttp does by default, a write could outlive its fence.
-            timeout = aiohttp.ClientTimeout(total=request.seconds, ceil_threshold=inf)
-            async with self._request(request, proxy, timeout) as response:
+            host, route, target = self._route_to(request.url)
+            # Exact: a write must not outlive its fence.
+            async with asyncio.timeout(request.seconds):
+                response = await self._request(request, route, target)
                 try:
-                    body = await ResponseBody(request, response, self.limits, self.held).whole()
+                    body = await self._body_of(request, response).whole()
                 finally:
-                    if not response.content.at_eof():
-                        abort(response)
-                status = str(response.status)
-                return HttpResponse(response.status, response.headers, body)
-        except (aiohttp.ClientError, OSError) as error:
+                    response.close()
+            status = str(response.status)
+            return HttpResponse(response.status, response.headers, body)
+        except (TransportError, OSError) as error:
             raise transport_error(request, error, request.seconds) from error
         finally:
             self._end(request.method, host, status)
@@ -246,19 +244,19 @@ class HttpClient:
         most = self.limits.streams
         if 0 < most <= len(self._streams) + self._opening:
             raise RemoteUnavailable(f"{request}: not sent: {most} watches of this server are open, which is the limit")
-        host, proxy = self._begin(request)
-        status = "<error>"
+        self._begin(request)
+        host, status = "", "<error>"
         self._opening += 1
         try:
-            timeout = aiohttp.ClientTimeout(total=None, sock_read=idle_timeout)
+            host, route, target = self._route_to(request.url)
             async with asyncio.timeout(request.seconds):
-                response = await self._request(request, proxy, timeout)
+                response = await self._request(request, route, target)
             status = str(response.status)
-            body = ResponseBody(request, response, self.limits, self.held)
+            body = self._body_of(request, response)
             return ResponseStream(
                 response, body, self._streams, lambda why: transport_error(request, why, idle_timeout), idle_timeout
             )
-        except (aiohttp.ClientError, OSError) as error:
+        except (TransportError, OSError) as error:
             raise transport_error(request, error, request.seconds) from error
         finally:
             self._opening -= 1
@@ -277,54 +275,56 @@ class HttpClient:
 
     async def close(self) -> None:
         """Closes the connections; a later request opens new ones."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
         await self._sockets.close_all()
 
-    def _begin(self, request: HttpRequest) -> tuple[str, str | None]:
-        """The host and the proxy of a request that is about to be sent."""
+    def _begin(self, request: HttpRequest) -> None:
+        """A request is about to be sent; ClientRetired when none is sent any more."""
         if self._is_retired:
             raise ClientRetired(f"{request}: not sent: its connection was closed, as many others are in use")
         self._in_flight += 1
-        return self._route_to(request.url)
 
     def _end(self, method: str, host: str, status: str) -> None:
         self._in_flight -= 1
         key = method, host, status
         self.counts[key if key in self.counts or len(self.counts) < _MAX_KEPT else _OTHER_COUNT] += 1
 
-    def _request(
-        self, request: HttpRequest, proxy: str | None, timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.client._RequestContextManager:
-        session = self._session = self._session or new_session(self._sockets, self.limits, USER_AGENT)
-        tls = request.tls
-        return session.request(
-            request.method,
-            URL(request.url, encoded=True),
-            data=BytesIO(request.body) if request.body and len(request.body) > _PIECEWISE else request.body,
-            headers=request.headers,
-            proxy=proxy,
-            ssl=True if tls is None else tls.context,
-            server_hostname=None if tls is None else tls.server_name,
-            # The target of a redirect may not be meant to see our credentials.
-            allow_redirects=False,
-            timeout=timeout,
-        )
+    def _request(self, request: HttpRequest, route: ServerRoute, target: str) -> Awaitable[Exchange]:
+        pool = self._pool = self._pool or self._new_pool()
+        return pool.request(route, request.method, target, request.headers, body=request.body, tls=request.tls)
 
-    def _route_to(self, url: str) -> tuple[str, str | None]:
-        """The host, and the proxy to use for it."""
-        # Up to the slash after "https://host": cheaper than to parse the whole URL.
-        origin = url[: url.find("/", 8)]
+    def _new_pool(self) -> ConnectionPool:
+        # By default without a limit of its own: the rate limiter bounds concurrency, and a second queue would not be
+        # fair.
+        opener = TcpOpener(self._sockets, DEFAULT_HEADERS)
+        return ConnectionPool(opener, self.limits.connections + self.limits.streams, DEFAULT_HEADERS)
+
+    def _body_of(self, request: HttpRequest, response: Exchange) -> ResponseBody:
+        return ResponseBody(request, response, self.limits, self.held)
+
+    def _route_to(self, url: str) -> tuple[str, ServerRoute, str]:
+        """The host that is counted, the way to it, and the request target."""
+        origin, target = split_origin(url)
         found = self._routes.get(origin)
         if found is None:
-            parts = urlsplit(url)
-            from_environment = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
-            proxy = None if self._is_direct else self._proxy or from_environment
             if len(self._routes) >= _MAX_KEPT:
                 self._routes.clear()
-            found = self._routes[origin] = (parts.netloc, proxy)
-        return found
+            parts = urlsplit(origin)
+            proxy = None if self._is_direct else self._proxy or _proxy_of_environment(parts.scheme, parts.netloc)
+            route = ServerRoute(ServerAddress.of(origin), None if proxy is None else ServerAddress.of(proxy))
+            found = self._routes[origin] = (parts.netloc, route)
+        return *found, target
+
+
+def _proxy_of_environment(scheme: str, netloc: str) -> str | None:
+    # Where only variables name proxies, and none does: urllib.request takes as long to import as all the rest of this.
+    if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    return None if proxy_bypass(netloc) else getproxies().get(scheme)
 
 
 def fenced_request(request: HttpRequest) -> HttpRequest:

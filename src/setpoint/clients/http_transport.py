@@ -1,4 +1,4 @@
-"""HTTP transport below the client: sessions within limits, and bodies as they arrive, counted after decompression.
+"""Responses within limits: bodies as they arrive, counted after decompression; and which clients of tenants are kept.
 
 What is over a limit is not read: no body, however it is compressed and whether or not it ends, takes more memory than
 its limit allows.
@@ -9,25 +9,22 @@ import socket
 import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-import aiohttp
-from aiohttp import AddrInfoType
-
+from setpoint.clients.foreign_errors import TransportError
+from setpoint.clients.transport.connection import Exchange
+from setpoint.clients.transport.messages import Headers
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import RemoteError, RemoteUnavailable, ResponseTooLarge, UserError
 
 MIB: Final = 2**20
 MAX_RESPONSE_VARIABLE: Final = "SETPOINT_MAX_RESPONSE_MIB"
 _MAX_SETTING: Final = 4096
-# The longest status line or header, in bytes, and the most headers of a response.
-_MAX_HEADER: Final = 8190
-_MAX_HEADERS: Final = 100
 # Of a response that is an error no more is read; its status says what happened.
 _MAX_ERROR_BODY: Final = MIB
 # What is asked for, and the only encodings that are decompressed: others take more memory before the first byte.
-_ACCEPT_ENCODING: Final = "gzip, deflate"
+ACCEPT_ENCODING: Final = "gzip, deflate"
 _PLAIN: Final = ("", "identity")
 _COMPRESSED: Final = ("gzip", "x-gzip", "deflate")
 # In place of credentials, where an error repeats them; shorter ones would be found in any text.
@@ -91,26 +88,24 @@ class HeldBytes:
 class ResponseBody:
     """The body of a response, decompressed as it arrives. `what` names the request in messages."""
 
-    def __init__(self, what: object, response: aiohttp.ClientResponse, limits: HttpLimits, held: HeldBytes) -> None:
+    def __init__(self, what: object, response: Exchange, limits: HttpLimits, held: HeldBytes) -> None:
         self._what = what
-        self._content = response.content
-        self._sent = response.request_info.headers
+        self._response = response
         self._is_error = not 200 <= response.status < 300
         self.limit = limits.body
         self.held = held
-        encodings = response.headers.getall("Content-Encoding", ())
-        self._encoding = ", ".join(encodings).strip().lower() if encodings else ""
+        self._encoding = response.encoding
         self._inflater: zlib._Decompress | None = None
         self._compressed = b""
 
     async def read(self) -> bytes:
         """The bytes that have arrived, or arrive next; none at the end."""
         if self._encoding in _PLAIN:
-            return await self._content.readany()
+            return await self._response.read()
         if self._encoding not in _COMPRESSED:
             raise self._unusable("it is compressed in a way that was not asked for")
         while not (piece := self._inflate()):
-            self._compressed = await self._content.readany()
+            self._compressed = await self._response.read()
             if not self._compressed:
                 self._require_end()
                 break
@@ -135,7 +130,7 @@ class ResponseBody:
 
     def without_credentials(self, text: bytes) -> bytes:
         """What the server says, without the credentials that it was sent, which do not get into our messages."""
-        credentials = self._sent.get("Authorization", "").rpartition(" ")[2].encode()
+        credentials = Headers.of(self._response.sent).get("Authorization", "").rpartition(" ")[2].encode()
         return text.replace(credentials, _HIDDEN) if len(credentials) >= _SHORTEST_SECRET else text
 
     def _inflate(self) -> bytes:
@@ -183,7 +178,7 @@ class ResponseStream:
 
     def __init__(
         self,
-        response: aiohttp.ClientResponse,
+        response: Exchange,
         body: ResponseBody,
         opened: set["ResponseStream"],
         error_for: Callable[[Exception], RemoteError],
@@ -197,7 +192,7 @@ class ResponseStream:
         self._error_for = error_for
         self._idle_timeout = idle_timeout
         opened.add(self)
-        _keep_alive(response)
+        response.configure(_keep_alive)
 
     async def read(self) -> bytes:
         """The bytes that have arrived, or arrive next; none at the end. RemoteUnavailable when the stream breaks."""
@@ -210,63 +205,29 @@ class ResponseStream:
     def close(self) -> None:
         """Aborts the connection: the rest of the body is not read."""
         self._opened.discard(self)
-        abort(self._response)
+        self._response.close()
 
     async def _read(self, reading: Awaitable[bytes]) -> bytes:
         try:
-            # aiohttp drops its own timeout, and leaves the reader waiting, when a chunk cannot be parsed.
             async with asyncio.timeout(self._idle_timeout):
                 return await reading
         except RemoteError:
             self.close()
             raise
-        except (aiohttp.ClientError, OSError) as error:
+        except (TransportError, OSError) as error:
             self.close()
             raise self._error_for(error) from error
 
 
-# --- Connections ------------------------------------------------------------------------------------------------------
-
-
-def new_session(
-    sockets: Callable[[AddrInfoType], socket.socket], limits: HttpLimits, user_agent: str
-) -> aiohttp.ClientSession:
-    """A session whose connections and headers are limited, and whose bodies are left to ResponseBody."""
-    # By default without a limit of its own: the rate limiter bounds concurrency, and a second queue would not be fair.
-    connector = aiohttp.TCPConnector(limit=limits.connections + limits.streams, socket_factory=sockets)
-    return aiohttp.ClientSession(
-        headers={"User-Agent": user_agent, "Accept-Encoding": _ACCEPT_ENCODING},
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,
-        max_line_size=_MAX_HEADER,
-        max_field_size=_MAX_HEADER,
-        max_headers=_MAX_HEADERS,
-    )
-
-
-def _keep_alive(response: aiohttp.ClientResponse) -> None:
+def _keep_alive(transport: asyncio.BaseTransport) -> None:
     """Turns on TCP keep-alive: the system notices when the peer is gone."""
-    transport = _transport_of(response)
-    opened = None if transport is None else transport.get_extra_info("socket")
+    opened = transport.get_extra_info("socket")
     if opened is not None:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _KEEP_ALIVE:
             # Not every system has these options.
             if option := getattr(socket, name, None):
                 opened.setsockopt(socket.IPPROTO_TCP, option, value)
-
-
-def abort(response: aiohttp.ClientResponse) -> None:
-    """Closes the connection at once: TLS is not shut down in an orderly way."""
-    if (transport := _transport_of(response)) is not None:
-        transport.abort()
-    response.close()
-
-
-def _transport_of(response: aiohttp.ClientResponse) -> asyncio.Transport | None:
-    """None once the whole response has arrived."""
-    return response.connection.transport if response.connection else None
 
 
 # --- Clients of tenants -----------------------------------------------------------------------------------------------

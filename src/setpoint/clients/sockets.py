@@ -6,17 +6,17 @@ import re
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import WeakSet
 
-from aiohttp import AddrInfoType
-
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import UserError
 
 IpAddress: TypeAlias = IPv4Address | IPv6Address
 IpNetwork: TypeAlias = IPv4Network | IPv6Network
+# As getaddrinfo returns it: family, type, protocol, canonical name, address.
+AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
 
 # --- Which addresses a tenant may name --------------------------------------------------------------------------------
 
@@ -211,15 +211,14 @@ class SocketFactory:
     With `addresses`, none for an address that is refused: AddressRefused. This is the last step before a connection,
     when every name is resolved.
 
-    A connection dropped in the middle of a request shuts TLS down in its own time. aiohttp does not wait for that, and
-    an event loop that ends before leaves the socket open.
+    The event loop closes a socket after its connection is aborted: an event loop that ends before leaves it open.
     """
 
     def __init__(self, addresses: AddressPolicy | None = None) -> None:
         self._addresses = addresses
         self._made: WeakSet[socket.socket] = WeakSet()
 
-    def __call__(self, address: AddrInfoType) -> socket.socket:
+    def __call__(self, address: AddressInfo) -> socket.socket:
         """A new socket."""
         family, kind, protocol, _, (host, *_) = address
         if self._addresses is not None and self._addresses.refuses_address(str(host)):

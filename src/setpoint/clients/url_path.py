@@ -32,7 +32,7 @@ def quote_object_name(name: str) -> str:
 
 def join_path(segments: Iterable[str]) -> str:
     """The path with these segments, each quoted."""
-    return "".join(f"/{quote_segment(segment)}" for segment in segments)
+    return "".join([f"/{one if _PLAIN(one) else quote_segment(one)}" for one in segments])
 
 
 def encode_query(query: Mapping[str, str]) -> str:

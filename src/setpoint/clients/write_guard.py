@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakSet
@@ -21,6 +21,7 @@ from setpoint.clients.ratelimit.fair_queue import current_caller
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import ClientSocket
 from setpoint.core.redaction import redact_untyped
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.errors import RemoteError, WriteBlocked

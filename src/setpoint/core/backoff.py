@@ -1,7 +1,8 @@
 """Exponential backoff: delays that double from a first to a longest one, with jitter."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from setpoint.core.values.deferred_dataclass import dataclass
 
 # Beyond so many doublings any delay is the longest one, and the power would overflow.
 _MAX_DOUBLINGS = 60

@@ -1,10 +1,11 @@
 """Kubernetes conditions: one per type, with a transition time that moves only when the status changes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.shortening import shorten
 
@@ -124,6 +125,15 @@ def conditions_from_data(data: object) -> Conditions:
         if condition is not None:
             found.setdefault(condition.type, condition)
     return tuple(found.values())
+
+
+def condition_in(data: object, type_: str) -> Condition | None:
+    """The condition of that type in `data`, as `conditions_from_data` reads it; no other one is read."""
+    for entry in data if isinstance(data, list | tuple) else ():
+        is_of_type = isinstance(entry, Mapping) and entry.get("type") == type_
+        if is_of_type and (condition := _read(entry)) is not None:
+            return condition
+    return None
 
 
 def _entry(condition: Condition) -> Json:

@@ -1,14 +1,13 @@
 """The cookie and the decision: which of intent and live state changed since both last agreed."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Missing
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_COOKIE: Final = re.compile(r"([0-9a-f]{64})/([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,13 @@ class Cookie:
     @staticmethod
     def parse(text: object) -> "Cookie | None":
         """The cookie written as `text`; None for any other text, such as a cookie of another tool."""
-        found = _COOKIE.fullmatch(text) if isinstance(text, str) else None
-        return Cookie(found[1], found[2]) if found else None
+        if not isinstance(text, str):
+            return None
+        intent, _, live = text.partition("/")
+        try:
+            return Cookie(intent, live)
+        except ValueError:
+            return None
 
     def __str__(self) -> str:
         return f"{self.intent}/{self.live}"

@@ -5,7 +5,7 @@ Inputs are never mutated and unchanged parts are shared: a value that equals the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Final, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -16,8 +16,19 @@ from msgspec.structs import fields as struct_fields
 from setpoint.core.schema.policy import PRUNE, CompiledPolicy, FieldPolicy, Rule
 from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, Mark, ObjectShape, field_below, shape_of
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
-from setpoint.core.values.paths import ElementKey, Path, index_by_key, is_list_of_objects, key_of, selector, value_below
+from setpoint.core.values.paths import (
+    ElementKey,
+    Path,
+    PathStep,
+    get_at,
+    index_by_key,
+    is_list_of_objects,
+    key_of,
+    selector,
+    value_below,
+)
 
 # Strongest first.
 _KEEPING_MARKS: Final = {Mark.PROTECTED: Rule.PROTECTED, Mark.CHOSEN: Rule.CHOSEN, Mark.IMMUTABLE: Rule.FIXED}
@@ -40,6 +51,21 @@ def overlay(declared: Declared, live: JsonObject | Missing) -> JsonObject:
     return live if compiled.rule is Rule.UNMANAGED else _entries(declared.tree, live, declared.shape, compiled)
 
 
+def overlay_at(declared: Declared, live: JsonObject, path: Path) -> Json | Missing:
+    """The value at `path` of the effective desired state, without making the rest of it. No step is in a list."""
+    only = replace(declared, tree=_along(declared.tree, path.steps))
+    return get_at(overlay(only, _along(live, path.steps)), path)
+
+
+def _along(tree: JsonObject, steps: Sequence[PathStep]) -> JsonObject:
+    """What is at `steps` in the tree, or on the way there."""
+    name, *rest = steps
+    if not isinstance(name, str) or name not in tree:
+        return {}
+    value = tree[name]
+    return {name: _along(value, rest) if rest and isinstance(value, dict) else value}
+
+
 S = TypeVar("S", bound=msgspec.Struct)
 # What the live object changes about the declared tree, or about its shape: values that the service derives or fixes.
 FitToLive: TypeAlias = Callable[[Declared, JsonObject], Declared]
@@ -47,15 +73,20 @@ FitToLive: TypeAlias = Callable[[Declared, JsonObject], Declared]
 
 @dataclass(frozen=True, slots=True)
 class EffectiveState(Generic[S]):
-    """The effective desired state, and what decided it: the declared tree, fitted to the live object."""
+    """The effective desired state as a tree, and what decided it: the declared tree, fitted to the live object.
 
-    state: S
+    Parts of the tree that are as in the live object are those of `live`: a comparison of the two skips them.
+    """
+
+    tree: JsonObject
     declared: Declared
+    struct_type: type[S]
+    live: JsonObject | Missing
 
     @property
-    def tree(self) -> JsonObject:
-        """The state as a tree."""
-        return tree_of(self.state)
+    def state(self) -> S:
+        """The state as a struct."""
+        return struct_of(self.tree, self.struct_type)
 
 
 def effective_state(
@@ -67,11 +98,11 @@ def effective_state(
     """
     declared = Declared(tree_of(spec), shape_of(type(spec)), policy)
     if isinstance(live, Missing):
-        return EffectiveState(struct_of(overlay(declared, MISSING), type(spec)), declared)
+        return EffectiveState(overlay(declared, MISSING), declared, type(spec), MISSING)
     live_tree = tree_of(live)
     if fit_to_live is not None:
         declared = fit_to_live(declared, live_tree)
-    return EffectiveState(struct_of(overlay(declared, live_tree), type(spec)), declared)
+    return EffectiveState(overlay(declared, live_tree), declared, type(spec), live_tree)
 
 
 def tree_of(struct: msgspec.Struct) -> JsonObject:
@@ -97,7 +128,7 @@ def rule_at(declared: Declared, path: Path) -> Rule:
     if _is_unmanaged(declared.policy.compiled, path):
         return Rule.UNMANAGED
     here: Json | Missing = declared.tree
-    compiled, field = declared.policy.compiled, Field(declared.shape)
+    compiled, field = declared.policy.compiled, declared.shape.as_field
     for step in path.steps:
         in_list = isinstance(field.shape, KeyedList)
         compiled, field = compiled.at(step), field_below(field, step) or UNTYPED
@@ -254,32 +285,45 @@ _Build: TypeAlias = Callable[[object], object]
 @cache
 def _builder(type_: type[msgspec.Struct]) -> _Build:
     """Builds a struct of the type; what is absent is not set, required or not."""
-    hints = get_type_hints(type_, include_extras=True)
-    members = {one.encode_name: (one.name, _builder_of(hints[one.name])) for one in struct_fields(type_)}
-    unset = {one.name: UNSET for one in struct_fields(type_)}
+    names = {one.encode_name: one.name for one in struct_fields(type_) if one.encode_name != one.name}
+    # Mostly none: the struct itself leaves out a field with this default.
+    unset: dict[str, object] = {one.name: UNSET for one in struct_fields(type_) if one.default is not UNSET}
+    nested: Sequence[tuple[str, _Build]] | None = None
 
     def build(tree: object) -> object:
-        if not isinstance(tree, Mapping):
+        nonlocal nested
+        # The check of the type is for speed: nearly all are of it.
+        if type(tree) is not dict and not isinstance(tree, Mapping):
             return tree
-        found = {members[name][0]: members[name][1](value) for name, value in tree.items()}
-        return type_(**{**unset, **found})
+        if nested is None:
+            # Not before: a type may be recursive.
+            nested = _nested_builders(type_)
+        if not (nested or unset or names):
+            return type_(**tree)
+        found = {**unset, **({names.get(key, key): value for key, value in tree.items()} if names else tree)}
+        for name, below in nested:
+            if name in found:
+                found[name] = below(found[name])
+        return type_(**found)
 
     return build
 
 
-def _builder_of(hint: object) -> _Build:
-    """Builds the value of a field: a struct, a list of structs, or any other value as it is."""
+def _nested_builders(type_: type[msgspec.Struct]) -> tuple[tuple[str, _Build], ...]:
+    """The builders of the fields that hold structs, by name."""
+    hints = get_type_hints(type_, include_extras=True)
+    builders = ((one.name, _builder_of(hints[one.name])) for one in struct_fields(type_))
+    return tuple((name, build) for name, build in builders if build is not None)
+
+
+def _builder_of(hint: object) -> _Build | None:
+    """Builds the value of a field: a struct, or a list of structs; None for any other value, which stays as it is."""
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        # Looked up late: a type may be recursive.
-        return lambda value: _builder(hint)(value)
+        return _builder(hint)
     inside = [_builder_of(one) for one in get_args(hint)]
-    found = next((one for one in inside if one is not _unchanged), None)
+    found = next((one for one in inside if one is not None), None)
     if found is None or get_origin(hint) is dict:
-        return _unchanged
+        return None
     if get_origin(hint) is list:
-        return lambda value: [found(one) for one in value] if isinstance(value, list | tuple) else value
+        return lambda value: list(map(found, value)) if isinstance(value, list | tuple) else value
     return found
-
-
-def _unchanged(value: object) -> object:
-    return value

@@ -1,7 +1,7 @@
 """The plan: the ordered writes of a step, the fields that each changes and why, and the fields left unchanged."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -9,8 +9,9 @@ from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange, created_fields, diff
 from setpoint.core.overlay import Declared, keeping_rule_at, overlay, rule_at, without_policy
 from setpoint.core.schema.policy import PRUNE, Rule
-from setpoint.core.schema.shape import Field
+from setpoint.core.schema.shape import ObjectShape
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged
@@ -61,11 +62,15 @@ class ResolvedProject:
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """One request that writes. `name` identifies it within its plan."""
+    """One request that writes. `name` identifies it within its plan.
+
+    `is_foreseen`: its changes were found by a comparison alone, and the answer of the service shows what they were.
+    """
 
     action: Action
     name: str
     changes: tuple[FieldChange, ...] = ()
+    is_foreseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ def plan_effective(
 
     `declared` is fitted to the live object. A creation lists every field of `wanted`: it is sent as a whole.
     """
-    whole = Field(declared.shape)
+    whole = declared.shape.as_field
     if isinstance(live, Missing):
         return Plan(decision, _creation(_with_creation_rules(declared, created_fields(wanted, whole)), options))
     changes = _with_rules(declared, diff(live, wanted, whole, resend=options.resend))
@@ -186,15 +191,29 @@ def plan_effective(
 
 def retained_fields(declared: Declared, live: JsonObject) -> tuple[FieldChange, ...]:
     """The fields that the spec leaves out, and that a mark keeps: protected, immutable, or chosen by the service."""
-    present = _with_rules(declared, diff({}, live, Field(declared.shape)))
-    return tuple(replace(one, before=one.after, immutable=False) for one in present if one.rule in _MARKED_RULES)
+    present = diff({}, _keepable(live, declared.shape), declared.shape.as_field)
+    ruled = ((one, rule_at(declared, one.path)) for one in present)
+    return tuple(FieldChange(one.path, one.after, one.after, rule) for one, rule in ruled if rule in _MARKED_RULES)
 
 
 def retainable_paths(declared: Declared) -> tuple[Path, ...]:
     """The fields in the spec that would be retained if the spec left them out."""
     silent = Declared({}, declared.shape)
-    specified = _with_rules(silent, diff({}, declared.tree, Field(declared.shape)))
-    return tuple(one.path for one in specified if one.rule in _MARKED_RULES)
+    specified = diff({}, _keepable(declared.tree, declared.shape), declared.shape.as_field)
+    return tuple(one.path for one in specified if rule_at(silent, one.path) in _MARKED_RULES)
+
+
+def _keepable(tree: JsonObject, shape: ObjectShape) -> JsonObject:
+    """The parts of `tree` with fields that a mark keeps: mostly few."""
+    found: dict[str, Json] = {}
+    for name, value in tree.items():
+        below = shape.fields.get(name)
+        if below is None or below.keeps_none:
+            continue
+        if isinstance(value, dict) and isinstance(below.shape, ObjectShape) and not below.is_kept:
+            value = _keepable(value, below.shape)
+        found[name] = value
+    return found
 
 
 def plan_delete(decision: Decision) -> Plan:

@@ -44,6 +44,7 @@ _REFERENCE: Final = "valueFrom"
 _MANIFEST: Final = "manifest"
 # Values without any others in them.
 _SCALARS: Final = (str, int, float, NoneType)
+_LEAF_TYPES: Final = frozenset((str, int, float, bool, NoneType))
 # What an annotation has if it is a copy of an object, and what shows it even if it cannot be read.
 _OBJECT_MEMBER: Final = re.compile(r"kind|apiVersion|metadata|data\b|stringData")
 _OBJECT_TEXT: Final = re.compile(
@@ -65,8 +66,9 @@ class SecretFields:
     """
 
     def __init__(self, shapes: Mapping[GroupKind, ObjectShape] = MappingProxyType({})) -> None:
+        self._shapes = shapes
         # By name alone: a wrong API group does not uncover a password.
-        self._fields = {name.casefold(): Field(shape) for (_, name), shape in shapes.items()}
+        self._names = {name.casefold(): (group, name) for group, name in shapes}
 
     def redacted(self, document: JsonObject) -> JsonObject:
         """`document` with every secret value redacted; `document` itself when it holds none."""
@@ -99,7 +101,7 @@ class SecretFields:
         if not listed and "kind" not in value and _STRING_DATA not in value:
             return _members(value, lambda name, one: self._member(name, one, hide))
         kind = str(value.get("kind", listed)).strip().casefold()
-        typed, items = self._fields.get(kind), kind.removesuffix("list")
+        typed, items = self._root(kind), kind.removesuffix("list")
         if typed is not None:
             return _members(value, lambda name, one: self._root_member(name, one, typed, hide))
         if items != kind:
@@ -110,6 +112,11 @@ class SecretFields:
         # Without metadata it may be a reference to a Secret.
         is_open = OPEN_SECRET_MEMBERS.__contains__ if "metadata" in value else _is_no_data
         return _members(value, lambda name, one: self._member(name, one, hide) if is_open(name) else _data(one, hide))
+
+    def _root(self, kind: str) -> Field | None:
+        """The resources of a kind, in lower case; None for an unknown one."""
+        name = self._names.get(kind)
+        return None if name is None else _element(self._shapes[name])
 
     def _root_member(self, name: str, value: Json, typed: Field, hide: Hide) -> Json:
         """A member of a resource; or of a reference to one, which has no spec."""
@@ -145,7 +152,7 @@ class SecretFields:
         kind = value.get("kind")
         if not isinstance(kind, str) or not _KIND_NAME.fullmatch(kind):
             return not _COPIED_MEMBERS.isdisjoint(value)
-        name, known = kind.casefold(), (_SECRET_KIND, *self._fields)
+        name, known = kind.casefold(), (_SECRET_KIND, *self._names)
         return name not in known and any(SequenceMatcher(None, name, one).ratio() >= _MISSPELT_RATIO for one in known)
 
     def _maybe_manifest(self, text: str, hide: Hide) -> Json:
@@ -189,7 +196,7 @@ class SecretFields:
     def _field(self, value: Json, field: Field, hide: Hide) -> Json:
         if field.write_only:
             return _write_only(value, field, hide)
-        if field.is_open and isinstance(value, _SCALARS):
+        if field.is_open and (isinstance(value, _SCALARS) or _is_as_typed(value, field)):
             return value
         match field.shape, value:
             case (ObjectShape() | MapShape(), Mapping()):
@@ -307,6 +314,33 @@ def _fits(value: Json, field: Field | None) -> bool:
             return True
         case _:
             return False
+
+
+def _is_as_typed(value: Json, field: Field) -> bool:
+    """Whether `value` has members of its type alone, at any depth: if none of them is write-only, none is secret."""
+    match field.shape:
+        case ObjectShape(fields=fields) if type(value) is dict:
+            return _MANIFEST not in value and _are_as_typed(value, fields)
+        case AtomicList(item=shape) if type(value) is list:
+            item = _element(shape)
+            return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
+        case KeyedList(item=item) if type(value) is list:
+            return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
+        case _:
+            return False
+
+
+def _are_as_typed(members: Mapping[str, Json], fields: Mapping[str, Field]) -> bool:
+    for name, one in members.items():
+        field = fields.get(name)
+        if field is None:
+            return False
+        is_leaf = type(one) in _LEAF_TYPES
+        if is_leaf and one is not None and field.entries is not None:
+            return False
+        if not is_leaf and not _is_as_typed(one, field):
+            return False
+    return True
 
 
 def _members(value: Mapping[str, Json], member: Callable[[str, Json], Json]) -> JsonObject:

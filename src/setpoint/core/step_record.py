@@ -5,11 +5,12 @@ little beside a large spec.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from setpoint.core.redaction import redact_untyped
 from setpoint.core.values.canonical import canonical, digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, PathStep, Selector
 from setpoint.core.values.shortening import beginning, short_value

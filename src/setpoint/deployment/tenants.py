@@ -5,9 +5,9 @@ They are given to the tenant as well: users with the role `edit` may act as any 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.deployment.installation import DEFAULT_NAMESPACE, NAME, namespaced_metadata, require_namespace_name
 from setpoint.deployment.rbac import (

@@ -7,15 +7,36 @@ from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite, ResolvedProject
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.wait.wait_for import WaitFor
-from setpoint.engine.kind import AnyKind, Intent, LiveObservation, Location, Present, ResolvedReferences
+from setpoint.engine.kind import (
+    Absent,
+    AnyKind,
+    Intent,
+    LiveObservation,
+    Location,
+    Present,
+    ResolvedReferences,
+    Unchanged,
+)
 from setpoint.engine.resource import Resource
+
+
+class CapabilityMeta(type(Protocol)):  # type: ignore[misc] # the metaclass of protocols has no public name
+    """Asks the class of a kind, whose answer Python remembers: to look at the instance takes 20 µs each time.
+
+    A class that makes up its members is asked by the instance: it may stand for any kind.
+    """
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        found = type(instance)
+        return super().__instancecheck__(instance) if hasattr(found, "__getattr__") else issubclass(found, cls)
+
 
 # One stream of changes: of all objects of a kind in one cluster, for example.
 WatchTopic = NewType("WatchTopic", str)
 
 
 @runtime_checkable
-class SupportsDryRun(Protocol):
+class SupportsDryRun(Protocol, metaclass=CapabilityMeta):
     """A kind whose service can dry-run a write. Then its answer is the diff, and the engine compares nothing itself."""
 
     async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
@@ -28,7 +49,19 @@ class SupportsDryRun(Protocol):
 
 
 @runtime_checkable
-class SupportsProjects(Protocol):
+class SupportsForesight(Protocol, metaclass=CapabilityMeta):
+    """A kind with dry runs that can mostly do without one, because each write names the version that it changes."""
+
+    async def foresee(self, intent: Intent, observed: LiveObservation) -> PlannedWrite | None:
+        """The write that is left, foreseen without a request; None where only a dry run can tell.
+
+        For an object that no other writer has changed since the last step settled, or that does not exist.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsProjects(Protocol, metaclass=CapabilityMeta):
     """A kind whose objects are in Google projects, which a resource names in one of several ways."""
 
     def project_of(self, resource: Resource, resolved: ResolvedReferences) -> ResolvedProject:
@@ -37,7 +70,7 @@ class SupportsProjects(Protocol):
 
 
 @runtime_checkable
-class SupportsCreationCheck(Protocol):
+class SupportsCreationCheck(Protocol, metaclass=CapabilityMeta):
     """A kind that knows which objects its service refuses to create, though the spec alone is valid."""
 
     def check_creation(self, intent: Intent, wanted: JsonObject) -> None:
@@ -53,7 +86,7 @@ class SupportsWriteGuard(Protocol):
 
 
 @runtime_checkable
-class SupportsWait(Protocol):
+class SupportsWait(Protocol, metaclass=CapabilityMeta):
     """A kind whose resources can wait for a state of their objects. A wait is judged by `Present.whole`."""
 
     def wait_for(self, resource: Resource) -> WaitFor | None:
@@ -62,7 +95,7 @@ class SupportsWait(Protocol):
 
 
 @runtime_checkable
-class SupportsReplace(Protocol):
+class SupportsReplace(Protocol, metaclass=CapabilityMeta):
     """A kind whose spec can allow that an object is deleted and created anew."""
 
     def may_replace(self, resource: Resource) -> bool:
@@ -71,7 +104,7 @@ class SupportsReplace(Protocol):
 
 
 @runtime_checkable
-class SupportsDeletionProtection(Protocol):
+class SupportsDeletionProtection(Protocol, metaclass=CapabilityMeta):
     """A kind whose spec can forbid that an object is deleted."""
 
     def is_protected(self, resource: Resource) -> bool:
@@ -80,7 +113,7 @@ class SupportsDeletionProtection(Protocol):
 
 
 @runtime_checkable
-class SupportsAliases(Protocol):
+class SupportsAliases(Protocol, metaclass=CapabilityMeta):
     """A kind whose objects can have several locations at once: two API versions, or two names of a service."""
 
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
@@ -89,7 +122,7 @@ class SupportsAliases(Protocol):
 
 
 @runtime_checkable
-class SupportsWatch(Protocol):
+class SupportsWatch(Protocol, metaclass=CapabilityMeta):
     """A kind whose service can be watched."""
 
     def watch_topic(self, location: Location) -> WatchTopic:
@@ -105,7 +138,19 @@ class SupportsWatch(Protocol):
 
 
 @runtime_checkable
-class SupportsFormerRevisions(Protocol):
+class SupportsWatchedObjects(Protocol, metaclass=CapabilityMeta):
+    """A kind that knows from its watches how objects are now, mostly without a request."""
+
+    async def observe_watched(self, location: Location, known: str | None = None) -> Absent | Present[Any] | Unchanged:
+        """As `observe`. It may be outdated by as much as a watch lags: a write has the version as its precondition.
+
+        For steps of a process that reconciles the object: no change is yielded for what was observed here.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsFormerRevisions(Protocol, metaclass=CapabilityMeta):
     """A kind that still has the implementations of its earlier revisions, for `setpoint plan --as`."""
 
     def former(self) -> Sequence[AnyKind]:
@@ -118,7 +163,7 @@ ListScope = NewType("ListScope", str)
 
 
 @runtime_checkable
-class SupportsList(Protocol):
+class SupportsList(Protocol, metaclass=CapabilityMeta):
     """A kind whose objects can be listed, with everything that an observation shows.
 
     A list only ever proves that an object has not changed. An object that it omits, shows differently or shows too late

@@ -5,7 +5,6 @@ A message is made here, from data, and nothing reads it back: what code goes by 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from setpoint.core.conditions import (
@@ -13,14 +12,15 @@ from setpoint.core.conditions import (
     ConditionReason,
     ConditionStatus,
     ConditionType,
+    condition_in,
     conditions_from_data,
     conditions_to_data,
-    find_condition,
     remove_condition,
     set_condition,
 )
 from setpoint.core.diff import FieldChange
 from setpoint.core.schema.policy import UNMANAGED, Rule
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.shortening import UNSET_TEXT, shorten
 from setpoint.engine.contention.intent_flips import NO_FLIPS, IntentFlips
@@ -319,7 +319,7 @@ def with_warnings(status: JsonObject, warnings: Sequence[str], now: str) -> Json
 
 def warning_in(status: JsonObject) -> str:
     """The message of the condition Warned; empty without one."""
-    warned = find_condition(conditions_from_data(status.get("conditions")), ConditionType.WARNED)
+    warned = condition_in(status.get("conditions"), ConditionType.WARNED)
     return "" if warned is None else warned.message
 
 
@@ -334,7 +334,7 @@ def _with_details(status: JsonObject, details: ReadyDetails) -> JsonObject:
 
 def condition_of(resource: Resource, type_: str) -> Condition | None:
     """The condition of that type in the status of `resource`."""
-    return find_condition(conditions_from_data(resource.status.get("conditions")), type_)
+    return condition_in(resource.status.get("conditions"), type_)
 
 
 def join_names(names: Iterable[str], limit: int = _MAX_NAMES) -> str:

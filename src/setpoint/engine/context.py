@@ -1,22 +1,19 @@
 """What a step works with, and what it may end in: the engine's dependencies, the step context, the outcome."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Self
 
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
 from setpoint.core.plan import PlannedWrite
 from setpoint.core.schema import annotations as known_annotations
-from setpoint.core.schema.annotations import (
-    AnnotationProblem,
-    AnnotationTarget,
-    annotation_warnings,
-    check_annotations,
-)
+from setpoint.core.schema.annotations import AnnotationProblem, AnnotationTarget, annotation_warnings, check_annotations
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_mapping import joined
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, message_of
 from setpoint.core.values.shortening import MAX_EVENT_BYTES, shorten
@@ -62,8 +59,6 @@ DELETION_POLICY: Final = known_annotations.DELETION_POLICY
 _KEPT: Final = "; nothing is deleted until that is corrected"
 # In the record of a step: no caller said what caused it.
 UNSPECIFIED_TRIGGER: Final = "unspecified"
-
-
 # What follows from a write that was sent.
 _EXPECTED_REASONS: Final = frozenset({ConditionReason.UP_TO_DATE, ConditionReason.UPDATING})
 
@@ -136,12 +131,12 @@ class EngineContext:
     @property
     def resource_types(self) -> Mapping[GroupKind, ResourceType]:
         """Every kind and owner."""
-        return {**self.kinds, **self.owners}
+        return joined(self.kinds, self.owners)
 
     @property
     def secret_fields(self) -> SecretFields:
         """What is secret in the resources of every kind and owner."""
-        return secret_fields_of(self.resource_types.values())
+        return secret_fields_of(self.resource_types)
 
     def resource_type_of(self, resource: Resource) -> ResourceType:
         """The kind or owner of `resource`; ManifestInvalid when there is none."""
@@ -316,10 +311,11 @@ class StepContext:
         """An event for each condition that says something new in `after`.
 
         A claim is none, and neither is an object up to date, or an operation under way, where `is_told` what was
-        written: each event is a request to an API server.
+        written: each event is a request to an API server. A deletion is reported by an event when it is done.
         """
         before = self.resource
-        is_expected = ready.reason in _EXPECTED_REASONS and is_told
+        is_deletion = ready.reason == ConditionReason.DELETING and not ready.details.error
+        is_expected = is_deletion or (ready.reason in _EXPECTED_REASONS and is_told)
         is_news = not (is_expected or ready.details.is_claim)
         if is_news and condition_of(before, ConditionType.READY) != condition_of(after, ConditionType.READY):
             yield self.event(ready.reason, ready.message, is_warning=ready.is_failure)
@@ -355,9 +351,19 @@ class KindStepContext(StepContext):
     # The writes that a dry run of the service says are left; None for a kind without dry runs.
     dry_run_writes: tuple[PlannedWrite, ...] | None = None
 
-    def enter_scope(self, location: Location) -> None:
+    def enter_scope(self, location: Location, *, deleting: bool = False) -> None:
         """To be called before anything is sent; OperationQueued while another operation excludes one of the object."""
-        self.engine.operations.enter(self.resource.ref, self.kind, location)
+        self.engine.operations.enter(self.resource.ref, self.kind, location, deleting=deleting)
+
+    def leave_scope(self) -> None:
+        """Nothing is left to send: another operation may begin before this step ends."""
+        self.engine.operations.leave(self.resource.ref)
+
+    def require_turn(self, location: Location, *, is_new: bool) -> None:
+        """To be called before anything is observed: what waits for its turn, or `is_new`, is not observed twice."""
+        if is_new:
+            self.enter_scope(location)
+        self.engine.operations.require_turn(self.resource.ref)
 
     @property
     def is_warning_reported(self) -> bool:

@@ -1,13 +1,13 @@
 """The dependency graph: the order in which resources are reconciled, cycles by name, and the graph that people see."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import assert_never
 
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.conditions import BLOCKED_REASONS, condition_of, is_failure_reason
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference, ValueReference, dependency_target

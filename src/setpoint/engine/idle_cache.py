@@ -5,12 +5,12 @@ kept by its version; the same inputs again mean that there is nothing to do. Lis
 objects.
 """
 
-from dataclasses import dataclass
 from hashlib import sha256
 from math import inf
 from typing import NamedTuple, Protocol
 
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Location
 from setpoint.engine.resource import ResourceRef, Revision

@@ -6,20 +6,23 @@ spec's terms, and four verbs. Cookies, field policies, plans, conditions, retrie
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from setpoint.core.overlay import Declared, EffectiveState
+from setpoint.core.diff import FieldChange
+from setpoint.core.overlay import Declared, EffectiveState, struct_of
 from setpoint.core.plan import PlannedWrite, PlanOptions
 from setpoint.core.schema.policy import FieldPolicy
-from setpoint.core.schema.shape import shape_of
+from setpoint.core.schema.shape import ObjectShape, shape_of
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_mapping import DeferredMapping
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import Message, MessageTerm
 from setpoint.core.values.paths import Path, nearest
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -67,6 +70,19 @@ class RemoteOperation:
     """A long-running operation of the service. Its name is put on record, so that a later step can poll it."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[L]):
+    """The object as the service answered a write: it need not be observed after it.
+
+    `is_complete`: it has everything that was sent, so that a dry run would find nothing left to send. `changes`: what a
+    write that was foreseen has changed.
+    """
+
+    after: Present[L]
+    is_complete: bool = False
+    changes: tuple[FieldChange, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +162,35 @@ class Intent:
         """The desired state, as the author declared it."""
         return self.declare()
 
+    @cached_property
+    def effective(self) -> "EffectiveStates":
+        """The effective desired states of this intent."""
+        return EffectiveStates(self.declared)
+
+
+class EffectiveStates:
+    """The effective desired states of one intent, each made once: a step plans, sends and settles by the same one."""
+
+    def __init__(self, declared: Declared) -> None:
+        self._declared = declared
+        self._spec: msgspec.Struct | None = None
+        # With each observation, because an id is unique only as long as its object exists.
+        self._made: dict[int, tuple[LiveObservation, EffectiveState[msgspec.Struct]]] = {}
+
+    def over(self, observed: "LiveObservation", kind: "AnyKind") -> EffectiveState[msgspec.Struct]:
+        """The effective desired state over this very observation, by the kind's own function."""
+        found = self._made.get(id(observed))
+        if found is None:
+            found = self._made[id(observed)] = (observed, self._make(observed, kind))
+        return found[1]
+
+    def _make(self, observed: "LiveObservation", kind: "AnyKind") -> EffectiveState[msgspec.Struct]:
+        live = MISSING if isinstance(observed, Absent) else struct_of(kind.view(observed.live), kind.tree_type)
+        if self._spec is None:
+            self._spec = struct_of(self._declared.tree, kind.tree_type)
+        found: EffectiveState[msgspec.Struct] = kind.effective(self._spec, live, self._declared.policy)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class CrdDetails:
@@ -197,15 +242,6 @@ class DescribedType(Protocol):
 def keeps_cookie(described: DescribedType) -> bool:
     """Whether a resource of the type keeps a cookie: one of an owner does, one of a kind if it is stateful."""
     return getattr(described, "reconciliation", Reconciliation.STATEFUL) is Reconciliation.STATEFUL
-
-
-def find_kind(word: str, known: Iterable[GroupKind], where: str = "") -> GroupKind:
-    """The one of `known` that `word` names, in upper or lower case, singular or plural; ManifestInvalid for none."""
-    by_name = {name.lower(): (group, name) for group, name in known}
-    found = by_name.get(word.lower()) or by_name.get(word.lower().removesuffix("s"))
-    if found is None:
-        raise unknown_kind(word, by_name.values(), where)
-    return found
 
 
 def unknown_kind(
@@ -301,14 +337,14 @@ class Kind(ResourceType, Protocol[L, T]):
         """Reads the live object. Any failure but a 404 raises. `known`: the digest of a body that is not decoded."""
         ...
 
-    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        """Creates the object as `wanted`."""
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | Written[L] | None:
+        """Creates the object as `wanted`. None: the object has to be observed to know what became of it."""
         ...
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[L]
-    ) -> RemoteOperation | None:
-        """Sends one write of the plan."""
+    ) -> RemoteOperation | Written[L] | None:
+        """Sends one write of the plan. None as for `create`."""
         ...
 
     async def delete(self, location: Location, before: Present[L], resource: Resource) -> RemoteOperation | None:
@@ -320,9 +356,13 @@ class Kind(ResourceType, Protocol[L, T]):
         ...
 
 
-def secret_fields_of(types: Iterable[ResourceType]) -> SecretFields:
-    """What is secret in resources of these types, by the marks of their specs."""
-    return SecretFields({(one.group, one.name): shape_of(one.tree_type) for one in types})
+def secret_fields_of(types: Mapping[GroupKind, ResourceType]) -> SecretFields:
+    """What is secret in resources of these types, by the marks of their specs. A type is read once it is needed."""
+    return SecretFields(DeferredMapping({name: partial(_shape, types, name) for name in types}))
+
+
+def _shape(types: Mapping[GroupKind, ResourceType], name: GroupKind) -> ObjectShape:
+    return shape_of(types[name].tree_type)
 
 
 # The engine does not read a kind's own types: it hands back what it was given.

@@ -4,8 +4,9 @@ To count something else that steps do: define a `StepCount`, add it to `STEP_COU
 where it happens. The metrics page shows it from the first step of a kind on.
 """
 
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from setpoint.core.values.deferred_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

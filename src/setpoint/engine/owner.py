@@ -5,12 +5,12 @@ three-way merge with edits, its memory, plans, conditions, events, adoption and 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from setpoint.core.merge.children import Child
 from setpoint.core.schema.annotations import AnnotationTarget
 from setpoint.core.schema.shape import paths_of, shape_of
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.kind import ResourceType

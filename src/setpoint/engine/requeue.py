@@ -3,12 +3,13 @@
 import hashlib
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from setpoint.core.backoff import Backoff
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import annotation_value
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import OperationQueued, OperationRunning, RemoteUnavailable, Retry, SetpointError, StillWaiting
 

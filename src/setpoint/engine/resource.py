@@ -1,7 +1,7 @@
 """A resource: what an author declared, by group, kind, namespace and name, as a store keeps it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final, NamedTuple, NewType
 
@@ -9,6 +9,7 @@ from setpoint.core.owner_references import controller_of
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.canonical import sha256_hex as sha256_of
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 
 # The kind of objects with secret values.
@@ -52,7 +53,9 @@ class Resource:
 
     def mentions(self, *words: str) -> bool:
         """Whether the author's part may contain one of these words; False only when it certainly does not."""
-        return self.written is None or any(word.encode() in self.written for word in words)
+        written = self.written
+        # A single byte is found thirty times faster, and often settles it.
+        return written is None or any(word[:1].encode() in written and word.encode() in written for word in words)
 
     @cached_property
     def ref(self) -> ResourceRef:

@@ -6,7 +6,7 @@ another form beyond that.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from sys import intern
 from typing import Final
@@ -16,6 +16,7 @@ from setpoint.core.redaction import holds_secret_object, redact_record
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.step_record import bounded_record
 from setpoint.core.values.canonical import canonical, digest, same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.contention.intent_flips import NO_FLIPS, IntentFlips
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations
@@ -248,6 +249,11 @@ def location_in(status: JsonObject) -> Location | None:
     return Location(intern(location)) if isinstance(location, str) else None
 
 
+def is_claim_pending_in(status: JsonObject) -> bool:
+    """Whether the location on record is a claim that another process may have made first."""
+    return _tree(status.get(ENGINE_STATE)).get("claimPending") is True
+
+
 def without_step_secrets(document: JsonObject) -> JsonObject:
     """The document of a resource without secret values in the record of its last step."""
     status = _tree(document.get("status"))
@@ -317,7 +323,7 @@ def _attempt_data(attempt: WriteAttempt) -> Json:
 
 
 def _applied(data: Json) -> AppliedIntent | None:
-    if not isinstance(data, Mapping):
+    if data is None or not isinstance(data, Mapping):
         return None
     match data.get("revision"), data.get("authored"):
         case int(revision), str(authored):
@@ -365,7 +371,10 @@ def _wait_data(wait: WaitState) -> Json:
 
 
 def _tree(value: Json) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
+    # The first two checks are for speed: nearly all are of that type, or absent.
+    if type(value) is dict:
+        return value
+    return {} if value is None or not isinstance(value, Mapping) else value
 
 
 def _texts_in(value: Json) -> Mapping[str, str]:

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
+
+from setpoint.core.values.deferred_dataclass import dataclass
 
 
 @dataclass(eq=False)

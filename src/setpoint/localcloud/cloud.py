@@ -4,7 +4,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import UserError
 from setpoint.localcloud import api_errors, api_methods, control
 from setpoint.localcloud.api_errors import CloudApiError

@@ -3,12 +3,13 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Generic, TypeVar
 from urllib.parse import unquote
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.schema import JsonBody
 

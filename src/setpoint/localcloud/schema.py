@@ -5,11 +5,11 @@ Every field is known by name and type; anything else is refused, with its path n
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
 from typing import Any, Final, TypeAlias, assert_never
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.api_errors import CloudApiError
 

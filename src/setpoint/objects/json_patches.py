@@ -1,10 +1,10 @@
 """JSON patches (RFC 6902) and merge patches (RFC 7386) of JSON trees, and the JSON patch from one tree to another."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at, nearest, remove_at, set_at
 from setpoint.errors import ManifestInvalid
@@ -43,6 +43,11 @@ def pointer_text(pointer: Pointer) -> str:
     return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in pointer)
 
 
+def pointer_steps(text: str) -> Pointer:
+    """The steps of a JSON pointer, from its text."""
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.removeprefix("/").split("/"))
+
+
 # --- Parsing ---------------------------------------------------------------------------------------------------------
 
 
@@ -79,7 +84,7 @@ def _parse_pointer(text: Json, member: str, position: int) -> Pointer:
         raise ManifestInvalid(
             f"operation {position}: {member} is {text!r}: write a JSON pointer such as /spec/replicas"
         )
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text[1:].split("/"))
+    return pointer_steps(text)
 
 
 # --- Applying --------------------------------------------------------------------------------------------------------

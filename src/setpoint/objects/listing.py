@@ -1,16 +1,16 @@
 """Lists the objects of one kind in a cluster, page by page, up to a limit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from setpoint.clients.http import decode_tree
 from setpoint.clients.kubernetes.requests import FIRST_PAGE, Endpoint, ObjectSelector
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.errors import KindNotServed
-from setpoint.kinds.kubernetes_object.clusters import OWN
+from setpoint.kinds.kubernetes_object.location import OWN
 from setpoint.objects.session import ClusterSession
 
 _objects: Final[msgspec.json.Decoder[dict[str, Json]]] = msgspec.json.Decoder(dict[str, Any])

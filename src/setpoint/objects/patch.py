@@ -5,16 +5,17 @@ it would be without it, into the values of fields; these are written as one JSON
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite
 from setpoint.core.secret_paths import has_secret_fields
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
-from setpoint.engine.kind import Absent, Intent, LiveObservation, RemoteOperation
+from setpoint.engine.kind import Absent, Intent, LiveObservation
 from setpoint.errors import RemoteConflict, RemoteRefused, SetpointError
 from setpoint.kinds.kubernetes_object.managed_fields import (
     APPLY,
@@ -31,6 +32,7 @@ from setpoint.objects.json_patches import (
     apply_merge_patch,
     json_patch_between,
 )
+from setpoint.objects.object_fields import declared_values, value_at
 from setpoint.objects.patch_record import (
     PatchRecord,
     PatchRelease,
@@ -39,7 +41,8 @@ from setpoint.objects.patch_record import (
     unpatched,
     without_manager,
 )
-from setpoint.objects.session import ClusterSession, ObjectSession, RecordingKind, declared_values, value_at
+from setpoint.objects.recording_kind import RecordingKind
+from setpoint.objects.session import ClusterSession, ObjectSession
 
 # How often a write is tried again that another writer came before.
 _ATTEMPTS: Final = 20
@@ -122,7 +125,7 @@ class ExistingObjectKind(RecordingKind):
             raise _gone(intent)
         return await RecordingKind.dry_run(self, intent, observed, decision)
 
-    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> None:
         """Never: an object that has disappeared is not made of its patch."""
         raise _gone(intent)
 
@@ -157,6 +160,8 @@ class PatchSession(_ApplySession):
         spec: JsonObject = {"manifest": manifest, **({"forceConflicts": True} if force else {})}
         self._writer = _ApplySession(cluster, id_, spec, namespace=PATCHES)
         self.owner: Final = self._writer.manager
+        # The patches of the same fields that a write has met: they were written since it was forecast.
+        self.met_patches: list[FieldConflict] = []
 
     async def forecast_patch(self, record: PatchRecord, *, is_restored: bool, is_tested: bool = True) -> PatchForecast:
         """What `write` would do to the object as it was observed; an error that would stop it is raised.
@@ -178,6 +183,23 @@ class PatchSession(_ApplySession):
         is_changed = self._is_changed(live, after, paths, record)
         return PatchForecast(live, after, paths, release, conflicts, is_changed, is_restored)
 
+    def is_as_written(self, record: PatchRecord) -> bool:
+        """Whether the object, as it was observed, has all fields of this apply patch as the write of it left them.
+
+        Applied once more, it would not change: no dry run is needed to see that.
+        """
+        live = self.live
+        if not isinstance(self.patch, ApplyPatch) or set(record.before) != set(record.written):
+            return False
+        is_owned = set(record.before) == set(declared_values(live, self.owner))
+        return is_owned and all(record.is_unchanged(live, path, self.owner) for path in record.before)
+
+    def forecast_nothing(self, record: PatchRecord) -> PatchForecast:
+        """The forecast of a patch that is as it was written."""
+        live, paths = self.live, tuple(record.before)
+        conflicts = tuple(self._conflicts(live, live, paths))
+        return PatchForecast(live, live, paths, PatchRelease(live), conflicts, is_changed=False, is_restored=False)
+
     async def write(self, record: PatchRecord, forecast: PatchForecast, seconds: float) -> SetpointError | None:
         """Writes the patch, within so many seconds; the error that stopped it, if any. `live` is the result.
 
@@ -191,9 +213,11 @@ class PatchSession(_ApplySession):
             if forecast.release.fields:
                 kept = record.only(forecast.release.fields)
                 await self._give_up_all(kept, is_restored=forecast.is_restored)
+            await self._writer.observe(may_be_recent=True)
             failure = await self._writer.reconcile(seconds)
             if failure is None:
-                self._kind.live = self._writer.live
+                live = self._kind.live = self._writer.live
+                self.met_patches = [one for one in self._conflicts(live, live, forecast.paths) if one.is_patch]
                 await self._clean(UPDATE)
         except SetpointError as error:
             return error
@@ -277,10 +301,13 @@ class PatchSession(_ApplySession):
         if not operations:
             return live
         version = get_at(live, _RESOURCE_VERSION)
+        location = await self.location()
+        if not dry_run:
+            self._kind.answers.begin_write(location)
         lock: list[Json] = [{"op": "replace", "path": "/metadata/resourceVersion", "value": str(version)}]
         try:
             found = await self._kind.remote.patch(
-                await self.location(), operations if dry_run else lock + operations, self.owner, dry_run=dry_run
+                location, operations if dry_run else lock + operations, self.owner, dry_run=dry_run
             )
         except RemoteRefused as error:
             if has_secret_fields(live):

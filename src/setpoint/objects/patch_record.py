@@ -1,18 +1,19 @@
 """The record of a patch: what was there before it; and how the fields of a patch go back to that."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 import msgspec
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import canonical, digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, Selector, get_at, remove_at, scalar_text, set_at
 from setpoint.errors import ManifestInvalid, UnknownField
 from setpoint.kinds.kubernetes_object.managed_fields import APPLY, owners_at
-from setpoint.objects.session import value_at
+from setpoint.objects.object_fields import value_at
 
 _MANAGED: Final = Path(("metadata", "managedFields"))
 

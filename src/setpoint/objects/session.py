@@ -4,42 +4,38 @@ The stored state comes from the caller and goes back to it.
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import field, replace
 from typing import ClassVar, Final
 
+from setpoint.clients.kubernetes.builtin_kinds import builtin_kinds
 from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
-from setpoint.core.decide import Decision
-from setpoint.core.plan import Plan, PlannedWrite
-from setpoint.core.secret_paths import has_secret_fields, secret_within
+from setpoint.core.plan import Plan
 from setpoint.core.unstructured import text_at
-from setpoint.core.values.canonical import canonical, digest
-from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.messages import Message, SubjectTerm
-from setpoint.core.values.paths import Path, scalar_text, value_below
+from setpoint.core.values.paths import Path
 from setpoint.engine.context import FINALIZER, EngineContext
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.intent import check_manifest, resolve_intent
-from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, RemoteOperation, Unchanged
+from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock, SystemClock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Stopped
 from setpoint.engine.step.reconcile import preview
-from setpoint.errors import ManagementConflict, ManifestInvalid, RemoteUnavailable, SetpointError
-from setpoint.kinds.kubernetes_object.clusters import Clusters, parse_object_location
-from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
-from setpoint.kinds.kubernetes_object.managed_fields import (
-    NO_FIELDS,
-    field_manager_of,
-    foreign_fields,
-    manager_fields,
-    own_value,
-    project,
-)
-from setpoint.kinds.kubernetes_object.remote import DryRunResult
-from setpoint.kinds.kubernetes_object.spec import GROUP, NAME, VERSION, LiveObject
+from setpoint.errors import RemoteUnavailable, SetpointError
+from setpoint.kinds.kubernetes_object.clusters import Clusters
+from setpoint.kinds.kubernetes_object.location import parse_object_location
+from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
+from setpoint.kinds.kubernetes_object.spec import GROUP, NAME, VERSION
+from setpoint.objects.object_fields import declared_fields
+from setpoint.objects.recent_answers import RecentAnswers
+from setpoint.objects.recording_kind import RecordingKind
+from setpoint.objects.settled_objects import SettledObject, shown_digest
 from setpoint.stores.memory import MemoryStore
 
 
@@ -50,131 +46,25 @@ class ClusterSession:
     client: KubernetesClient
     clusters: Clusters
     clock: Clock
+    answers: RecentAnswers
+    # The kinds that the cluster is taken to serve, until a call shows otherwise.
+    assumed: dict[tuple[str, str], ApiResource] = field(default_factory=dict)
 
     @staticmethod
-    def at(connection: ClusterConnection) -> "ClusterSession":
-        """The session of a connection; no request is sent yet."""
-        client = KubernetesClient(connection)
-        return ClusterSession(client, Clusters(own=client), SystemClock())
+    def at(
+        connection: ClusterConnection, client: KubernetesClient | None = None, answers: RecentAnswers | None = None
+    ) -> "ClusterSession":
+        """The session of a connection, by a client of it or a new one; no request is sent yet."""
+        client, clock, assumed = client or KubernetesClient(connection), SystemClock(), dict(builtin_kinds())
+        clusters = Clusters(own=client, assumed=assumed)
+        return ClusterSession(client, clusters, clock, answers or RecentAnswers(), assumed)
 
-
-# How much of a digest is shown: enough to see that a value changed.
-_SHOWN: Final = 12
-# Fields that only repeat the identity of the object.
-_IDENTITY: Final = tuple(Path.parse(text) for text in ("apiVersion", "kind", "metadata.name", "metadata.namespace"))
-
-
-def declared_fields(of: Json, manager: str, left_out: Iterable[Path] = ()) -> dict[str, str]:
-    """The fields of an object that `manager` owns: each value as text, by its path."""
-    shown = declared_values(of, manager, left_out)
-    return {
-        str(path): field_text(path, value, of) for path, value in sorted(shown.items(), key=lambda one: str(one[0]))
-    }
-
-
-def declared_values(of: Json, manager: str, left_out: Iterable[Path] = ()) -> dict[Path, Json]:
-    """The values of the fields of an object that `manager` owns, by path."""
-    leaves = project(of, manager_fields(of, manager) or NO_FIELDS, foreign_fields(of)).leaves
-    apart = (*left_out, *_IDENTITY)
-    return {path: value for path, value in leaves.items() if not any(one.covers(path) for one in apart)}
-
-
-def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
-    """The values at these paths of an object, whichever field manager owns them; a missing one is left out.
-
-    Of an object or list, without what other field managers have added below it.
-    """
-    found: dict[str, str] = {}
-    foreign = foreign_fields(of)
-    for place in places:
-        try:
-            path = Path.parse(place)
-        except ManifestInvalid:
-            # A path of another version of setpoint.
-            continue
-        value = value_at(of, path)
-        if not isinstance(value, Missing):
-            found[place] = field_text(path, own_value(value, of, path, foreign), of)
-    return found
-
-
-def value_at(of: Json, path: Path) -> Json | Missing:
-    """The value at a path of a projection, in which the elements of a set go by their values; MISSING for none."""
-    found: Json | Missing = of
-    for step in path.steps:
-        found = _member(found, step) if isinstance(found, list) and isinstance(step, str) else value_below(found, step)
-    return found
-
-
-def _member(elements: Sequence[Json], text: str) -> Json | Missing:
-    """An element of a set, which is identified by its value."""
-    return next((one for one in elements if scalar_text(one) == text), MISSING)
-
-
-def field_text(path: Path, value: Json, of: Json) -> str:
-    """The value of a field of an object as text; that of a secret hidden."""
-    if has_secret_fields(of) and secret_within(of, path) is not None:
-        return f"(hidden, sha256 {digest([value])[:_SHOWN]})"
-    return value if isinstance(value, str) else canonical(value).decode()
+    def assume(self, served: ApiResource) -> None:
+        """Takes a kind as served that the caller knows from before."""
+        self.assumed[served.api_version, served.kind] = served
 
 
 NO_STATE: Final[JsonObject] = {}
-
-
-@dataclass(slots=True)
-class RecordingKind(KubernetesObjectKind):
-    """The kind, which keeps the last answers of the cluster and does not ask for them again."""
-
-    live: Json = None
-    foreseen: DryRunResult | None = None
-    # The uid of the object that this session is about: one that was made since is another writer's.
-    uid: str = ""
-    is_deletion: bool = False
-    # The next observation of this location: what was read for the caller, or the response to a write.
-    _fresh: tuple[Location, Absent | Present[LiveObject]] | None = None
-
-    async def read(self, location: Location) -> Json:
-        """The live object, by a request; the next `observe` returns the same without another one."""
-        self._fresh = None
-        found = await self.observe(location)
-        if not isinstance(found, Unchanged):
-            self._fresh = (location, found)
-        return self.live
-
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
-        """See Kind; always decoded."""
-        fresh, self._fresh = self._fresh, None
-        is_fresh = fresh is not None and fresh[0] == location
-        found = fresh[1] if fresh and is_fresh else await KubernetesObjectKind.observe(self, location)
-        if isinstance(found, Present) and self.uid and found.live.uid != self.uid:
-            if not self.is_deletion:
-                title = parse_object_location(location).title
-                raise ManagementConflict(f"{title} was deleted and made again by another writer: plan again")
-            found = Absent()
-        self.live = found.whole if isinstance(found, Present) else None
-        return found
-
-    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        """Creates the object: the response is what a read would return."""
-        self._written(intent, await self.remote.create(intent))
-        return None
-
-    async def update(
-        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[LiveObject]
-    ) -> RemoteOperation | None:
-        """Updates the object: the response is what a read would return."""
-        self._written(intent, await self.remote.update(intent, write, before.whole))
-        return None
-
-    def _written(self, intent: Intent, after: Present[LiveObject]) -> None:
-        self._fresh, self.live = (intent.location, after), after.whole
-
-    async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
-        """See SupportsDryRun."""
-        # The dry run shows what becomes of every field. A field manager that only changed a field, and does not apply
-        # it, is therefore no conflict, whether or not the manifest has changed as well.
-        self.foreseen = await self.remote.dry_run(intent, observed, Decision.DRIFTED)
-        return self.foreseen.writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +100,8 @@ class ObjectSession:
         self.connection: Final = cluster.client.connection
         self.ref: Final = ResourceRef(GROUP, NAME, namespace or self.connection.namespace, name)
         self.manager: Final = field_manager_of(self.ref)
-        self._kind = self.kind_type(cluster.clusters, cluster.clock)
+        self._cluster = cluster
+        self._kind = self.kind_type(cluster.clusters, cluster.clock, answers=cluster.answers)
         self._store = MemoryStore(cluster.clock, lambda: str(uuid.uuid4()))
         self._engine = EngineContext(self._store, cluster.clock, {(GROUP, NAME): self._kind})
         self._spec = spec
@@ -220,9 +111,12 @@ class ObjectSession:
         """ManifestInvalid for a spec that no cluster accepts. No request is sent."""
         check_manifest(await self._declared_resource(), self._kind)
 
-    async def observe(self) -> Json:
-        """The live object; None when there is none. The next step, or forecast, of this session starts from it."""
-        return await self._kind.read(await self.location())
+    async def observe(self, *, may_be_recent: bool = False) -> Json:
+        """The live object; None when there is none. The next step, or forecast, of this session starts from it.
+
+        One that `may_be_recent` is what another session of this process read within the last seconds, if one did.
+        """
+        return await self._kind.read(await self.location(), may_be_recent=may_be_recent)
 
     async def location(self) -> Location:
         """The location of the object."""
@@ -236,6 +130,23 @@ class ObjectSession:
         if foreseen is None:
             return ObjectForecast(plan, live, live)
         return ObjectForecast(plan, live, foreseen.after, foreseen.is_takeover)
+
+    async def forecast_creation(self) -> ObjectForecast | None:
+        """What `reconcile` would make of an object that does not exist, by a dry run alone.
+
+        None when it may exist, or an error would stop it: `observe` and `forecast` tell.
+        """
+        self._kind.expect_absent(await self.location())
+        try:
+            await self.check()
+            plan = await preview(self.ref, self._engine)
+        except SetpointError:
+            return None
+        foreseen = self._kind.foreseen
+        # The API server gives no resource version to what it does not store.
+        if foreseen is None or text_at(foreseen.after, "metadata", "resourceVersion"):
+            return None
+        return ObjectForecast(plan, None, foreseen.after)
 
     async def reconcile(self, seconds: float) -> SetpointError | None:
         """Reconciles the object within so many seconds; the error that stopped it, if any."""
@@ -262,6 +173,30 @@ class ObjectSession:
         """The stored state, for the next session."""
         found = await self._store.get(self.ref)
         return self._state if found is None else found.status
+
+    async def settled(self, left_out: Sequence[Path] = ()) -> SettledObject | None:
+        """The object as it is; None when something is left to write, or withheld, or contested.
+
+        `left_out` are the paths that `fields` leaves out.
+        """
+        resource = await self._store.get(self.ref)
+        state = StoredState() if resource is None else StoredState.of(resource)
+        is_left = state.attempt is not None or state.oscillations.fields or state.flips.is_contested
+        if state.cookie is None or state.location is None or is_left:
+            return None
+        shown = shown_digest(self.fields(self.live, left_out))
+        served = await self._discovered_kind(state.location)
+        if served is None:
+            return SettledObject(state.location, state.cookie.live, shown)
+        return SettledObject(state.location, state.cookie.live, shown, served.plural, not served.namespaced)
+
+    async def _discovered_kind(self, of: Location) -> ApiResource | None:
+        """The kind of an object, where it was looked up; None for one that is known by itself."""
+        location = parse_object_location(of)
+        key = location.api_version, location.kind
+        if key in builtin_kinds():
+            return None
+        return (await self._cluster.clusters.connect(location.cluster)).discovery.known(*key)
 
     @property
     def live(self) -> Json:

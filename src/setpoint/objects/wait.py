@@ -1,9 +1,9 @@
 """Waits for an object that another controller manages: the object, and even its kind, may not exist yet."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from setpoint.core.unstructured import text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.wait.judge import (
     JudgeResult,
@@ -19,8 +19,8 @@ from setpoint.core.wait.wait_for import WaitFor, satisfaction_key
 from setpoint.engine.drivers.object_watch import ObjectWatch, ObjectWatches
 from setpoint.engine.kind import Present
 from setpoint.errors import OperationRunning, RemoteUnavailable, WaitFailed, WaitTimedOut
-from setpoint.kinds.kubernetes_object.clusters import OWN, ObjectLocation
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
+from setpoint.kinds.kubernetes_object.location import OWN, ObjectLocation
 from setpoint.objects.session import ClusterSession
 
 # The kind of an object that does not exist may not be served yet, and then cannot be watched.

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from typing import Any, Final, TypeAlias
@@ -10,6 +9,7 @@ from xml.etree import ElementTree as Xml
 
 from setpoint.clients.write_guard import leaf_fields
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import printable
 from setpoint.engine.resource import ResourceRef

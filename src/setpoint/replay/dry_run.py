@@ -1,11 +1,12 @@
 """Dry run of a step: it runs up to its first request that would write, and that request is recorded, not sent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from setpoint.clients.http import current_interceptor
 from setpoint.clients.write_guard import BlockedWrite, BlockedWrites, WriteGuard, capture_writes
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.capabilities import SupportsWriteGuard
 from setpoint.engine.context import EngineContext

@@ -1,7 +1,7 @@
 """Recorded HTTP requests and responses: one response per request, recorded and replayed."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -10,6 +10,7 @@ import msgspec
 from setpoint.clients.http import UNDECODABLE, HttpRequest, HttpResponse
 from setpoint.clients.write_guard import is_capturing_writes
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.errors import NotRecorded, RemoteError, RemoteRefused, RemoteUnavailable, ResponseTooLarge
 from setpoint.replay.masking import Masker

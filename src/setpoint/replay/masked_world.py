@@ -7,11 +7,12 @@ whatever differed before masking still differs.
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from setpoint.core.decide import Cookie
 from setpoint.core.merge.threeway import without_empty
 from setpoint.core.values.canonical import digest, same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.context import EngineContext
 from setpoint.engine.owners.children import LAST_GENERATED, child_ref, observe_children

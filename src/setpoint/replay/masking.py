@@ -8,12 +8,13 @@ import binascii
 import hmac
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from secrets import token_bytes
 from typing import Final
 
 from setpoint.core.redaction import LAST_APPLIED, REDACTED, is_secret, is_secret_list, redact_record
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.yaml_documents import read_documents, write_document
 from setpoint.engine.state import ENGINE_STATE

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.clients.write_guard import BlockedWrite, BlockedWrites
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef

@@ -3,10 +3,11 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from setpoint.clients.write_guard import BlockedWrites
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import (
     EVERYTHING,
     EventRecord,

@@ -3,7 +3,6 @@
 import gzip
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from setpoint.clients.http import UNDECODABLE
 from setpoint.core.values.canonical import MAX_DEPTH, canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import excess_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import UserError

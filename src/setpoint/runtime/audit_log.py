@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -23,6 +23,7 @@ from setpoint.clients.write_guard import decoded_body, is_server_dry_run
 from setpoint.core.diff import FieldChange
 from setpoint.core.redaction import redact_untyped
 from setpoint.core.secret_fields import NO_TYPES
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.engine.step.reports import ReportedWrite, StepReporter, StepSubject
 from setpoint.errors import RemoteError, SetpointError, StoreError, UserError

@@ -6,16 +6,13 @@ Its worker pool limits how many workers failing resources may occupy.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 from setpoint.clients.ratelimit.fair_queue import ConcurrencyLimit, on_behalf_of
-from setpoint.core.backoff import Backoff
 from setpoint.engine.capabilities import SupportsList, SupportsWatch
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import ResourceType
-from setpoint.engine.ports import Clock
-from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, LONGEST_DELAY, error_backoff, jittered_resync
+from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, jittered_resync
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
@@ -24,6 +21,7 @@ from setpoint.errors import (
     Blocked,
     DependencyNotReady,
     LeaseLost,
+    OperationQueued,
     OperationRunning,
     Retry,
     SetpointError,
@@ -44,6 +42,7 @@ from setpoint.runtime.predicates import (
     trigger_for,
 )
 from setpoint.runtime.remote_watch import NoRemoteWatch, RemoteWatch
+from setpoint.runtime.restore_delays import RestoreDelays
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority
@@ -52,6 +51,9 @@ _log: Final = logging.getLogger(__name__)
 # After these an event triggers the next step: a dependency or the live object changed.
 _WOKEN_BY_EVENT: Final = (Blocked, DependencyNotReady, WaitTimedOut, WaitFailed)
 _STEPS_BEFORE_YIELD: Final = 16
+# A new resource is reported as blocked only if what it waits for is not there by then, or not ready: a report is two
+# requests, and most of what is applied together is ready soon.
+MISSING_SECONDS, BLOCKED_SECONDS = 5.0, 15.0
 
 
 class Controller:
@@ -77,16 +79,22 @@ class Controller:
         self.last_errors: dict[ResourceRef, SetpointError] = {}
         # The trigger of each running step, and when it started.
         self.running_steps: dict[ResourceRef, tuple[str, float]] = {}
+        # Those of them whose status was written meanwhile.
+        self._written_in_step: set[ResourceRef] = set()
         self._engine = engine
         self._index = index
+        # New resources that had no step yet, because something that they wait for is not ready.
+        self._new_blocked: set[ResourceRef] = set()
         self._restore_delays = RestoreDelays(engine.clock)
-        self._convergence = ConvergenceTracker(self.name, metrics, engine.clock)
+        self.convergence = ConvergenceTracker(self.name, metrics, engine.clock)
         self._pool = WorkerPool(workers)
         self._stop = stop
         self._replica = replica
         self.list_resync = self._new_list_resync(kind)
         self.remote_watch = (
-            RemoteWatch(kind, engine.clock, self.enqueue) if isinstance(kind, SupportsWatch) else NoRemoteWatch()
+            RemoteWatch(kind, engine.clock, self.enqueue, self.queue)
+            if isinstance(kind, SupportsWatch)
+            else NoRemoteWatch()
         )
 
     def _new_list_resync(self, kind: ResourceType) -> ListResync | NoListResync:
@@ -98,8 +106,9 @@ class Controller:
                 self._engine,
                 self._index,
                 queue=self.queue,
-                convergence=self._convergence,
+                convergence=self.convergence,
                 is_reconciled_here=self._is_reconciled_here,
+                running_steps=self.running_steps.keys(),
             )
         return NoListResync()
 
@@ -131,13 +140,20 @@ class Controller:
             return
         if trigger.priority is Priority.EDIT:
             # The author may have fixed the cause of earlier failures: the backoff starts again.
-            self._convergence.edited(event.ref)
+            self.convergence.edited(event.ref)
             self.queue.forget(event.ref)
-        self.enqueue(event.ref, trigger)
+        if event.before is None and not event.is_initial and self._is_blocked(event.ref):
+            self._new_blocked.add(event.ref)
+            self._schedule_blocked(event.ref, trigger)
+        else:
+            self.enqueue(event.ref, trigger)
 
     def enqueue(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
-        """Queues `ref`, if it is reconciled here."""
+        """Queues `ref`, if it is reconciled here; a new resource not before all that it waits for is ready."""
         if not self._is_reconciled_here(ref):
+            return
+        if trigger.priority is Priority.DEPENDENCY and ref in self._new_blocked and self._is_blocked(ref):
+            self._schedule_blocked(ref, trigger)
             return
         self.list_resync.invalidate(ref)
         self.queue.add(ref, *trigger)
@@ -145,15 +161,23 @@ class Controller:
             # It was parked among failing resources: the queue has it again, with the new trigger.
             self.queue.done(ref)
 
+    def enqueue_as_blocked(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
+        """Queues `ref`, because what it depends on is being deleted; after a while, as it may be about to go, too."""
+        if self._is_reconciled_here(ref):
+            self.list_resync.invalidate(ref)
+            self.queue.advance(ref, MISSING_SECONDS, *trigger)
+
     def _restore_status(self, ref: ResourceRef, *, is_changed: bool) -> None:
         """Queues `ref` if another writer changed its status; a running step has to end before that can be known."""
         entry, edits = self._index.get(ref), self._engine.status_edits
-        if entry is None or edits is None or ref in self.running_steps or not self._is_reconciled_here(ref):
+        if ref in self.running_steps:
+            self._written_in_step.add(ref)
+            return
+        if entry is None or edits is None or not self._is_reconciled_here(ref):
             return
         is_edited = edits.is_edited(ref, LeftStatus(entry.revision, entry.status_hash))
-        if not is_edited and (edits.knows(ref) or not is_changed):
-            return
-        self._enqueue_restore(ref, STATUS_EDITED)
+        if is_edited or (is_changed and not edits.knows(ref)):
+            self._enqueue_restore(ref, STATUS_EDITED)
 
     def _enqueue_restore(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
         """Queues `ref` because another writer changed what is the engine's.
@@ -174,6 +198,15 @@ class Controller:
         if self._pool.unpark(ref):
             self.queue.done(ref)
         self._forget(ref)
+
+    def _is_blocked(self, ref: ResourceRef) -> bool:
+        entry = self._index.get(ref)
+        return entry is not None and not entry.is_deleting and self._index.is_blocked(entry)
+
+    def _schedule_blocked(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
+        entry = self._index.get(ref)
+        is_missing = entry is not None and any(self._index.get(one) is None for one in entry.awaited)
+        self.queue.schedule(ref, MISSING_SECONDS if is_missing else BLOCKED_SECONDS, *trigger)
 
     def _is_reconciled_here(self, ref: ResourceRef) -> bool:
         return self._replica is None or self._replica.holds(ref)
@@ -200,7 +233,8 @@ class Controller:
         steps = 0
         while (item := await self._next()) is not None:
             try:
-                if not self.list_resync.defers(item):
+                is_deferred = self.remote_watch.defers(item, self._index.get(item.key))
+                if not is_deferred and not self.list_resync.defers(item):
                     await self._step(item)
             finally:
                 self.queue.done(item.key)
@@ -224,6 +258,7 @@ class Controller:
 
     async def _step(self, item: QueueItem[ResourceRef]) -> None:
         ref, failed = item.key, self.queue.failures(item.key) > 0
+        self._new_blocked.discard(ref)
         self.running_steps[ref] = (item.trigger, self._engine.clock.monotonic())
         self._pool.begin(failed=failed)
         self.list_resync.step_started(ref)
@@ -235,9 +270,11 @@ class Controller:
             self.list_resync.step_finished(ref)
             del self.running_steps[ref]
         self.last_errors.pop(ref, None)
-        self._convergence.step_finished(ref, outcome)
+        self.convergence.step_finished(ref, outcome)
         self._schedule_next(ref, outcome)
-        self._restore_status(ref, is_changed=False)
+        if ref in self._written_in_step:
+            self._written_in_step.remove(ref)
+            self._restore_status(ref, is_changed=False)
 
     async def _run_step(self, ref: ResourceRef, trigger: str) -> StepOutcome:
         """The outcome of the step; Stopped by LeaseLost when the shard of `ref` is not held, or was lost."""
@@ -256,7 +293,7 @@ class Controller:
             case Gone():
                 self._forget(ref)
             case Settled():
-                self.queue.forget(ref)
+                self.queue.reset(ref)
                 self._schedule_resync(ref, is_done=outcome.ready.status == "True", at_the_latest=outcome.requeue_after)
             case Stopped(error):
                 self._schedule_after_error(ref, error)
@@ -268,27 +305,31 @@ class Controller:
                 self._stop(error)
         elif error.retry is Retry.ON_EDIT or isinstance(error, _WOKEN_BY_EVENT):
             # An edit, or an event of what it waits for, triggers the next step. The resync is for missed events.
-            self.queue.forget(ref)
+            self.queue.reset(ref)
             self._schedule_resync(ref, is_done=False)
         else:
             what = "an operation" if isinstance(error, OperationRunning) else f"a retry after {type(error).__name__}"
             delay = self.queue.retry(ref, error, Priority.DRIFT, what)
             self.last_errors[ref] = error
+            if isinstance(error, OperationQueued):
+                # It is due in its turn, and not after that delay.
+                return
             _log.info("step to be retried", extra={"ref": str(ref), "why": str(error), "seconds": round(delay, 3)})
 
     def _schedule_resync(self, ref: ResourceRef, *, is_done: bool, at_the_latest: float | None = None) -> None:
         entry = self._index.get(ref)
         mean = DEFAULT_RESYNC_SECONDS if entry is None else entry.resync_seconds
-        if mean == 0:
-            if is_done:
-                return
-            mean = DEFAULT_RESYNC_SECONDS
-        seconds = jittered_resync(ref, mean)
+        if mean == 0 and is_done:
+            self.queue.forget(ref)
+            return
+        seconds = jittered_resync(ref, mean or DEFAULT_RESYNC_SECONDS)
         self.queue.schedule(ref, seconds if at_the_latest is None else min(seconds, at_the_latest), *RESYNC)
 
     def _forget(self, ref: ResourceRef) -> None:
         self.queue.forget(ref)
-        self._convergence.forget(ref)
+        self._new_blocked.discard(ref)
+        self._written_in_step.discard(ref)
+        self.convergence.forget(ref)
         self.last_errors.pop(ref, None)
         self._restore_delays.forget(ref)
         self._engine.operations.leave(ref)
@@ -332,32 +373,3 @@ class WorkerPool(ConcurrencyLimit):
         parked = tuple(self._parked)
         self._parked.clear()
         return parked
-
-
-@dataclass(slots=True)
-class _RecentEdits:
-    """The edits of one status that follow each other closely."""
-
-    last: float
-    backoff: Backoff = field(default_factory=error_backoff)
-
-
-class RestoreDelays:
-    """How long a status stays as another writer left it: not at all at first, longer with each edit soon after."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._edits: dict[ResourceRef, _RecentEdits] = {}
-
-    def after_edit(self, ref: ResourceRef) -> float:
-        """The seconds until the status is restored."""
-        now, recent = self._clock.monotonic(), self._edits.get(ref)
-        if recent is None or now - recent.last > 2 * LONGEST_DELAY:
-            self._edits[ref] = _RecentEdits(now)
-            return 0.0
-        recent.last = now
-        return recent.backoff.next()
-
-    def forget(self, ref: ResourceRef) -> None:
-        """The resource is gone, or not reconciled here any more."""
-        self._edits.pop(ref, None)

@@ -14,7 +14,7 @@ from setpoint.core.values.canonical import canonical
 from setpoint.engine.claims.object_claims import ClaimKey, recorded_claim_keys
 from setpoint.engine.claims.record import missing_finalizers
 from setpoint.engine.conditions import condition_of
-from setpoint.engine.kind import Location, dependency_target
+from setpoint.engine.kind import Dependency, Location, SecretKeyReference, dependency_target
 from setpoint.engine.owner import Owner
 from setpoint.engine.references import ResourceTypes, dependencies_of, is_ready, may_have_dependencies
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, resync_seconds
@@ -52,6 +52,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     # The mean time between two resyncs; 0 for none.
     resync_seconds: float
     dependencies: tuple[ResourceRef, ...]
+    # Those of them that have to be there and ready first.
+    awaited: tuple[ResourceRef, ...]
     # Whether another writer changed the status while no process ran: only of one without resyncs, which would find it.
     is_status_edited: bool
     # The location of its object, once it is recorded.
@@ -75,6 +77,7 @@ def index_entry(
     ready, location = is_ready(resource), location_in(resource.status)
     key, resync = resource.ref.group_kind, _resync_seconds(annotations)
     kind = kinds.get(key)
+    dependencies, awaited = ((), ()) if kind is None else _dependencies(resource, kinds, owners)
     return IndexEntry(
         revision=resource.revision,
         uid=resource.uid,
@@ -87,7 +90,8 @@ def index_entry(
         lacks_finalizer=kind is not None and bool(missing_finalizers(resource, owners.get(key), collects=collects)),
         status_hash=resource.status_hash if kind is not None else 0,
         resync_seconds=resync,
-        dependencies=_dependencies(resource, kinds, owners) if kind is not None else (),
+        dependencies=dependencies,
+        awaited=awaited,
         is_status_edited=resync == 0 and kind is not None and is_record_lost(resource.status),
         location=location,
         claim_keys=recorded_claim_keys(resource, kind),
@@ -114,16 +118,27 @@ def _resync_seconds(annotations: Mapping[str, str]) -> float:
         return DEFAULT_RESYNC_SECONDS
 
 
-def _dependencies(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind) -> tuple[ResourceRef, ...]:
+def _dependencies(
+    resource: Resource, kinds: ResourceTypes, owners: OwnersByKind
+) -> tuple[tuple[ResourceRef, ...], tuple[ResourceRef, ...]]:
+    """What the resource depends on, and what of that it waits for."""
     owner = owners.get((resource.ref.group, resource.ref.kind))
     if owner is None and not may_have_dependencies(resource):
-        return ()
+        return (), ()
     try:
-        dependencies = map(dependency_target, dependencies_of(resource, kinds))
-        return tuple(dict.fromkeys((*dependencies, *(() if owner is None else owner.sources(resource)))))
+        found = dependencies_of(resource, kinds)
+        sources = () if owner is None else owner.sources(resource)
     except SetpointError:
         # The step reports what is wrong; until that is fixed, it depends on nothing.
-        return ()
+        return (), ()
+    every = tuple(dict.fromkeys((*map(dependency_target, found), *sources)))
+    awaited = tuple(dict.fromkeys(dependency_target(one) for one in found if _is_awaited(one)))
+    # One tuple where they are the same, as they mostly are.
+    return every, every if awaited == every else awaited
+
+
+def _is_awaited(dependency: Dependency) -> bool:
+    return isinstance(dependency, SecretKeyReference) or dependency.must_be_ready
 
 
 def _with_kept_claim(resource: Resource, before: IndexEntry | None, after: IndexEntry) -> IndexEntry:
@@ -163,6 +178,11 @@ class ResourceIndex:
     def get(self, ref: ResourceRef) -> IndexEntry | None:
         """The summary of `ref`, if it is there."""
         return self._entries.get(ref)
+
+    def is_blocked(self, entry: IndexEntry) -> bool:
+        """Whether a resource that it waits for, and that is reconciled here, is not there or not ready."""
+        awaited = (self._entries.get(ref) for ref in entry.awaited if ref.group_kind in self._kinds)
+        return any(one is None or not one.is_ready for one in awaited)
 
     @property
     def counts(self) -> Mapping[tuple[str, str, bool], int]:

@@ -4,9 +4,9 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import EVERYTHING, Clock, ResourceChange, ResourceChangeType, ResourceQuery, Store
 from setpoint.engine.requeue import error_backoff
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -56,7 +56,8 @@ class Informer:
             try:
                 since = await self._list(query) if since is None else since
                 async for event in self._store.watch(since, query):
-                    since, backoff = event.revision, error_backoff()
+                    since = event.revision
+                    backoff.reset()
                     self._handle_change(event)
             except StoreError as error:
                 if isinstance(error, RevisionExpired):

@@ -1,12 +1,15 @@
 """The manager: runs the informer, a controller for each kind and the replica, and shuts them down in order."""
 
 import asyncio
+import gc
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+from setpoint.core.unstructured import GroupKind
 from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import EngineContext
@@ -42,6 +45,8 @@ _log: Final = logging.getLogger(__name__)
 GRACE_SECONDS: Final = 25.0
 # For each kind: a step spends most of its time waiting for a service or its rate limiter.
 WORKERS_PER_KIND: Final = 20
+# Of all resources, so many are looked at before other tasks have their turn.
+REFS_BEFORE_YIELD: Final = 1000
 
 
 class Phase(Enum):
@@ -79,8 +84,7 @@ class Manager:
             definitions=engine.store.definitions if isinstance(engine.store, DefinedStore) else None,
             operations=OperationQueues(lambda ref: self._enqueue(ref, OPERATION_TURN)),
         )
-        self.replica = replica
-        self.phase = Phase.STARTING
+        self.replica, self.phase = replica, Phase.STARTING
         self.controllers = {
             key: Controller(
                 engine.resource_types[key],
@@ -96,10 +100,11 @@ class Manager:
         # Without fences, for what is only read.
         self._store = engine.store
         self._informer = Informer(engine.store, self.index, engine.clock, self.handle_event)
-        self._grace = grace
-        self._stopping = asyncio.Event()
+        self._grace, self._stopping = grace, asyncio.Event()
         self._because: SetpointError | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._group: asyncio.TaskGroup | None = None  # set by `run`
+        self._changed_namespaces, self._is_looking_at_namespaces = set[str](), False
 
     @property
     def is_ready(self) -> bool:
@@ -127,6 +132,10 @@ class Manager:
         """How many steps are running."""
         return sum(one.processing for one in self.controllers.values())
 
+    async def synced(self) -> None:
+        """Returns when the index has every resource of the store."""
+        await self._informer.synced.wait()
+
     def last_error_of(self, ref: ResourceRef) -> SetpointError | None:
         """The error of the last step of `ref`, when it is to be retried."""
         controller = self.controllers.get((ref.group, ref.kind))
@@ -145,14 +154,34 @@ class Manager:
         if controller is not None:
             controller.handle_event(event)
         if affects_dependants(event):
-            for ref in self.index.dependants_of(event.ref):
-                is_foreign = self.engine.is_foreign(event.ref, ref)
-                self._enqueue(ref, FOREIGN_CHANGE if is_foreign else trigger_for_dependants(event))
+            self._handle_dependants(event)
         if event.owners and affects_owners(event):
             for ref in event.owners:
                 self._enqueue(ref, trigger_for_dependants(event))
         self._handle_released_claims(event)
         self._handle_tenancy(event)
+
+    def _handle_dependants(self, event: ResourceEvent) -> None:
+        for ref in self.index.dependants_of(event.ref):
+            entry = self.index.get(ref)
+            # Deletion goes by the location on record.
+            if entry is None or not entry.is_deleting or entry.location is None:
+                self._enqueue_because(ref, event)
+        # A service may refuse to delete what others depend on: it is tried again once the last of them is gone.
+        for ref in event.before.dependencies if event.before is not None and event.after is None else ():
+            if self._is_deleting(ref) and not any(map(self._is_deleting, self.index.dependants_of(ref))):
+                self._enqueue_because(ref, event)
+
+    def _enqueue_because(self, ref: ResourceRef, event: ResourceEvent) -> None:
+        trigger = FOREIGN_CHANGE if self.engine.is_foreign(event.ref, ref) else trigger_for_dependants(event)
+        if event.after is not None and event.after.is_deleting:
+            self.controllers[ref.group_kind].enqueue_as_blocked(ref, trigger)
+        else:
+            self._enqueue(ref, trigger)
+
+    def _is_deleting(self, ref: ResourceRef) -> bool:
+        entry = self.index.get(ref)
+        return entry is not None and entry.is_deleting and ref.group_kind in self.controllers
 
     def _handle_tenancy(self, event: ResourceEvent) -> None:
         """What tenants were given may have changed: by a grant, or by an administrator."""
@@ -176,23 +205,51 @@ class Manager:
             event.before and event.after and event.before.metadata_hash == event.after.metadata_hash
         ):
             return
-        for ref in [ref for ref in self.index if ref.namespace == event.ref.name]:
-            if ref.group_kind in self.controllers:
-                self._enqueue(ref, NAMESPACE_CHANGED)
+        self._changed_namespaces.add(event.ref.name)
+        if not self._is_looking_at_namespaces:
+            self._is_looking_at_namespaces = True
+            self._start(self._enqueue_changed_namespaces())
+
+    async def _enqueue_changed_namespaces(self) -> None:
+        """Looks at all resources once for every Namespace that changed meanwhile: they often change together."""
+        while self._changed_namespaces:
+            names, self._changed_namespaces = self._changed_namespaces, set()
+            await self._enqueue_where(partial(_is_in_namespaces, names), NAMESPACE_CHANGED)
+        self._is_looking_at_namespaces = False
 
     def shards_gained(self, shards: Collection[int]) -> None:
         """See ShardCallbacks."""
-        for ref, controller in self._in_shards(shards):
-            controller.enqueue(ref, SHARD_ACQUIRED)
+        replica, gained = self.replica, frozenset(shards)
+        assert replica is not None
+        self._start(self._enqueue_where(lambda ref: replica.shard_of(ref) in gained, SHARD_ACQUIRED))
 
-    def shard_lost(self, shard: int) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        assert self._group is not None, "`run` has to go on"
+        self._group.create_task(work)
+
+    async def _enqueue_where(self, is_wanted: Callable[[ResourceRef], bool], trigger: ReconcileTrigger) -> None:
+        """Queues all such resources. To look at very many takes longer than a lease may wait for its renewal."""
+        refs = tuple(self.index)
+        for start in range(0, len(refs), REFS_BEFORE_YIELD):
+            for ref in filter(is_wanted, refs[start : start + REFS_BEFORE_YIELD]):
+                if ref.group_kind in self.controllers:
+                    self._enqueue(ref, trigger)
+            await asyncio.sleep(0)
+            if self._stopping.is_set():
+                return
+
+    def shards_lost(self, shards: Collection[int]) -> None:
         """See ShardCallbacks."""
-        for ref, controller in self._in_shards((shard,)):
-            controller.release(ref)
+        assert self.replica is not None
+        for ref in tuple(self.index):
+            controller = self.controllers.get(ref.group_kind)
+            if controller is not None and self.replica.shard_of(ref) in shards:
+                controller.release(ref)
 
     async def run(self) -> None:
         """Returns after an orderly shutdown; raises the error that ended the process otherwise."""
         async with asyncio.TaskGroup() as group:
+            self._group = group
             self._tasks = [group.create_task(self._informer.run(), name="informer")]
             ready = group.create_task(self._become_ready(group))
             await self._stopping.wait()
@@ -205,7 +262,7 @@ class Manager:
             raise self._because
 
     async def _become_ready(self, group: asyncio.TaskGroup) -> None:
-        await self._informer.synced.wait()
+        await self.synced()
         self._tasks += [group.create_task(one.run(), name=one.name) for one in self.controllers.values()]
         self._tasks.append(group.create_task(self._follow_definitions(), name="definitions"))
         if self.replica is not None:
@@ -221,8 +278,7 @@ class Manager:
             await self._stopping.wait()
             return
         async for kinds in self.engine.definitions.changes():
-            for ref in [ref for ref in self.index if ref.group_kind in kinds]:
-                self._enqueue(ref, DEFINITION_CHANGED)
+            await self._enqueue_where(partial(_is_of_kinds, kinds), DEFINITION_CHANGED)
 
     async def _drain(self) -> None:
         self.phase = Phase.DRAINING
@@ -248,15 +304,24 @@ class Manager:
         if self.replica is not None:
             await self.replica.leave()
 
-    def _in_shards(self, shards: Collection[int]) -> Iterator[tuple[ResourceRef, Controller]]:
-        """All resources of these shards, each with its controller."""
-        assert self.replica is not None
-        for ref in tuple(self.index):
-            controller = self.controllers.get((ref.group, ref.kind))
-            if controller is not None and self.replica.shard_of(ref) in shards:
-                yield ref, controller
-
     def _stop_because(self, error: SetpointError) -> None:
         _log.error("stopping", extra={"why": str(error)})
         self._because = self._because or error
         self.stop()
+
+
+def _is_in_namespaces(names: Collection[str], ref: ResourceRef) -> bool:
+    return ref.namespace in names
+
+
+def _is_of_kinds(kinds: Collection[GroupKind], ref: ResourceRef) -> bool:
+    return ref.group_kind in kinds
+
+
+async def freeze_index(manager: Manager) -> None:
+    """Exempts what the index holds from garbage collection, once it is complete; for the manager of a whole process.
+
+    With a million resources a full collection would stop the process for seconds, and leases wait for ten.
+    """
+    await manager.synced()
+    gc.freeze()

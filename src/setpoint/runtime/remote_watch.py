@@ -12,14 +12,18 @@ from setpoint.engine.drivers.object_watch import watch_topic
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
+from setpoint.runtime.index import IndexEntry
 from setpoint.runtime.informer import ResourceEvent
 from setpoint.runtime.predicates import ReconcileTrigger
+from setpoint.runtime.workqueue.queue import QueueItem, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority
 
 LIVE_CHANGED: Final = ReconcileTrigger(Priority.DRIFT, "a change of the live object")
 WATCH_STARTED: Final = ReconcileTrigger(Priority.RESYNC, "the beginning of a watch")
 # An object that changes all the time is reconciled at most this often.
 COALESCE_SECONDS: Final = 0.5
+# So long the first steps of settled resources wait for the list of a watch, which shows what has not changed.
+LONGEST_START_SECONDS: Final = 10.0
 
 
 class NoRemoteWatch:
@@ -34,16 +38,27 @@ class NoRemoteWatch:
     def handle_event(self, event: ResourceEvent) -> None:
         """See RemoteWatch."""
 
+    def defers(self, item: QueueItem[ResourceRef], entry: IndexEntry | None) -> bool:
+        """See RemoteWatch."""
+        return False
+
 
 class RemoteWatch:
     """Watches the live objects of one kind, one watch for each topic, and queues resources whose object changed."""
 
     def __init__(
-        self, kind: SupportsWatch, clock: Clock, enqueue: Callable[[ResourceRef, ReconcileTrigger], None]
+        self,
+        kind: SupportsWatch,
+        clock: Clock,
+        enqueue: Callable[[ResourceRef, ReconcileTrigger], None],
+        queue: WorkQueue[ResourceRef],
     ) -> None:
         self._kind = kind
         self._clock = clock
         self._enqueue = enqueue
+        self._queue = queue
+        # Of each topic whose watch has not begun: the monotonic time until which steps wait for it.
+        self._starting: dict[WatchTopic, float] = {}
         # Mostly one resource for each location: a second one is refused, and has it on record for a moment.
         self._topics: defaultdict[WatchTopic, dict[Location, tuple[ResourceRef, ...]]] = defaultdict(dict)
         self._tasks: dict[WatchTopic, asyncio.Task[None]] = {}
@@ -84,6 +99,7 @@ class RemoteWatch:
         if self._group is not None and topic not in self._tasks:
             on_change = partial(self._mark_changed, topic)
             watching = watch_topic(self._kind, topic, self._clock, on_change=on_change)
+            self._starting[topic] = self._clock.monotonic() + LONGEST_START_SECONDS
             self._tasks[topic] = self._group.create_task(watching)
 
     def _drop(self, location: Location, ref: ResourceRef) -> None:
@@ -93,11 +109,24 @@ class RemoteWatch:
             self._topics[topic][location] = left
         if not self._topics[topic]:
             del self._topics[topic]
+            self._starting.pop(topic, None)
             task = self._tasks.pop(topic, None)
             if task is not None:
                 task.cancel()
 
+    def defers(self, item: QueueItem[ResourceRef], entry: IndexEntry | None) -> bool:
+        """Whether the first step of a settled resource waits for the beginning of a watch, which leads to one."""
+        if item.priority is not Priority.START_UP or entry is None or entry.location is None:
+            return False
+        until = self._starting.get(self._kind.watch_topic(entry.location), 0.0) if entry.is_ready else 0.0
+        seconds = until - self._clock.monotonic()
+        if seconds <= 0.0 or entry.is_deleting:
+            return False
+        self._queue.schedule(item.key, seconds, item.priority, item.trigger)
+        return True
+
     def _mark_changed(self, topic: WatchTopic, location: Location | None) -> None:
+        self._starting.pop(topic, None)
         members = self._topics.get(topic, {})
         if location is None:
             for ref in chain.from_iterable(members.values()):

@@ -6,7 +6,6 @@ import logging
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -14,6 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import UserError
 from setpoint.runtime.manager import Phase
 

@@ -5,9 +5,9 @@ Secret values leave it when they are superseded: an earlier entry then shows the
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import Clock, ResourceChange, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import Revision
 from setpoint.errors import RevisionExpired

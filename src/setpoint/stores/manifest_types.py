@@ -1,12 +1,13 @@
 """The types of manifests that a store knows: the version of each, and its members. Any others are refused."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.schema.shape import ObjectShape, shape_of
 from setpoint.core.unstructured import GroupKind, group_kind
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.messages import FieldTerm, Message, field_message
 from setpoint.core.values.paths import Path, nearest
 from setpoint.engine.kind import DescribedType
@@ -50,6 +51,34 @@ def manifest_types(kinds: Iterable[DescribedType | ObjectKind]) -> ManifestTypes
         else:
             types[(kind.group, kind.name)] = ManifestType(kind.version, spec_fields=_spec_fields(kind))
     return types
+
+
+class KnownManifestTypes(Mapping[GroupKind, ManifestType]):
+    """The types of kinds and owners, and of the objects beside them. Each kind is asked for when its type is."""
+
+    def __init__(
+        self, kinds: Mapping[GroupKind, DescribedType], objects: Callable[[], Iterable[ObjectKind]] = tuple
+    ) -> None:
+        self._kinds = kinds
+        self._list_objects = objects
+        self._made: dict[GroupKind, ManifestType] = {}
+
+    @cached_property
+    def _objects(self) -> ManifestTypes:
+        return manifest_types(self._list_objects())
+
+    def __getitem__(self, name: GroupKind) -> ManifestType:
+        if name not in self._kinds:
+            return self._objects[name]
+        if name not in self._made:
+            self._made |= manifest_types([self._kinds[name]])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[GroupKind]:
+        return iter({**dict.fromkeys(self._kinds), **self._objects})
+
+    def __len__(self) -> int:
+        return len({*self._kinds, *self._objects})
 
 
 def _spec_fields(kind: DescribedType) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from setpoint.core.redaction import LAST_APPLIED, REDACTED
 from setpoint.core.secret_fields import HIDDEN_VALUE, SecretFields
 from setpoint.core.unstructured import display_name, group_kind
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, field_message, message_of
 from setpoint.core.values.paths import Path, nearest

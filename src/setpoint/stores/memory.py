@@ -1,6 +1,6 @@
 """The in-memory store: the reference implementation for the contract suite, and for tests."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
 from dataclasses import replace
 
 from msgspec import structs
@@ -22,7 +22,7 @@ from setpoint.stores.journal import (
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
 from setpoint.stores.mutations import Mutation, RecordStore, acquired, released, unix_seconds
-from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
+from setpoint.stores.records import ResourceRecord, to_resource
 
 
 class MemoryStore(RecordStore):
@@ -41,7 +41,7 @@ class MemoryStore(RecordStore):
         self._limits = limits
         self._commits = CommitSignal()
         self._is_open = True
-        self._records: dict[ResourceRef, ResourceRecord] = {}
+        self._records: MutableMapping[ResourceRef, ResourceRecord] = {}
         self._journal: dict[int, JournaledChange] = {}
         self._last = 0
         self._events: dict[tuple[str, str, str], EventRecord] = {}
@@ -55,18 +55,18 @@ class MemoryStore(RecordStore):
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         self._require_open()
         found = (record for _, record in sorted(self._records.items()) if matches(record, query))
-        return ResourceList(tuple(to_resources(found)), Revision(str(self._last)))
+        return ResourceList(tuple(map(to_resource, found)), Revision(str(self._last)))
 
     async def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
-        first, after = self._last, None
-        while True:
+        self._require_open()
+        first, refs = self._last, sorted(self._records)
+        # At least one page, if only for its revision.
+        for start in range(0, max(1, len(refs)), size):
             self._require_open()
-            left = sorted(ref for ref in self._records if after is None or ref > after)[:size]
-            found = (self._records[ref] for ref in left if matches(self._records[ref], query))
-            yield ResourceList(tuple(map(LazyResource, found)), Revision(str(first)))
-            if len(left) < size:
-                return
-            after = left[-1]
+            # What is gone by now, a watch from that revision shows.
+            left = (self._records.get(ref) for ref in refs[start : start + size])
+            found = (record for record in left if record is not None and matches(record, query))
+            yield ResourceList(tuple(map(to_resource, found)), Revision(str(first)))
 
     def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
         return follow_journal(self._page, self._commits, since, query)

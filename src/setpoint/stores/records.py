@@ -1,8 +1,5 @@
 """The stored record of one resource in encoded parts, and the document made of it."""
 
-import gc
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
 
@@ -45,23 +42,17 @@ class ResourceRecord(msgspec.Struct, frozen=True, gc=False):
 
 def to_resource(record: ResourceRecord) -> Resource:
     """The resource for the engine; every call makes a new document."""
-    body = decode(record.body)
-    document = {"apiVersion": body.pop("apiVersion"), "kind": body.pop("kind"), "metadata": decode(record.metadata)}
-    document["metadata"]["resourceVersion"] = str(record.revision)
-    document.update(body)
-    if record.secret:
-        document["data"] = decode(record.secret)
-    if record.status:
-        document["status"] = decode(record.status)
-    # The body of a Secret lacks its data.
-    return Resource(document, None if record.secret else record.body)
+    return LazyResource(record)
 
 
 class LazyResource(Resource):
-    """A resource whose parts are decoded on use: for readers of many resources that need little of each."""
+    """A resource whose parts are decoded on use: most readers need little of it."""
+
+    _own: ResourceRecord
 
     def __init__(self, record: ResourceRecord) -> None:
-        vars(self).update(_record=record, written=None if record.secret else record.body)
+        # The body of a Secret lacks its data.
+        vars(self).update(_own=record, ref=record.ref, written=None if record.secret else record.body)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Resource) and self.document == other.document
@@ -70,11 +61,18 @@ class LazyResource(Resource):
 
     @cached_property
     def document(self) -> JsonObject:
-        return to_resource(self._own).document
+        names: dict[str, Any] = {"apiVersion": None, "kind": None, "metadata": self._metadata}
+        document = {**names, **self._body}
+        if self._own.secret:
+            document["data"] = decode(self._own.secret)
+        if self._own.status:
+            document["status"] = self.status
+        return document
 
-    @cached_property
-    def ref(self) -> ResourceRef:
-        return self._own.ref
+    @property
+    def spec(self) -> JsonObject:
+        spec: Any = self._body.get("spec")
+        return spec if isinstance(spec, dict) else {}
 
     @cached_property
     def status(self) -> JsonObject:
@@ -88,24 +86,6 @@ class LazyResource(Resource):
     def _metadata(self) -> JsonObject:
         return {**decode(self._own.metadata), "resourceVersion": str(self._own.revision)}
 
-    @property
-    def _own(self) -> ResourceRecord:
-        record: ResourceRecord = vars(self)["_record"]
-        return record
-
-
-def to_resources(records: Iterable[ResourceRecord]) -> list[Resource]:
-    """Many at once, with the garbage collector paused: it only slows down the building of objects that stay."""
-    with _collector_paused():
-        return [to_resource(record) for record in records]
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    @cached_property
+    def _body(self) -> JsonObject:
+        return decode(self._own.body)

@@ -1,5 +1,6 @@
 """Entry point of `terraform-provider-setpoint`. Terraform starts it several times per command, so it imports little."""
 
+import gc
 import os
 import sys
 
@@ -20,10 +21,26 @@ def main() -> None:
 
 
 def _serve() -> None:
-    from setpoint.terraform.rpc.server import serve
-    from setpoint.terraform.setpoint_provider import SetpointProvider
+    from setpoint.terraform.rpc.fork_client import COOKIE_NAME, is_supported, served_by_fork_server
 
-    serve(SetpointProvider())
+    may_fork = COOKIE_NAME in os.environ and is_supported()
+    if may_fork and (code := served_by_fork_server()) is not None:
+        sys.exit(code)
+    # What is imported is never garbage, and most processes live for too short to make any.
+    gc.disable()
+    from setpoint.terraform.rpc.server import build_all_messages, serve
+    from setpoint.terraform.setpoint_provider import SetpointProvider, import_implementations
+
+    def serve_setpoint() -> None:
+        gc.enable()
+        serve(SetpointProvider())
+
+    if may_fork:
+        from setpoint.terraform.rpc.fork_server import leave_fork_server
+
+        build_all_messages()
+        leave_fork_server(serve_setpoint, import_implementations)
+    serve_setpoint()
 
 
 def _serve_for_reattach(address: str = ADDRESS) -> None:
@@ -47,7 +64,7 @@ def _execute_version(version: str, programs: list[str]) -> None:
 
 def _fail(message: str) -> None:
     from setpoint.core.values.messages import printable
-    from setpoint.terraform.rpc.handshake import COOKIE_NAME
+    from setpoint.terraform.rpc.fork_client import COOKIE_NAME
 
     message = printable(message)
     # Terraform shows the first line of standard output; a user who runs the command sees standard error.

@@ -1,5 +1,9 @@
 """The provider `setpoint`: its schema, and its resources, data sources and functions by name."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from setpoint.terraform.connections.clusters import CLUSTER, ClusterConnections, validate_cluster
 from setpoint.terraform.cty.values import AttributeValues
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.provider import (
@@ -12,10 +16,12 @@ from setpoint.terraform.framework.provider import (
 from setpoint.terraform.framework.schema import TerraformSchema
 from setpoint.terraform.functions.manifest_functions import ManifestDecode, ManifestEncode, Manifests, ManifestsIn
 from setpoint.terraform.patches.patch_schema import PATCH_SCHEMA
-from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, validate_cluster
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA, WAIT_SCHEMA
 from setpoint.terraform.resources.vocabulary import attribute_words
 from setpoint.terraform.sources.schemas import OBJECT_SOURCE_SCHEMA, OBJECTS_SOURCE_SCHEMA, SECRET_SCHEMA
+
+if TYPE_CHECKING:
+    from setpoint.terraform.resources.object_resource import ObjectResource
 
 
 class SetpointProvider(Provider):
@@ -29,6 +35,7 @@ class SetpointProvider(Provider):
 
     def __init__(self) -> None:
         self._clusters = ClusterConnections()
+        self._object_resource: ObjectResource | None = None
         self.resources = {
             "setpoint_object": Registration(OBJECT_SCHEMA, self._objects),
             "setpoint_patch": Registration(PATCH_SCHEMA, self._patches),
@@ -55,10 +62,16 @@ class SetpointProvider(Provider):
         """See Provider."""
         self._clusters.default = config.get("cluster")
 
+    def shut_down(self) -> None:
+        """See Provider."""
+        if self._object_resource is not None:
+            self._object_resource.shut_down()
+
     def _objects(self) -> ManagedResource:
         from setpoint.terraform.resources.object_resource import ObjectResource
 
-        return ObjectResource(self._clusters)
+        self._object_resource = ObjectResource(self._clusters)
+        return self._object_resource
 
     def _patches(self) -> ManagedResource:
         from setpoint.terraform.patches.patch_resource import PatchResource
@@ -84,3 +97,19 @@ class SetpointProvider(Provider):
         from setpoint.terraform.sources.single_object import SecretResource
 
         return SecretResource(self._clusters)
+
+
+# What nearly every configuration needs to be validated, planned and applied.
+_USED_BY_MOST: Final = (
+    "setpoint.terraform.resources.object_resource",
+    "setpoint.objects.settled_objects",
+    "setpoint.terraform.connections.connection",
+    "setpoint.clients.kubernetes.client",
+    "setpoint.clients.kubernetes.contexts",
+)
+
+
+def import_implementations() -> None:
+    """Imports what the schema alone does not need."""
+    for name in _USED_BY_MOST:
+        import_module(name)

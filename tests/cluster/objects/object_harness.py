@@ -13,10 +13,11 @@ from setpoint.clients.kubernetes.contexts import connection_from_files
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.plan import Plan
 from setpoint.engine.context import EngineContext
+from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.ports import SystemClock
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning, SetpointError
@@ -31,6 +32,14 @@ T = TypeVar("T")
 Tree = dict[str, Any]
 
 
+class NoRevisions:
+    """An index in which nothing is found: every step is a full one."""
+
+    def revision(self, ref: ResourceRef) -> Revision | None:
+        """See RevisionIndex."""
+        return None
+
+
 @dataclass(slots=True)
 class ObjectHarness:
     """A memory store and the kind, for one namespace of a cluster. Close it after use."""
@@ -41,6 +50,8 @@ class ObjectHarness:
     runner: asyncio.Runner = field(default_factory=asyncio.Runner)
     clock: SystemClock = field(default_factory=SystemClock)
     counts: list[Counter[tuple[str, str, str]]] = field(default_factory=list)
+    # Whether steps are those of a controller: a single command has no idle cache.
+    is_controller: bool = False
     store: MemoryStore = field(init=False)
     clusters: Clusters = field(init=False)
 
@@ -64,7 +75,8 @@ class ObjectHarness:
     @property
     def engine(self) -> EngineContext:
         """The engine context of the steps."""
-        return EngineContext(self.store, self.clock, {(GROUP, NAME): self.kind})
+        idle_cache = IdleCache(NoRevisions()) if self.is_controller else None
+        return EngineContext(self.store, self.clock, {(GROUP, NAME): self.kind}, idle_cache=idle_cache)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`."""

@@ -234,18 +234,21 @@ def test_the_plan_of_a_takeover_is_what_becomes_of_the_object(harness: ObjectHar
         {**before, "metadata": {**before["metadata"], "annotations": {LAST_APPLIED: "{}"}}},
     )
     assert made.status == 201, made
-    harness.declare(after)
-    foreseen = foreseen_object(harness)
-    assert isinstance(harness.step_until_done(), Settled)
-    live = harness.live("deployments", "web", "apis/apps/v1")
+    try:
+        harness.declare(after)
+        foreseen = foreseen_object(harness)
+        outcome = harness.step_until_done()
+        assert isinstance(outcome, Settled), outcome
+        live = harness.live("deployments", "web", "apis/apps/v1")
 
-    assert live is not None
-    assert (foreseen["spec"], foreseen["metadata"].get("annotations")) == (live["spec"], None)
-    assert live["metadata"].get("annotations") is None
-    assert managers(harness, "deployments", "web", "apis/apps/v1") == [f"setpoint/{harness.namespace}/one"]
-    assert harness.plan().is_empty
-    harness.access.call("DELETE", path)
-    harness.forget()
+        assert live is not None
+        assert (foreseen["spec"], foreseen["metadata"].get("annotations")) == (live["spec"], None)
+        assert live["metadata"].get("annotations") is None
+        assert managers(harness, "deployments", "web", "apis/apps/v1") == [f"setpoint/{harness.namespace}/one"]
+        assert harness.plan().is_empty
+    finally:
+        harness.access.call("DELETE", path)
+        harness.forget()
 
 
 def foreseen_object(harness: ObjectHarness) -> Any:

@@ -28,8 +28,8 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.step.preview import PreviewFinding
-from setpoint.kinds.kubernetes_object.clusters import parse_object_location
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
+from setpoint.kinds.kubernetes_object.location import parse_object_location
 from setpoint.kinds.kubernetes_object.spec import LiveObject
 from tests.cluster.objects.object_harness import ObjectHarness
 from tests.cluster.objects.upgrade_harness import (

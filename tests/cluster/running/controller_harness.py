@@ -1,7 +1,7 @@
 """`setpoint run` as a process, between a namespace of a real API server and a local cloud."""
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,8 @@ class ControllerHarness:
     background: BackgroundLoop = field(default_factory=BackgroundLoop)
     proxy: Proxy = field(init=False)
     processes: list[RunProcess] = field(default_factory=list)
+    # Further variables of the environment of commands.
+    variables: Mapping[str, str] = field(default_factory=dict)
     _running: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -65,7 +67,8 @@ class ControllerHarness:
 
     def environment(self, cloud: str) -> dict[str, str]:
         """The environment of commands."""
-        return surroundings(self.folder / "proxied.kubeconfig", self.kubectl.namespace, cloud, self.folder)
+        found = surroundings(self.folder / "proxied.kubeconfig", self.kubectl.namespace, cloud, self.folder)
+        return {**found, **self.variables}
 
     # --- Observed state -----------------------------------------------------------------------------------------------
 

@@ -128,10 +128,12 @@ def test_a_definition_that_becomes_older_while_a_controller_runs_loses_no_object
 
     _install(kubectl, _earlier(crds[BUCKETS], "setpoint"))
     until(lambda: "setpoint" not in kubectl.get("storagebucket/kept")["status"])
-    kubectl("delete", "storagebucket/going", "--wait=false")
+    # The first write shows it: of this one the cluster drops the record, and the condition says so.
     kubectl.apply(bucket("late"))
     until(lambda: _ready(harness, "storagebucket/late", "reason") == "DefinitionOutdated")
     until(lambda: "StorageBucket" in _readiness(controller))
+    kubectl("delete", "storagebucket/going", "--wait=false")
+    until(lambda: "DefinitionOutdated" in kubectl("events", "--for=storagebucket/going", "--types=Warning"))
     held = kubectl.get("storagebucket/going")["metadata"]
 
     _install(kubectl, crds[BUCKETS])

@@ -17,7 +17,7 @@ from setpoint.kinds.kubernetes_object.apply_result import (
     immutable_fields_of,
     is_manual_change,
 )
-from setpoint.kinds.kubernetes_object.clusters import ObjectLocation
+from setpoint.kinds.kubernetes_object.location import ObjectLocation
 
 MANAGER = "setpoint/shop/web"
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.engine.resource import ResourceRef
-from setpoint.kinds.kubernetes_object.clusters import ObjectLocation, parse_object_location
+from setpoint.kinds.kubernetes_object.location import ObjectLocation, parse_object_location
 from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
 
 ANYTHING = st.text(min_size=1, max_size=8)

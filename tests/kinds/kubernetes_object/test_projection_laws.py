@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path, get_at
+from setpoint.kinds.kubernetes_object.apply_result import contains
 from setpoint.kinds.kubernetes_object.managed_fields import NO_FIELDS, FieldSet, extract, owned_below, project, union
 from tests.kinds.kubernetes_object.owned_trees import ATOMIC, OBJECTS, Owned
 
@@ -107,3 +108,34 @@ def test_owned_fields_without_a_value_are_left_out() -> None:
     fields: FieldSet = {"f:a": {}, "f:b": {"f:c": {}}, "f:list": {"k:{}": {}, 'v:"x"': {}, "i:9": {}, "k:nonsense": {}}}
 
     assert project({"b": "text", "list": []}, fields).leaves == {}
+
+
+def with_more_members(value: Any, draw: Any) -> Any:
+    """The same value; objects have more members."""
+    if isinstance(value, dict):
+        return {"more": draw(ATOMIC)} | {name: with_more_members(one, draw) for name, one in value.items()}
+    return [with_more_members(one, draw) for one in value] if isinstance(value, list) else value
+
+
+@given(OBJECTS, st.data())
+def test_an_object_contains_what_was_sent_whatever_members_are_added(owned: Owned, data: st.DataObject) -> None:
+    assert contains(with_more_members(owned.value, data.draw), owned.value)
+
+
+def with_another_value(value: Any, draw: Any) -> Any:
+    """The same tree, with another value somewhere in it."""
+    if isinstance(value, dict) and value:
+        name = draw(st.sampled_from(sorted(value)))
+        return {**value, name: with_another_value(value[name], draw)}
+    if isinstance(value, list) and value:
+        index = draw(st.integers(0, len(value) - 1))
+        return [*value[:index], with_another_value(value[index], draw), *value[index + 1 :]]
+    return [value, "another"]
+
+
+@given(OBJECTS, st.data())
+def test_an_object_does_not_contain_what_has_another_value(owned: Owned, data: st.DataObject) -> None:
+    changed = with_another_value(owned.value, data.draw)
+
+    assert not contains(changed, owned.value)
+    assert not contains(owned.value, changed)

@@ -86,6 +86,31 @@ def test_a_resource_with_very_many_events_is_throttled(caplog: pytest.LogCapture
     assert [getattr(line, "lost", None) for line in caplog.records] == [1, 74]
 
 
+@pytest.mark.parametrize(("status", "sent"), [(403, {"shop": 1, "other": 3}), (400, {"shop": 3, "other": 3})])
+def test_a_namespace_in_which_events_are_forbidden_gets_none_for_a_while(status: int, sent: dict[str, int]) -> None:
+    tried: list[str] = []
+
+    async def send(event: QueuedEvent) -> None:
+        tried.append(event.record.ref.namespace)
+        if event.record.ref.namespace == "shop":
+            raise RemoteRefused("the namespace is being terminated", status)
+
+    async def main() -> None:
+        clock = FakeClock()
+        queue = EventQueue(send, clock)
+        for number in range(3):
+            for namespace in ("shop", "other"):
+                queue.put(replace(EVENT, ref=REF._replace(namespace=namespace, name=f"one-{number}")))
+            await queue.flush()
+        assert {one: tried.count(one) for one in tried} == sent
+        clock.seconds += 11
+        queue.put(replace(EVENT, ref=REF._replace(namespace="shop", name="later")))
+        await queue.close()
+
+    asyncio.run(main())
+    assert tried.count("shop") == sent["shop"] + 1
+
+
 @pytest.mark.parametrize(("error", "times"), [(RemoteRefused("terminating"), 1), (RemoteUnavailable("busy"), 3)])
 def test_lost_events_are_one_warning_with_their_number(
     error: Exception, times: int, caplog: pytest.LogCaptureFixture

@@ -7,12 +7,12 @@ processes of their own.
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from setpoint.terraform.connections.clusters import ClusterConnections
 from setpoint.terraform.cty.codec import encode_msgpack
 from setpoint.terraform.cty.values import AttributeValues, CtyValue, is_known, same_value
 from setpoint.terraform.framework.call import ActiveCalls
 from setpoint.terraform.framework.provider import ManagedResource, Registration
 from setpoint.terraform.framework.schema import schema_type
-from setpoint.terraform.resources.clusters import ClusterConnections
 from setpoint.terraform.resources.object_resource import ObjectResource
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
 from setpoint.terraform.rpc.context import read_value

@@ -71,6 +71,16 @@ DEPLOYMENT = """
 INVALID = {
     "at validation": {
         "no_kind": (declared("LABEL", config_map("settings").replace("kind: ConfigMap", "")), ("kind",)),
+        "generated_name": (
+            declared("LABEL", config_map("settings").replace("name: settings", "generateName: settings-")),
+            ("yaml_body:3:", "metadata.generateName", "write metadata.name", "sha256(var.image)"),
+        ),
+        "generated_value": (
+            valued(
+                "LABEL", '{ apiVersion = "v1", kind = "ConfigMap", metadata = { name = "x", generateName = "x-" } }'
+            ),
+            ("manifest: metadata.generateName", "Leave it out"),
+        ),
         "two_waits": (_settings('wait_for = { condition = "A", field = "b" }'), ("condition", "field")),
         "no_time": (_settings('wait_for = { field = "b", timeout = "0s" }'), ("timeout",)),
         "on_timeout": (_settings('on_timeout = "retry"'), ("on_timeout", "keep")),

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setpoint.core.values.yaml_documents import write_document
+from setpoint.terraform.connections.clusters import ClusterConnections
 from setpoint.terraform.cty.codec import encode_msgpack
 from setpoint.terraform.cty.values import AttributeValues, CtyValue
 from setpoint.terraform.framework.call import ActiveCalls
 from setpoint.terraform.framework.provider import ManagedResource, Registration
 from setpoint.terraform.framework.schema import schema_type
-from setpoint.terraform.resources.clusters import ClusterConnections
 from setpoint.terraform.resources.object_resource import ObjectResource
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
 from setpoint.terraform.rpc.context import read_value

@@ -6,17 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.polling import until
-from tests.terraform.command import Project
+from tests.terraform.objects.secret_marks import MARKS, VARIABLE, Outputs, marks_in
 from tests.terraform.objects.workspace import Workspace
 
-MARKS: Final = tuple(f"hunter2-{number:03}" for number in range(8))
-_VARIABLE: Final = f"""
-variable "marks" {{
-  type      = list(string)
-  sensitive = true
-  default   = {json.dumps(MARKS)}
-}}
-"""
 # In every sort of place in which free text stands.
 _OBJECTS: Final = """
 resource "setpoint_object" "a" {
@@ -62,33 +54,6 @@ resource "setpoint_object" "c" {
 """
 
 
-class Outputs:
-    """Everything that Terraform prints and the provider logs. The state and a plan, as JSON, have values by design."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._log = workspace.folder / "provider.log"
-        more = {"TF_LOG_PROVIDER": "TRACE", "TF_LOG_PATH": str(self._log)}
-        self._project = Project(workspace.installation, workspace.folder, more)
-        self._printed = ""
-
-    def run(self, *arguments: str) -> str:
-        """What a command prints."""
-        command, *rest = arguments
-        is_plain = command == "state"
-        printed = "".join(self._project.start(command, *([] if is_plain else ["-no-color"]), *rest).communicate())
-        self._printed += printed
-        return printed
-
-    @property
-    def marks(self) -> list[str]:
-        """The marks that were printed or logged."""
-        return _marks_in(self._printed + self._log.read_text())
-
-
-def _marks_in(text: str) -> list[str]:
-    return [mark for mark in MARKS if mark in text or base64.b64encode(mark.encode()).decode() in text]
-
-
 def _private_states(folder: Path) -> str:
     state = json.loads((folder / "terraform.tfstate").read_text())
     instances = [one for resource in state["resources"] for one in resource["instances"]]
@@ -96,7 +61,7 @@ def _private_states(folder: Path) -> str:
 
 
 def test_plan_apply_refresh_show_import_and_destroy_show_which_fields_change_and_no_value(workspace: Workspace) -> None:
-    workspace.write(_VARIABLE + _OBJECTS.replace("COLOUR", "blue"))
+    workspace.write(VARIABLE + _OBJECTS.replace("COLOUR", "blue"))
     outputs = Outputs(workspace)
     outputs.run("apply", "-auto-approve")
     workspace.edit("configmaps", "settings", {"data": {"url": f"postgres://user:{MARKS[5]}@db/shop"}})
@@ -104,7 +69,7 @@ def test_plan_apply_refresh_show_import_and_destroy_show_which_fields_change_and
     containers = {"template": {"spec": {"containers": [{"name": "web", "image": "web:2", "env": env}]}}}
     workspace.edit("deployments", "web", {"spec": {**containers, "replicas": 3}})
     outputs.run("plan", "-refresh-only")
-    workspace.write(_VARIABLE + _OBJECTS.replace("COLOUR", MARKS[7]))
+    workspace.write(VARIABLE + _OBJECTS.replace("COLOUR", MARKS[7]))
     changed = " ".join(outputs.run("apply", "-auto-approve").split())
     private = _private_states(workspace.folder)
     workspace.assert_no_changes()
@@ -116,7 +81,7 @@ def test_plan_apply_refresh_show_import_and_destroy_show_which_fields_change_and
     outputs.run("show")
     assert "3 destroyed" in outputs.run("destroy", "-auto-approve")
 
-    assert (outputs.marks, _marks_in(private)) == ([], [])
+    assert (outputs.marks, marks_in(private)) == ([], [])
     assert '~ "spec.replicas" = "3" -> "1"' in changed
     assert '"spec.template.spec.containers[name=web].image" = "web:2" -> "web:1"' in changed
     assert '~ "data.url" = "(hidden, version 2)" -> "(hidden, version 3)"' in changed
@@ -174,10 +139,10 @@ def test_errors_of_the_api_server_and_of_ours_have_paths_and_rules_and_no_value(
         ),
     }
     texts = [_invalid(label, kind, rest) for label, (kind, rest, _) in cases.items()]
-    workspace.write(_VARIABLE + "".join(texts))
+    workspace.write(VARIABLE + "".join(texts))
     outputs = Outputs(workspace)
     printed = outputs.run("apply", "-auto-approve")
-    workspace.write(_VARIABLE + _invalid("tagged", "apiVersion: v1, kind: ConfigMap", "data: {a: !${var.marks[4]} 1}"))
+    workspace.write(VARIABLE + _invalid("tagged", "apiVersion: v1, kind: ConfigMap", "data: {a: !${var.marks[4]} 1}"))
     tagged = outputs.run("plan")
 
     assert outputs.marks == []

@@ -45,7 +45,8 @@ def test_an_object_is_destroyed_straight_after_its_import(workspace: Workspace) 
 
 
 def test_an_import_block_writes_the_configuration_that_changes_nothing(workspace: Workspace) -> None:
-    workspace.make("configmaps", UNMANAGED)
+    metadata = {**UNMANAGED["metadata"], "generateName": "settings-"}
+    workspace.make("configmaps", {**UNMANAGED, "metadata": metadata})
     workspace.write(f'import {{\n  to = {A}\n  id = "{identifier(workspace)}"\n}}\n')
     planned = workspace.plan("-generate-config-out=generated.tf")
 

@@ -2,14 +2,19 @@
 
 import os
 import signal
-from pathlib import Path
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cluster.polling import until
 from tests.terraform.command import finished
 from tests.terraform.objects.waits import BOTH, LONG_WAIT, WAIT, address_known, service, timed_out
-from tests.terraform.objects.workspace import A, B, Workspace
+from tests.terraform.objects.workspace import A, B, Workspace, declared
+from tests.terraform.processes import children, process_group
+
+if TYPE_CHECKING:
+    import subprocess
 
 KEPT = [("warning", "The object is kept")]
 CREATE_FIRST = "lifecycle { create_before_destroy = true }"
@@ -128,19 +133,26 @@ def _port(workspace: Workspace) -> int | None:
     return None if found is None else int(found["spec"]["ports"][0]["port"])
 
 
-def _children(pid: int) -> list[int]:
-    """The children of a process, of all its threads."""
-    lists = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for one in lists for child in one.read_text().split()]
+def _kill_providers(terraform: "subprocess.Popen[str]") -> None:
+    for child in children(terraform.pid):
+        os.kill(child, signal.SIGKILL)
 
 
-def test_an_object_is_adopted_after_its_provider_was_killed_during_the_create(workspace: Workspace) -> None:
+def _kill_terraform(terraform: "subprocess.Popen[str]") -> None:
+    terraform.kill()
+
+
+@pytest.mark.parametrize("kill", [_kill_providers, _kill_terraform])
+def test_an_object_is_adopted_after_its_provider_or_terraform_was_killed_during_the_create(
+    workspace: Workspace, kill: Callable[["subprocess.Popen[str]"], None]
+) -> None:
     workspace.write(BOTH.replace(WAIT, LONG_WAIT))
     process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
     until(lambda: _port(workspace) == 80)
-    for child in _children(process.pid):
-        os.kill(child, signal.SIGKILL)
-    assert finished(process).code == 1
+    kill(process)
+    process.communicate()
+    assert process.returncode != 0
+    until(lambda: process_group(process.pid) == [])
 
     uid = workspace.uid("services", "web")
     assert workspace.project.instances() == {}
@@ -150,3 +162,36 @@ def test_an_object_is_adopted_after_its_provider_was_killed_during_the_create(wo
     assert outcome.code == 0, outcome.diagnostics
     workspace.assert_no_changes()
     assert (workspace.uid("services", "web"), address_known(workspace)) == (uid, "192.0.2.1")
+
+
+SETTINGS = declared(
+    "settings", "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NAMESPACE}, data: {a: '1'}}"
+)
+
+
+def test_objects_are_adopted_whose_state_a_killed_terraform_had_not_written_yet(workspace: Workspace) -> None:
+    workspace.write(BOTH.replace(WAIT, LONG_WAIT) + SETTINGS)
+    process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
+    until(lambda: _port(workspace) == 80 and workspace.get("configmaps", "settings") is not None)
+    until(lambda: "setpoint_object.settings" in workspace.project.instances())
+    process.kill()
+    process.communicate()
+    until(lambda: process_group(process.pid) == [])
+    # Other backends than a file get the state every twenty seconds.
+    (workspace.project.folder / "terraform.tfstate").unlink()
+
+    uids = [workspace.uid("services", "web"), workspace.uid("configmaps", "settings")]
+    workspace.give_address("web", "192.0.2.1")
+    workspace.write(BOTH + SETTINGS)
+    outcome = workspace.apply()
+    assert outcome.code == 0, outcome.diagnostics
+    workspace.assert_no_changes()
+    assert [workspace.uid("services", "web"), workspace.uid("configmaps", "settings")] == uids
+
+
+def test_an_object_whose_state_was_removed_after_the_apply_is_not_adopted(workspace: Workspace) -> None:
+    workspace.applied(SETTINGS)
+    (workspace.project.folder / "terraform.tfstate").unlink()
+
+    summary, _ = workspace.failed()
+    assert summary == "The object is kept by another resource"

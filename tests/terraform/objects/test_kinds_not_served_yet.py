@@ -10,10 +10,10 @@ import pytest
 
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.errors import KindNotServed
+from setpoint.terraform.connections.clusters import ClusterConnections
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.provider import CreateRequest, PlanRequest
-from setpoint.terraform.resources.clusters import ClusterConnections
 from setpoint.terraform.resources.object_resource import ObjectResource
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
 from tests.cluster.access import Access
@@ -36,12 +36,12 @@ async def _resource() -> AsyncIterator[ObjectResource]:
 
 @pytest.fixture
 def discovered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Discovery fails for the first request of each process; the requested kinds, in order."""
+    """Discovery fails for the first three requests of each process; the requested kinds, in order."""
     find, requested = Discovery.find, list[str]()
 
     async def find_late(self: Discovery, api_version: str, kind: str) -> ApiResource:
         requested.append(kind)
-        if len(requested) == 1:
+        if len(requested) <= 3:
             raise KindNotServed(f"{kind} is not served")
         return await find(self, api_version, kind)
 

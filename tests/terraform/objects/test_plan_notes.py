@@ -1,5 +1,6 @@
 """The notes of plans: one process writes them, and another one finds what differs."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,21 @@ def test_without_a_place_for_notes_there_are_none(tmp_path: Path) -> None:
 
         assert notes.read("a", NOTE.manifest) is None
         notes.forget("a")
+
+
+def test_notes_are_in_the_data_directory_of_terraform_and_go_where_it_is_copied_to(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / ".terraform").mkdir(parents=True)
+    environment = {"HOME": str(tmp_path / "home")}
+    PlanNotes.of_terraform(environment, here).write("a", NOTE)
+    shutil.copytree(here, there)
+
+    assert PlanNotes.of_terraform({}, there).read("a", NOTE.manifest) == NOTE
+    # Another data directory has notes of its own, and without one they are in the cache of the user.
+    (tmp_path / "data").mkdir()
+    other = {**environment, "TF_DATA_DIR": str(tmp_path / "data")}
+    assert PlanNotes.of_terraform(other, here).read("a", NOTE.manifest) is None
+    (here / ".terraform").rename(here / "moved")
+    PlanNotes.of_terraform(environment, here).write("a", NOTE)
+    assert PlanNotes.of_terraform(environment, here).read("a", NOTE.manifest) == NOTE
+    assert list((tmp_path / "home").rglob("planned/*")) != []

@@ -1,101 +1,104 @@
-"""The requests that each call of a resource sends to the API server."""
+"""The requests that the commands of Terraform send to the API server, discovery included."""
 
-import asyncio
-from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from collections import Counter
 
 import pytest
 
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
-from setpoint.terraform.cty.values import UNKNOWN, AttributeValues
-from setpoint.terraform.framework.call import CallContext, InstanceState
-from setpoint.terraform.framework.provider import CreateRequest, PlanRequest, UpdateRequest
-from setpoint.terraform.resources.clusters import ClusterConnections
-from setpoint.terraform.resources.object_resource import ObjectResource
-from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
-from tests.cluster.access import Access
+from tests.terraform.objects.counted_commands import CountedCommands
+from tests.terraform.objects.counting_proxy import APPLY, DELETE, DISCOVERY, DRY_RUN, READ
+from tests.terraform.objects.manifests import CUSTOM, DEFINITION
+from tests.terraform.objects.waits import service
+from tests.terraform.objects.workspace import config_map, declared
+from tests.terraform.patches.configurations import make_config_map, patched
 
-READ, DRY_RUN, APPLY, DELETE = "GET", "PATCH dry run", "PATCH", "DELETE"
-BODY = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one, namespace: {namespace}}}\ndata: {{a: {value}}}\n"
-COMPUTED = ("id", "object_ref", "projection", "status")
+MANY = 50
 
 
-@pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The requests for the object, in order; discovery, which is done once for each process, is left out."""
-    send, sent = HttpClient.send, list[str]()
+def test_an_unchanged_object_costs_one_request_a_create_four_and_an_update_five(commands: CountedCommands) -> None:
+    commands.write(declared("a", config_map("one", a="b")))
+    create = commands.plan(has_changes=True), commands.apply()
+    unchanged = commands.unchanged()
+    commands.write(declared("a", config_map("one", a="c")))
+    update = commands.plan(has_changes=True), commands.apply()
+    again = commands.unchanged()
+    assert commands.workspace.get("configmaps", "one")["data"] == {"a": "c"}
+    destroy = commands.apply("-destroy", "-auto-approve")
 
-    async def send_counted(self: HttpClient, request: HttpRequest) -> HttpResponse:
-        url = urlsplit(request.url)
-        if "/namespaces/" in url.path:
-            assert url.path.endswith("/configmaps/one")
-            sent.append(request.method + (" dry run" if "dryRun" in parse_qs(url.query) else ""))
-        return await send(self, request)
-
-    monkeypatch.setattr(HttpClient, "send", send_counted)
-    return sent
-
-
-class Lifecycle:
-    """One object from its plan to its deletion; the requests of each call are recorded."""
-
-    def __init__(self, namespace: str, sent: list[str]) -> None:
-        self.namespace = namespace
-        self.cost: dict[str, list[str]] = {}
-        self._sent = sent
-
-    async def run(self) -> Any:
-        """The projection of the object after its update."""
-        clusters = ClusterConnections()
-        try:
-            return await self._live(ObjectResource(clusters))
-        finally:
-            session = clusters.session(None)
-            await session.clusters.close()
-            await session.client.close()
-
-    async def _live(self, resource: ObjectResource) -> Any:
-        call = CallContext()
-        unknown = dict.fromkeys(COMPUTED, UNKNOWN)
-        first, then = self._config("b"), self._config("c")
-        planned = await resource.plan(PlanRequest(first, None, {**first, **unknown}), call)
-        self._counted("plan of a create")
-        made = await resource.create(CreateRequest(first, planned.state, planned.private), call)
-        self._counted("create")
-        proposed = {**then, **unknown, "id": made.state["id"]}
-        planned = await resource.plan(PlanRequest(then, made.state, proposed, made.private), call)
-        self._counted("plan of an update")
-        updated = await resource.update(UpdateRequest(then, made.state, planned.state, planned.private), call)
-        self._counted("update")
-        await resource.delete(InstanceState(updated.state, updated.private), call)
-        self._counted("delete")
-        return updated.state["projection"]
-
-    def _config(self, value: str) -> AttributeValues:
-        body = BODY.format(namespace=self.namespace, value=value)
-        return {**dict.fromkeys(OBJECT_SCHEMA.attributes), "yaml_body": body}
-
-    def _counted(self, what: str) -> None:
-        self.cost[what] = list(self._sent)
-        self._sent.clear()
+    assert create == ([DRY_RUN], [DRY_RUN, READ, APPLY])
+    assert unchanged == again == ([READ], [], [READ])
+    assert update == ([READ, DRY_RUN], [READ, DRY_RUN, APPLY])
+    # To plan it, to know that it is still ours, to delete it, and to see that it is gone.
+    assert destroy == [READ, READ, DELETE, READ]
 
 
-def test_a_create_an_update_and_a_delete_cost_four_requests_at_most(
-    api_server: Access, namespace: str, requests: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_an_object_that_is_waited_for_and_changes_its_status_costs_one_request_as_well(
+    commands: CountedCommands,
 ) -> None:
-    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    lifecycle = Lifecycle(namespace, requests)
+    commands.write(service(more='wait_for = { field = "spec.clusterIP" }'))
+    commands.apply("-auto-approve")
+    unchanged = commands.unchanged()
+    commands.workspace.give_address("web", "192.0.2.1")
 
-    projection = asyncio.run(lifecycle.run())
+    assert unchanged == commands.unchanged() == ([READ], [], [READ])
 
-    assert lifecycle.cost == {
-        "plan of a create": [READ, DRY_RUN],
-        "create": [READ, DRY_RUN, APPLY, DRY_RUN],
-        "plan of an update": [READ, DRY_RUN],
-        "update": [READ, DRY_RUN, APPLY, DRY_RUN],
-        "delete": [READ, DELETE, READ, READ],
-    }
-    assert projection["data.a"] == "c"
-    assert api_server.call("GET", f"/api/v1/namespaces/{namespace}/configmaps/one").status == 404
+
+def test_drift_costs_dry_runs_and_what_others_own_costs_none(commands: CountedCommands) -> None:
+    commands.write(declared("a", config_map("one", a="b")))
+    commands.apply("-auto-approve")
+    commands.workspace.edit("configmaps", "one", {"data": {"theirs": "1"}})
+    beside = commands.plan(has_changes=False)
+    commands.workspace.edit("configmaps", "one", {"data": {"a": "drifted"}})
+    drift = commands.plan(has_changes=True), commands.apply()
+
+    assert beside == [READ]
+    # Another field manager has the field: the first dry run shows that, and the second one what becomes of it.
+    assert drift == ([READ, DRY_RUN, DRY_RUN], [READ, DRY_RUN, DRY_RUN, APPLY])
+    assert commands.workspace.get("configmaps", "one")["data"] == {"a": "b", "theirs": "1"}
+    assert commands.unchanged() == ([READ], [], [READ])
+
+
+def test_a_custom_kind_is_looked_up_when_it_is_made_and_known_from_the_state_later(commands: CountedCommands) -> None:
+    group = f"{commands.workspace.namespace}.example.com"
+    commands.workspace.define(DEFINITION.replace("GROUP", group))
+    commands.write(declared("a", CUSTOM.replace("GROUP", group)))
+    create = commands.plan(has_changes=True), commands.apply()
+    unchanged = commands.unchanged()
+    commands.write(declared("a", CUSTOM.replace("GROUP", group).replace("{host: www}", "{host: ftp}")))
+    update = commands.plan(has_changes=True), commands.apply()
+
+    assert create == ([DISCOVERY, DRY_RUN], [DISCOVERY, DRY_RUN, READ, APPLY])
+    assert unchanged == ([READ], [], [READ])
+    assert update == ([READ, DRY_RUN], [READ, DRY_RUN, APPLY])
+
+
+def test_fifty_objects_of_a_kind_share_its_discovery(commands: CountedCommands) -> None:
+    # It is not among the kinds that are known by themselves.
+    slices = """
+    apiVersion: discovery.k8s.io/v1
+    kind: EndpointSlice
+    metadata: {name: "slice-${count.index}", namespace: NAMESPACE}
+    addressType: IPv4
+    endpoints: []
+    """
+    commands.write(declared("a", slices, f"count = {MANY}"))
+    create = Counter(commands.plan(has_changes=True)), Counter(commands.apply())
+    unchanged = [Counter(one) for one in commands.unchanged()]
+
+    assert create == ({DISCOVERY: 1, DRY_RUN: MANY}, {DISCOVERY: 1, DRY_RUN: MANY, READ: MANY, APPLY: MANY})
+    assert unchanged == [{READ: MANY}, {}, {READ: MANY}]
+
+
+@pytest.mark.parametrize("form", ["patch", "merge_patch"])
+def test_an_unchanged_patch_costs_one_request(commands: CountedCommands, form: str) -> None:
+    make_config_map(commands.workspace, "target", {"a": "b"})
+    commands.write(patched("a", "target", f'{form} = {{ data = {{ colour = "blue" }} }}'))
+    create = commands.plan(has_changes=True), commands.apply()
+    unchanged = commands.unchanged()
+    commands.write(patched("a", "target", f'{form} = {{ data = {{ colour = "red" }} }}'))
+    update = commands.plan(has_changes=True), commands.apply()
+
+    assert unchanged == ([READ], [], [READ])
+    # An apply patch is put to a dry run under its own field manager as well, which a new one has from its create on.
+    assert create == ([READ, DRY_RUN], [READ, *[DRY_RUN] * (3 if form == "patch" else 2), APPLY])
+    assert update == ([READ, DRY_RUN], [READ, DRY_RUN, DRY_RUN, APPLY])
+    assert commands.workspace.get("configmaps", "target")["data"] == {"a": "b", "colour": "red"}

@@ -22,6 +22,7 @@ from tests.terraform.patches.configurations import (
     patched,
     warnings_of,
 )
+from tests.terraform.processes import children
 
 BLUE = 'patch = { data = { colour = "blue", extra = "x" } }'
 MERGE = BLUE.replace("patch", "merge_patch")
@@ -29,15 +30,10 @@ WAIT = 'wait_for = { field = "data.ready", timeout = "1s" }'
 LONG_WAIT = 'wait_for = { field = "data.ready", timeout = "300s" }'
 
 
-def _children(pid: int) -> list[int]:
-    lists = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for one in lists for child in one.read_text().split()]
-
-
 def _killed_when_patched(workspace: Workspace, name: str, colour: str) -> None:
     process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
     until(lambda: data_of(workspace, name).get("colour") == colour)
-    for child in _children(process.pid):
+    for child in children(process.pid):
         os.kill(child, signal.SIGKILL)
     assert finished(process).code == 1
 

@@ -19,6 +19,8 @@ def test_a_patch_sets_its_fields_and_gives_them_back(workspace: Workspace) -> No
     change = workspace.planned(text)[P]
 
     assert change.after["projection"] == {"data.colour": "blue", "data.extra": "x", "data.size": "2"}
+    hidden = "(hidden, version 1)"
+    assert change.after["fields"] == {"data.colour": hidden, "data.extra": hidden, "data.size": "2"}
     workspace.apply_planned()
     assert data_of(workspace, "settings") == {"colour": "blue", "size": "2", "extra": "x", "kept": "yes"}
     id_ = workspace.state(P)["id"]
@@ -30,7 +32,7 @@ def test_a_patch_sets_its_fields_and_gives_them_back(workspace: Workspace) -> No
     outcome = workspace.apply()
     assert outcome.code == 0, outcome.diagnostics
     assert 'data.size: "2" -> "1"' in warnings_of(outcome)[P]
-    assert 'data.extra: "x" -> (none)' in warnings_of(outcome)[P]
+    assert "data.extra: (hidden) -> (none)" in warnings_of(outcome)[P]
     assert data_of(workspace, "settings") == {"colour": "green", "size": "1", "kept": "yes"}
     workspace.assert_no_changes()
 
@@ -39,13 +41,14 @@ def test_a_patch_sets_its_fields_and_gives_them_back(workspace: Workspace) -> No
     drifted = workspace.planned()[P]
     assert drifted.before["projection"] == {"data.colour": "pink"}
     assert drifted.after["projection"] == {"data.colour": "green"}
+    assert drifted.after["fields"] == {"data.colour": "(hidden, version 4)"}
     assert data_of(workspace, "settings")["colour"] == "pink"
     workspace.apply_planned()
     assert data_of(workspace, "settings") == {"colour": "green", "size": "1", "kept": "no"}
 
     outcome = workspace.project.destroy()
     assert (outcome.code, [one.summary for one in outcome.diagnostics]) == (0, [BACK])
-    assert 'data.colour: "green" -> "red"' in warnings_of(outcome)[P]
+    assert "data.colour: (hidden) -> (hidden)" in warnings_of(outcome)[P]
     assert data_of(workspace, "settings") == {"colour": "red", "size": "1", "kept": "no"}
     assert managers_of(workspace, "configmaps", "settings") == []
     assert workspace.uid("configmaps", "settings") == uid

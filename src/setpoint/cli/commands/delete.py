@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Final
 
 from rich.text import Text
@@ -16,6 +15,7 @@ from setpoint.cli.views.command_document import DependantData, ResultOutcome
 from setpoint.cli.views.outcome import ExitCode, OutcomeSummary
 from setpoint.cli.views.terminal import SafeConsole, error_console
 from setpoint.core.schema.annotations import check_annotations
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import SupportsDeletionProtection
 from setpoint.engine.conditions import join_names
 from setpoint.engine.context import EngineContext
@@ -132,11 +132,13 @@ async def _fate_of(resource: Resource, everything: Collection[Resource], engine:
         case ObjectFate.DELETED:
             return _Fate(ResultOutcome.DELETED, str(location))
         case ObjectFate.ABANDONED:
-            return _Fate(ResultOutcome.ABANDONED, f"the object {location} stays")
+            return _Fate(ResultOutcome.ABANDONED, f"the object {location} stays" if location else "its object stays")
         case ObjectFate.MANAGED_BY_ANOTHER:
             return _Fate(ResultOutcome.ABANDONED, f"the object {location} stays: another resource manages it")
         case ObjectFate.NEVER_MADE:
             return _Fate(ResultOutcome.DELETED, "no object was made")
+        case ObjectFate.UNKNOWN:
+            return _Fate(ResultOutcome.DELETED, "its status was wiped, and with it the record of its object")
 
 
 def _announce(deletion: _Deletion, report: CommandReport, is_printed: bool) -> None:  # noqa: FBT001  # of one caller

@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from setpoint.cli.commands.delete import delete
 from setpoint.cli.commands.inspect import explain, get
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.terminal import SafeConsole
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.engine.ports import SystemClock
 from setpoint.localcloud.server import LocalCloud

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from setpoint.app import StoreAccess, annotation_policies, definitions, open_engine
-from setpoint.cli.executors import is_resynced
+from setpoint.app.kinds import find_kind
 from setpoint.cli.request import (
     CommandRequest,
     declared_refs,
@@ -27,9 +27,7 @@ from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.resources import has_output
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.json_types import Json
-from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import EngineContext
-from setpoint.engine.kind import find_kind
 from setpoint.engine.owners.children import is_unreconciled
 from setpoint.engine.ports import (
     EventRecord,
@@ -111,6 +109,8 @@ async def describe(request: CommandRequest) -> ExitCode:
 
 async def explain(request: CommandRequest) -> ExitCode:
     """Shows the record of the last step of the named resources."""
+    from setpoint.cli.executors import is_resynced
+
     resyncs = await is_resynced(request)
 
     async def show(resource: Resource, engine: EngineContext) -> _Rendered:
@@ -186,6 +186,8 @@ async def events(request: CommandRequest) -> ExitCode:
 
 async def crds(request: CommandRequest) -> ExitCode:
     """Prints the CustomResourceDefinitions of the named kinds; or of all, with the policies that go with them."""
+    from setpoint.core.values.yaml_documents import write_document
+
     known = definitions()
     named = [known[find_kind(word, known)] for word in request.targets]
     documents = named or [*known.values(), *annotation_policies()]

@@ -5,7 +5,6 @@ Both print manifests for kubectl, or apply them.
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -21,6 +20,7 @@ from setpoint.clients.kubernetes.discovery import Discovery
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint, Representation
 from setpoint.core.conditions import find_condition
 from setpoint.core.unstructured import GroupKind, conditions_of, display_name, text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.deployment.installation import Installation

@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from setpoint import __version__
@@ -26,6 +26,7 @@ from setpoint.cli.views.live_screen import LogBuffer, live_screen
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.clients.admin_api import prepare_socket, remove_socket
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import stateless_kinds
 from setpoint.engine.resource import Resource
@@ -34,7 +35,7 @@ from setpoint.errors import Bug, UserError
 from setpoint.runtime import logs
 from setpoint.runtime.admin_api import AdminApi, admin_routes
 from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, append_after
-from setpoint.runtime.manager import Manager
+from setpoint.runtime.manager import Manager, freeze_index
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.server import HttpServer, ListenAddress, parse_listen_address
 from setpoint.runtime.sharding.assignment import new_identity
@@ -202,11 +203,14 @@ class ControllerProcess:
 
     async def run(self) -> None:
         """Runs the controllers; returns after a graceful shutdown."""
+        freezing = asyncio.create_task(freeze_index(self.manager))
         try:
             await self.manager.run()
         except BaseExceptionGroup as group:
             _log.exception("process broke")
             raise Bug("the process broke: a bug of ours; the log has its traceback") from group
+        finally:
+            freezing.cancel()
 
     @asynccontextmanager
     async def serving(self, address: ListenAddress | None) -> AsyncIterator[None]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from setpoint.cli.request import CommandRequest, matches_targets, parse_target, 
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import error_console
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import excess_of
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path as FieldPath

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -17,6 +16,7 @@ from setpoint.cli.upgrade_interpreters import VersionInterpreter, install_missin
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.progress import PreviewProgress, spinner
 from setpoint.cli.views.table import TextTable, fold_similar, one_line
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
 from setpoint.preview import make_recording

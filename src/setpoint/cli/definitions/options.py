@@ -3,6 +3,7 @@
 The help texts are in `entry`, where `setpoint --help` is answered without click.
 """
 
+import gc
 from collections.abc import Awaitable, Callable, Sequence
 from functools import reduce
 from importlib import import_module
@@ -114,9 +115,16 @@ def _group_options(name: str) -> Sequence[click.Option]:
     )
 
 
+def begin_work() -> None:
+    """To be called once the modules of a command are imported: from here on garbage is collected, but not in them."""
+    gc.freeze()
+    gc.enable()
+
+
 def exit_with(context: click.Context, command: Callable[[dict[str, Any]], int], options: dict[str, object]) -> None:
     """Ends the process with the exit code of `command`."""
     store, cookies = context.obj
+    begin_work()
     context.exit(command({**options, "store": store, "cookies": cookies}))
 
 

@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from setpoint import __version__
-from setpoint.cli.definitions.options import PLUGINS, TEXT_OR_JSON, command_named, exit_with, options_of
+from setpoint.cli.definitions.options import PLUGINS, TEXT_OR_JSON, begin_work, command_named, exit_with, options_of
 from setpoint.cli.entry import COMMAND_HELP
 from setpoint.core.values.messages import printable
 
@@ -20,6 +20,7 @@ def version() -> None:
 def demo(svg: str | None) -> None:
     from setpoint.cli.commands.demo import run_demo
 
+    begin_work()
     run_demo(svg)
 
 
@@ -32,6 +33,7 @@ def local_cloud(port: int, state: str | None) -> None:
     from setpoint.errors import SetpointError
     from setpoint.localcloud.server import serve
 
+    begin_work()
     try:
         serve(port=port, state=None if state is None else Path(state))
     except SetpointError as error:

@@ -1,11 +1,11 @@
 """The outcome of a step as one word, one line, a colour and an exit code."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 
 from setpoint.core.conditions import ConditionReason
 from setpoint.core.plan import Action, Plan
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.conditions import UNMANAGED_REASONS, retained_message
 from setpoint.engine.step.finish import ADOPT
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped

@@ -7,25 +7,27 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from setpoint.cli.views.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary, summarize_outcome
 from setpoint.cli.views.table import one_line
 from setpoint.cli.views.terminal import SafeConsole, error_console
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.preview import PreviewResult
 from setpoint.errors import OperationRunning
+
+# What draws on a terminal is imported there: it takes as long as the command does.
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.progress import Progress, TaskID
 
 _NOT_STEPPED = OutcomeSummary("reconciling", "", "dim", ExitCode.WAITING)
 _CODE_ORDER: Final = (ExitCode.DONE, ExitCode.CHANGES, ExitCode.WAITING, ExitCode.FAILED)
@@ -51,12 +53,14 @@ class ResourceProgress:
     _since: float = field(default_factory=time.monotonic)
     _took: dict[ResourceRef, float] = field(default_factory=dict)
     _started: dict[ResourceRef, str] = field(default_factory=dict)
-    _live: Live | None = None
+    _live: "Live | None" = None
     _is_finished: bool = False
 
     def __enter__(self) -> Self:
         # A pipe with forced colours cannot be redrawn.
         if self.is_shown and self.console.is_interactive and self.console.file.isatty():
+            from rich.live import Live
+
             self._live = Live(get_renderable=self._render, console=self.console, refresh_per_second=8)
             self._live.__enter__()
         return self
@@ -131,6 +135,8 @@ class ResourceProgress:
         refs = list(self.states)
         if len(refs) > room:
             refs = sorted(refs, key=lambda ref: self.states[ref].code is not ExitCode.WAITING)[:room]
+        from rich.table import Table
+
         table = Table.grid(padding=(0, 2))
         for ref in refs:
             state = self.states[ref]
@@ -148,6 +154,8 @@ class ResourceProgress:
 
     def _final_lines(self) -> RenderableType:
         """The final state. No message is cut: one that does not fit beside the name is printed below it."""
+        from rich.padding import Padding
+
         room = max(1, self.console.width - _MARGIN)
         names = min(max((cell_len(str(ref)) for ref in self.states), default=1), room)
         words = max((len(state.word) for state in self.states.values()), default=0)
@@ -177,9 +185,11 @@ class ResourceProgress:
 _LINE_EVERY: Final = 1000
 
 
-def _progress_bar() -> Progress | None:
+def _progress_bar() -> "Progress | None":
     if not sys.stderr.isatty():
         return None
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     parts = (TextColumn("planning"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*parts, console=error_console(), transient=True)
 
@@ -190,8 +200,8 @@ class PreviewProgress:
 
     total: int | None = None
     done: int = 0
-    _bar: Progress | None = field(default_factory=_progress_bar)
-    _task: TaskID = field(default=TaskID(0))
+    _bar: "Progress | None" = field(default_factory=_progress_bar)
+    _task: "TaskID | None" = None
 
     def __enter__(self) -> Self:
         if self._bar is not None:
@@ -208,7 +218,7 @@ class PreviewProgress:
     def advance(self, _found: PreviewResult) -> None:
         """Counts one more resource."""
         self.done += 1
-        if self._bar is not None:
+        if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self.done)
         elif self.done % _LINE_EVERY == 0:
             of = "" if self.total is None else f" of {self.total}"

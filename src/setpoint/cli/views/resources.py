@@ -5,7 +5,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from setpoint.cli.views.plan import (
@@ -23,7 +22,6 @@ from setpoint.core.plan import Plan
 from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHHELD, MORE_WRITES
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
@@ -131,6 +129,10 @@ def age_of(resource: Resource, now: datetime.datetime) -> str:
 
 def description_of(resource: Resource, notes: Iterable[EventRecord], now: datetime.datetime) -> RenderableType:
     """Everything about one resource."""
+    from rich.table import Table
+
+    from setpoint.core.values.yaml_documents import write_document
+
     ready = ready_condition(resource)
     facts = Table.grid(padding=(0, 3))
     facts.add_column(no_wrap=True)

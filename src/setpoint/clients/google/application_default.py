@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from math import inf
@@ -28,6 +28,7 @@ from setpoint.clients.google.errors import error_message, retry_after
 from setpoint.clients.google.tokens import AccessToken
 from setpoint.clients.http import USER_AGENT, HttpResponse
 from setpoint.clients.url_path import quote_segment
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable, TenantInvalid
 
 TOKEN_TIMEOUT: Final = 30.0

@@ -6,7 +6,7 @@ are above these, since most runs are short and many quotas are raised; AIMD lowe
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, assert_never
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from setpoint.clients.ratelimit.limiter import QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.url_path import encode_query, join_path, quote_object_name
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import ProjectRefused
 
 _QUERY: Final = "alt=json&prettyPrint=false"
@@ -39,7 +40,7 @@ class GoogleCall:
     @property
     def path(self) -> str:
         """The path with its query, quoted; ManifestInvalid for a part that would lead to another path."""
-        path = self.service.value + join_path(self.parts)
+        path = self.service + join_path(self.parts)
         if self.object_name is not None:
             path = f"{path}/{quote_object_name(self.object_name)}"
         return f"{path}?{encode_query(self.query)}&{_QUERY}" if self.query else f"{path}?{_QUERY}"

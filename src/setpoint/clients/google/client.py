@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from setpoint.clients.google.errors import error_for_response, is_not_found, out
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response, send_authenticated
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import Json
 from setpoint.errors import Bug, RemoteRefused, RemoteUnavailable, ResponseTooLarge, UserError
@@ -109,11 +110,14 @@ class AnonymousCredentials:
         return _NO_HEADERS
 
 
+_ANONYMOUS: Final = AnonymousCredentials()
+
+
 def credentials_for(settings: GoogleSettings, account: str = "") -> GoogleCredentials:
     """The credentials that the settings name; with an `account`, those of that service account by impersonation."""
     match settings.auth:
         case GoogleAuth.ANONYMOUS:
-            return AnonymousCredentials()
+            return _ANONYMOUS
         case GoogleAuth.DEFAULT:
             # Imported only when needed: google-auth brings a cryptographic library with it.
             from setpoint.clients.google.tokens import TokenCredentials, application_default, impersonated
@@ -224,9 +228,10 @@ class GoogleClient:
 
     def _budget_for(self, call: GoogleCall, tenant: GoogleTenant, request: HttpRequest) -> QuotaBudget:
         key = quota_key(request.method, call, request.headers.get(QUOTA_PROJECT_HEADER))
-        # What one tenant is throttled for is not held against another.
-        project = key.project or tenant.project or ""
-        key = key._replace(project=f"{project} as {tenant.account}" if tenant.account else project)
+        if tenant.account or tenant.project:
+            # What one tenant is throttled for is not held against another.
+            project = key.project or tenant.project or ""
+            key = key._replace(project=f"{project} as {tenant.account}" if tenant.account else project)
         found = self.budgets.find(key)
         if found is not None:
             return found
@@ -236,7 +241,7 @@ class GoogleClient:
     def _credentials_for(self, url: str, account: str) -> GoogleCredentials:
         if not url.startswith("https://"):
             # A token is never sent in the clear, and a local server has no use for one.
-            return AnonymousCredentials()
+            return _ANONYMOUS
         found = self._credentials.get(account)
         if found is None:
             if len(self._credentials) >= _MAX_ACCOUNTS:

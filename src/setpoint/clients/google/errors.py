@@ -1,7 +1,6 @@
 """Error responses of Google's APIs, mapped to our errors. The class of an error decides the retry."""
 
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 import msgspec
@@ -91,6 +90,11 @@ def retry_after(response: HttpResponse, now: datetime) -> float | None:
     text = response.headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return min(float(text), MAX_RETRY_AFTER)
+    if not text:
+        return None
+    # The parser of e-mails is large, and dates are rare here.
+    from email.utils import parsedate_to_datetime
+
     try:
         date = parsedate_to_datetime(text)
     except (ValueError, OverflowError):

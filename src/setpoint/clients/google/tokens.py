@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import Final, Protocol
 
 from setpoint.clients.clock import EventLoopClock, MonotonicClock
 from setpoint.clients.write_guard import exempt_from_guard
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import SetpointError
 
 # A token is refreshed when it has less left. The metadata server returns the same one until four minutes before.

@@ -3,13 +3,12 @@
 import re
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Raw, Struct
-from multidict import CIMultiDict
 
 from setpoint.clients.foreign_errors import LONGEST_REASON, foreign_text
 from setpoint.clients.http import (
@@ -43,6 +42,8 @@ from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.sockets import AddressPolicy
+from setpoint.clients.transport.messages import Headers
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import decode_cut, excess_of_values
 from setpoint.core.values.json_types import Json
 from setpoint.errors import RemoteExpired, RemoteUnavailable, ResponseTooLarge
@@ -308,14 +309,11 @@ class KubernetesClient:
     def _request(
         self, method: str, target: str, identity: ClusterIdentity, headers: Mapping[str, str], body: bytes | None = None
     ) -> HttpRequest:
-        merged = CIMultiDict(identity.headers)
+        own = Headers.of(identity.headers)
         if self._impersonated:
             # Nothing that a kubeconfig says about impersonation is left: groups follow from the user.
-            for name in [name for name in merged if name.lower().startswith("impersonate-")]:
-                merged.popall(name, None)
-            merged["Impersonate-User"] = self._impersonated
-        merged.update(headers)
-        return HttpRequest(method, self.connection.server + target, merged, body, tls=identity.tls)
+            own = own.without("Impersonate-").replaced({"Impersonate-User": self._impersonated})
+        return HttpRequest(method, self.connection.server + target, own.replaced(headers), body, tls=identity.tls)
 
     async def _send_limited(self, request: HttpRequest) -> HttpResponse:
         with await self._slot(request) as slot:

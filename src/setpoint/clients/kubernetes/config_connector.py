@@ -1,6 +1,5 @@
 """Config Connector's controller in a cluster: whether it reconciles a namespace, and how to pause it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -8,6 +7,7 @@ import msgspec
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, PatchType
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import KindNotServed
 
 _GROUP, _VERSION = "core.cnrm.cloud.google.com", "v1beta1"

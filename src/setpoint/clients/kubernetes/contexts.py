@@ -4,7 +4,6 @@ import base64
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn, TypeGuard
 from urllib.parse import SplitResult, urlsplit
@@ -37,6 +36,7 @@ from setpoint.clients.kubernetes.kubeconfig import (
     load_text,
 )
 from setpoint.clients.sockets import SERVICE_HOST
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
 

@@ -6,15 +6,12 @@ import os
 import ssl
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import Final, assert_never
 from urllib.parse import quote
 
-from multidict import CIMultiDict
-
 from setpoint.clients.clock import EventLoopClock, MonotonicClock
-from setpoint.clients.http import TlsOptions
 from setpoint.clients.kubernetes.exec_plugin import (
     ExecEnvironment,
     LoginResult,
@@ -35,6 +32,9 @@ from setpoint.clients.kubernetes.kubeconfig import (
     SkipVerify,
     SystemRoots,
 )
+from setpoint.clients.transport.messages import Headers
+from setpoint.clients.transport.opening import TlsOptions
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import RemoteError, RemoteRefused
 
 # Files are read again: the tokens of pods are replaced.
@@ -175,21 +175,20 @@ def _reads_files(connection: ClusterConnection) -> bool:
 
 
 def _headers(connection: ClusterConnection, result: LoginResult) -> Mapping[str, str]:
-    headers: CIMultiDict[str] = CIMultiDict()
+    fields: list[tuple[str, str]] = []
     if result.authorization is not None:
-        headers["Authorization"] = result.authorization
+        fields.append(("Authorization", result.authorization))
     if not connection.compressed:
-        headers["Accept-Encoding"] = "identity"
+        fields.append(("Accept-Encoding", "identity"))
     if (impersonated := connection.impersonation) is not None:
-        headers["Impersonate-User"] = impersonated.user
+        fields.append(("Impersonate-User", impersonated.user))
         if impersonated.uid:
-            headers["Impersonate-Uid"] = impersonated.uid
-        for group in impersonated.groups:
-            headers.add("Impersonate-Group", group)
+            fields.append(("Impersonate-Uid", impersonated.uid))
+        fields += [("Impersonate-Group", group) for group in impersonated.groups]
         for name, values in impersonated.extra:
-            for value in values:
-                headers.add(f"Impersonate-Extra-{quote(name, safe=_HEADER_CHARACTERS)}", value)
-    return headers
+            extra = f"Impersonate-Extra-{quote(name, safe=_HEADER_CHARACTERS)}"
+            fields += [(extra, value) for value in values]
+    return Headers(fields)
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------

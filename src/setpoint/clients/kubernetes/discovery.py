@@ -3,8 +3,7 @@
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
 from typing import Final
@@ -16,6 +15,7 @@ from setpoint.clients.clock import EventLoopClock, MonotonicClock
 from setpoint.clients.http import HttpResponse, decode_response
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, version_path
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.errors import KindNotServed, RemoteUnavailable
 
@@ -58,10 +58,22 @@ class ApiResource:
 
 
 class Discovery:
-    """The kinds of one cluster, cached. Concurrent callers share one request."""
+    """The kinds of one cluster, cached. Concurrent callers share one request.
 
-    def __init__(self, client: KubernetesClient, clock: MonotonicClock | None = None) -> None:
+    The `assumed` ones are taken as served, without a request, until a call shows otherwise.
+    """
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        clock: MonotonicClock | None = None,
+        *,
+        assumed: Mapping[tuple[str, str], ApiResource] | None = None,
+    ) -> None:
         self._client = client
+        self._assumed = {} if assumed is None else assumed
+        # The versions of which nothing is assumed any more.
+        self._doubted: set[str] = set()
         self._clock = clock or EventLoopClock()
         self._known: dict[tuple[str, str], ApiResource] = {}
         # How large the documents are that these come from.
@@ -71,7 +83,7 @@ class Discovery:
 
     async def find(self, api_version: str, kind: str) -> ApiResource:
         """The kind in that version; KindNotServed when a request of this moment does not list it either."""
-        found = self._known.get((api_version, kind))
+        found = self.known(api_version, kind)
         if found is None:
             await self._refresh(api_version, kind)
             found = self._known.get((api_version, kind))
@@ -79,6 +91,13 @@ class Discovery:
             raise KindNotServed(
                 f"the cluster serves no {kind} in {api_version}: apply its CRD, or check apiVersion and kind"
             )
+        return found
+
+    def known(self, api_version: str, kind: str) -> ApiResource | None:
+        """The kind in that version, if it is known without a request."""
+        found = self._known.get((api_version, kind))
+        if found is None and api_version not in self._doubted:
+            found = self._assumed.get((api_version, kind))
         return found
 
     async def preferred(self, kind: str, group: str | None = None) -> ApiResource:
@@ -116,7 +135,8 @@ class Discovery:
         return served, frozenset(unavailable)
 
     def forget(self, api_version: str) -> None:
-        """Drops what is cached of a version: a call has shown that it is out of date."""
+        """Drops what is cached or assumed of a version: a call has shown that it is out of date."""
+        self._doubted.add(api_version)
         self._known = {key: one for key, one in self._known.items() if key[0] != api_version}
 
     async def _refresh(self, api_version: str, kind: str) -> None:

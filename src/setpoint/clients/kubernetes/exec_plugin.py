@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.kubernetes.kubeconfig import ExecPlugin, InteractiveMode
-from setpoint.clients.write_guard import exempt_from_guard
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 
 EXEC_INFO_VARIABLE: Final = "KUBERNETES_EXEC_INFO"
@@ -136,6 +136,9 @@ async def _start(plugin: ExecPlugin, environment: ExecEnvironment, *, interactiv
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     info = _exec_info(plugin, interactive=interactive)
     variables = {**environment.variables, **dict(plugin.env), EXEC_INFO_VARIABLE: info}
+    # Imported on use: most users have no such plugin.
+    from setpoint.clients.write_guard import exempt_from_guard
+
     try:
         with exempt_from_guard():
             return await asyncio.create_subprocess_exec(

@@ -5,7 +5,7 @@ No secret is printed.
 
 import base64
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.sockets import AddressPolicy
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path as FieldPath
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents

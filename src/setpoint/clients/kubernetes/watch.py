@@ -5,7 +5,6 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import closing
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -18,6 +17,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.errors import STATUS, ApiStatus, error_for_status, status_of_event
 from setpoint.clients.kubernetes.requests import ALL_OBJECTS, Endpoint, ObjectSelector, with_query
 from setpoint.core.backoff import Backoff
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import decode_cut
 from setpoint.errors import RemoteError, RemoteExpired, RemoteUnavailable
 

@@ -3,12 +3,12 @@
 import random
 from collections import deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 from typing import Final, TypeAlias
 
 from setpoint.core.backoff import Backoff
+from setpoint.core.values.deferred_dataclass import dataclass
 
 # --- Outcomes of calls ------------------------------------------------------------------------------------------------
 

@@ -3,10 +3,11 @@
 from collections import OrderedDict, deque
 from collections.abc import Collection, Hashable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Generic, TypeVar
 
 from setpoint.clients.scoped_value import ScopedValue
+from setpoint.core.values.deferred_dataclass import dataclass
 
 T = TypeVar("T")
 

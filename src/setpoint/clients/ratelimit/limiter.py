@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import count
 from math import inf
 from types import TracebackType
@@ -24,6 +23,7 @@ from setpoint.clients.ratelimit.circuit_breaker import (
 )
 from setpoint.clients.ratelimit.fair_queue import Caller, ConcurrencyLimit, FailedShare, FairQueue, next_queue
 from setpoint.clients.ratelimit.token_bucket import AimdSettings, AimdTokenBucket
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import RemoteUnavailable
 
 MAX_IN_FLIGHT: Final = 64

@@ -1,8 +1,9 @@
 """Token bucket with a rate that AIMD finds: additive increase on success, multiplicative decrease when throttled."""
 
-from dataclasses import dataclass
 from math import inf
 from typing import Final
+
+from setpoint.core.values.deferred_dataclass import dataclass
 
 # The rate after the service has throttled a call, as a part of the rate before.
 DECREASE_FACTOR: Final = 0.5

@@ -1,6 +1,6 @@
 """The plan for one child: the write that brings it up to date, its field changes and the merge report."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from setpoint.core.diff import FieldChange, diff, redact_changes
@@ -12,6 +12,7 @@ from setpoint.core.plan import Action, PlannedWrite
 from setpoint.core.schema.policy import Rule
 from setpoint.core.unstructured import display_name, group_kind, text_at
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import DependencyInvalid, DependencyNotReady

@@ -1,7 +1,6 @@
 """Children: objects that an owner generates, and what each live child should be after this step."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, assert_never
 
@@ -18,6 +17,7 @@ from setpoint.core.merge.threeway import (
 )
 from setpoint.core.unstructured import display_name, text_at
 from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 from setpoint.errors import ImmutableFieldChanged

@@ -1,12 +1,13 @@
 """Merge report: for each field, which value was kept and why."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.merge.threeway import MergeResult
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.paths import Path
 
 

@@ -7,11 +7,11 @@ except that a map entry is present as soon as it is not null.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
 from setpoint.core.values.canonical import digest, same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, Selector, scalar_text, value_below
 

@@ -6,11 +6,11 @@ two prefixes count, or with a known name after one that is misspelt: any other a
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message
 from setpoint.core.values.paths import nearest
 from setpoint.core.values.problems import Problems

@@ -13,10 +13,10 @@ A value that is left out, or null, satisfies every constraint.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import DURATION_ADVICE, DURATION_PATTERN, MAX_SECONDS, parse_duration
 from setpoint.core.values.json_types import Json
 from setpoint.errors import ManifestInvalid

@@ -6,7 +6,6 @@ expanded, since structural schemas cannot be recursive: below it any field is ac
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -25,6 +24,7 @@ from setpoint.core.schema.shape import (
     shape_of,
 )
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
 
 StructClass: TypeAlias = type[msgspec.Struct]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
@@ -18,6 +18,7 @@ from setpoint.core.schema.shape import (
     field_at,
     field_below,
 )
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.messages import AnnotationTerm, Message, message_of
 from setpoint.core.values.paths import Path, PathStep, Selector
 from setpoint.errors import ManifestInvalid, UnknownField

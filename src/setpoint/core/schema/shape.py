@@ -14,10 +14,10 @@ For example:
         rootPassword: Annotated[str | UnsetType, Mark.WRITE_ONLY] = UNSET
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field, replace
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -27,6 +27,7 @@ from msgspec.structs import fields as struct_fields
 
 from setpoint.core.schema.checks import Check
 from setpoint.core.schema.constraints import Constraint
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, PathStep, Selector, nearest
 from setpoint.errors import UnknownField
@@ -89,11 +90,12 @@ class KeyedList:
     item: "Field"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ObjectShape:
     """An object with the fields that its type names; `defaulted` are the names of those with a default.
 
     `is_plain`: no field at any depth has a default. `is_open`: no field at any depth is write-only.
+    `keeps_none`: no field at any depth has a mark that keeps its live value.
     `is_atomic`: field policies apply to the object as a whole, never to one of its fields. `checks`: its rules.
     """
 
@@ -101,8 +103,14 @@ class ObjectShape:
     defaulted: tuple[str, ...] = ()
     is_plain: bool = False
     is_open: bool = False
+    keeps_none: bool = False
     is_atomic: bool = False
     checks: tuple[Check, ...] = ()
+
+    @cached_property
+    def as_field(self) -> "Field":
+        """The field of a whole tree of this shape."""
+        return Field(self)
 
 
 Shape: TypeAlias = Leaf | AtomicList | MapShape | KeyedList | ObjectShape
@@ -125,6 +133,7 @@ class Field:
     asked: bool = field(init=False)
     is_plain: bool = field(init=False)
     is_open: bool = field(init=False)
+    keeps_none: bool = field(init=False)
     entries: "ObjectShape | MapShape | None" = field(init=False)
     elements: "KeyedList | None" = field(init=False)
 
@@ -137,32 +146,35 @@ class Field:
         object.__setattr__(self, "asked", Mark.ASKED in self.marks)
         object.__setattr__(self, "is_plain", self.default is MISSING and _is_plain(self.shape))
         object.__setattr__(self, "is_open", not self.write_only and _is_open(self.shape))
+        object.__setattr__(self, "keeps_none", not self.is_kept and _keeps_none(self.shape))
         object.__setattr__(self, "entries", self.shape if isinstance(self.shape, ObjectShape | MapShape) else None)
         object.__setattr__(self, "elements", self.shape if isinstance(self.shape, KeyedList) else None)
 
 
-def _is_plain(shape: Shape) -> bool:
-    """Whether no field in `shape` has a default: the overlay then has nothing to fill in."""
+def _holds_inside(shape: Shape, holds: Callable[["ObjectShape | Field"], bool]) -> bool:
+    """Whether it holds of an object, of the entries of a map, of the elements of a keyed list; there are no others."""
     match shape:
-        case ObjectShape(is_plain=is_plain):
-            return is_plain
+        case ObjectShape():
+            return holds(shape)
         case MapShape(value=inside) | KeyedList(item=inside):
-            return inside.is_plain
+            return holds(inside)
         case _:
             return True
+
+
+def _is_plain(shape: Shape) -> bool:
+    """Whether no field in `shape` has a default: the overlay then has nothing to fill in."""
+    return _holds_inside(shape, lambda one: one.is_plain)
 
 
 def _is_open(shape: Shape) -> bool:
     """Whether no field in `shape` is write-only: nothing has to be redacted."""
-    match shape:
-        case ObjectShape(is_open=is_open):
-            return is_open
-        case MapShape(value=inside) | KeyedList(item=inside):
-            return inside.is_open
-        case AtomicList(item=item):
-            return _is_open(item)
-        case _:
-            return True
+    return _is_open(shape.item) if isinstance(shape, AtomicList) else _holds_inside(shape, lambda one: one.is_open)
+
+
+def _keeps_none(shape: Shape) -> bool:
+    """Whether no field in `shape` has a mark that keeps its live value; an atomic list is one unit."""
+    return _holds_inside(shape, lambda one: one.keeps_none)
 
 
 LEAF: Final = Leaf()
@@ -178,8 +190,9 @@ def shape_of(type_: type[msgspec.Struct]) -> ObjectShape:
 def object_shape(fields: Mapping[str, Field]) -> ObjectShape:
     """An object shape made of `fields`."""
     defaulted = tuple(name for name, one in fields.items() if one.default is not MISSING)
-    is_plain, is_open = (all(getattr(one, name) for one in fields.values()) for name in ("is_plain", "is_open"))
-    return ObjectShape(fields, defaulted, is_plain, is_open)
+    names = ("is_plain", "is_open", "keeps_none")
+    is_plain, is_open, keeps_none = (all(getattr(one, name) for one in fields.values()) for name in names)
+    return ObjectShape(fields, defaulted, is_plain, is_open, keeps_none)
 
 
 def with_defaults(shape: ObjectShape, defaults: Mapping[str, Json]) -> ObjectShape:
@@ -275,6 +288,7 @@ def _object(type_: type[msgspec.Struct], known: dict[type, ObjectShape]) -> Obje
     object.__setattr__(shape, "defaulted", finished.defaulted)
     object.__setattr__(shape, "is_plain", finished.is_plain)
     object.__setattr__(shape, "is_open", finished.is_open)
+    object.__setattr__(shape, "keeps_none", finished.keeps_none)
     return shape
 
 

@@ -1,6 +1,8 @@
-"""Durations in Go's syntax: `1h30m`, `90s`, `500ms`; a plain number is seconds."""
+"""Durations in Go's syntax: `1h30m`, `90s`, `500ms`; a plain number is seconds. And times as text."""
 
 import re
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from setpoint.core.values.json_types import Json
@@ -46,3 +48,9 @@ def parse_duration(duration: Json) -> float:
     if not 0 < seconds < MAX_SECONDS:
         raise ManifestInvalid(f"{duration!r} is no duration above 0: write {DURATION_ADVICE}")
     return float(seconds)
+
+
+@lru_cache(maxsize=1)
+def rfc3339(seconds: int) -> str:
+    """The time so many seconds after 1970, in UTC. A step asks for it many times within a second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

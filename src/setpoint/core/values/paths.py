@@ -5,12 +5,12 @@ Reading, setting and removing never mutate their input: a new tree shares every 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from json import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring
 from typing import Final, TypeAlias, TypeGuard
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing, number_text
 from setpoint.errors import ManifestInvalid, UnknownField
 

@@ -6,13 +6,13 @@ and cyclic ones are refused. Merge keys (`<<`) are those that kubectl and YAML 1
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, Final, TypeAlias
 
 import yaml
 from yaml.representer import BaseRepresenter
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.errors import YamlInvalid

@@ -3,7 +3,6 @@
 A failed object ends every wait at once; a status of an older generation satisfies none.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from setpoint.core.conditions import ConditionStatus, find_condition
@@ -20,6 +19,7 @@ from setpoint.core.unstructured import (
     without_volatile,
 )
 from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, get_at, scalar_text
 from setpoint.core.wait.rollout import rollout_pending

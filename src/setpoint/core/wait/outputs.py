@@ -4,12 +4,12 @@ Only a `field` wait makes an output: the object pruned to the path that was wait
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from setpoint.core.unstructured import without_volatile
 from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, PathStep, Selector, get_at, value_below
 from setpoint.core.values.shortening import shorten

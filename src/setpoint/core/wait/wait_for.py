@@ -6,7 +6,6 @@ CustomResourceDefinition, the Terraform schema and the reference pages are deriv
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias, get_args
 
 from setpoint.core.conditions import ConditionStatus
@@ -14,6 +13,7 @@ from setpoint.core.schema.checks import Check, OneMember
 from setpoint.core.schema.constraints import Constraint, HasEntries, IsTrue, Matches
 from setpoint.core.unstructured import count_at, text_at, volatile_step
 from setpoint.core.values.canonical import canonical, digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.messages import FieldTerm, MemberTerm, Message, field_message, joined, message_of

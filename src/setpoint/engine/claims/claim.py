@@ -82,10 +82,10 @@ async def require_claim(
                 context.engine.claims.refuse(context.resource.ref, key)
                 raise _conflict(location, other.ref, releases=not own.is_unrecorded)
             if own.is_pending and other.is_pending:
-                raise _undecided(location, other.ref)
+                raise _undecided(context, location, other.ref)
     holder = context.engine.claims.under_way(context.resource.ref, claim_keys)
     if holder is not None and (is_told or not context.engine.is_foreign(holder, context.resource.ref)):
-        raise _undecided(location, holder)
+        raise _undecided(context, location, holder)
     owner = await _owner_of(observed, context.engine)
     if owner is not None:
         raise _conflict(location, owner, releases=False)
@@ -265,5 +265,7 @@ def _conflict(what: str, other: ResourceRef, *, releases: bool) -> ManagementCon
     )
 
 
-def _undecided(location: Location, other: ResourceRef) -> OperationRunning:
+def _undecided(context: KindStepContext, location: Location, other: ResourceRef) -> OperationRunning:
+    # Nothing was sent: other operations need not wait until that is decided.
+    context.leave_scope()
     return OperationRunning(f"{location} is being claimed by {other}, too", after=1)

@@ -8,18 +8,19 @@ announced first, in an annotation, and is pending until its process has seen eve
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from sys import intern
 from typing import Final, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import GroupKind, text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Location, ResourceType
 from setpoint.engine.ports import ResourceQuery, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.state import StoredState, is_record_lost, location_in
+from setpoint.engine.state import is_claim_pending_in, is_record_lost, location_in
 
 
 class ClaimKey(NamedTuple):
@@ -120,7 +121,7 @@ class Claim(NamedTuple):
         )
         if is_recorded and not is_confirmed and not is_lost:
             return Claim(False, True, created, resource.ref, announced_location(resource))
-        return Claim(not is_recorded, StoredState.of(resource).is_claim_pending, created, resource.ref, location)
+        return Claim(not is_recorded, is_claim_pending_in(resource.status), created, resource.ref, location)
 
 
 class ClaimIndex(Protocol):

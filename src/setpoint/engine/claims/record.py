@@ -76,3 +76,10 @@ def recorded_state(resource: Resource, engine: EngineContext) -> StoredState:
         return state
     # What else is there says nothing about that object; and another process may have seen no claim of it meanwhile.
     return StoredState(location=known, handled=state.handled, is_claim_pending=engine.claims.is_shared)
+
+
+def may_have_hidden_record(context: StepContext) -> bool:
+    """Whether the cluster may have a record of the resource that an outdated definition hides."""
+    definitions, resource = context.engine.definitions, context.resource
+    is_dropped = definitions is not None and definitions.is_record_dropped(resource.ref)
+    return bool(resource.finalizers) and not is_dropped

@@ -2,16 +2,18 @@
 
 A step enters the scope of its operation before it sends anything, and the resource holds it until the operation ends,
 over as many steps as that takes. A step that finds the scope held ends at once, and occupies no worker: the resource is
-queued, and reconciled when it is its turn. Other processes are not known here: against them a service still refuses an
+queued, and reconciled when it is its turn. The deletion of what the scope is named after comes last: those that wait
+belong to it, and are deleted before it. Other processes are not known here: against them a service still refuses an
 operation, and the resource that holds the scope retries for all that wait.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NewType, Protocol, runtime_checkable
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
@@ -49,22 +51,37 @@ class OperationQueues:
     # Of resources that a single command waits for.
     _is_due: dict[ResourceRef, asyncio.Event] = field(default_factory=dict)
 
-    def enter(self, ref: ResourceRef, kind: object, location: Location) -> None:
-        """`ref` holds the scope of its operations from now on; OperationQueued while another resource holds it."""
+    def enter(self, ref: ResourceRef, kind: object, location: Location, *, deleting: bool = False) -> None:
+        """`ref` holds the scope of its operations from now on; OperationQueued while another resource holds it.
+
+        `deleting`: the operation deletes the object at `location`. If others belong to that, they go first.
+        """
         if not isinstance(kind, SupportsOperationScope):
             return
         scope = kind.operation_scope(location)
         if self._entered.get(ref, scope) != scope:
             self.leave(ref)
-        turns = self._scopes.setdefault(scope, _Turns())
-        if turns.holder not in (None, ref):
-            if ref not in self._entered:
-                self._entered[ref] = scope
-                turns.waiting.append(ref)
-            raise OperationQueued(f"another operation on {scope} is under way, and this one waits for its turn")
-        if turns.holder is None and ref in self._entered:
+        turns, is_waiting = self._scopes.setdefault(scope, _Turns()), ref in self._entered
+        if turns.holder == ref:
+            return
+        comes_last = deleting and str(scope) == str(location) and len(turns.waiting) > is_waiting
+        if is_waiting and (turns.holder is None or comes_last):
             turns.waiting.remove(ref)
-        turns.holder, self._entered[ref] = ref, scope
+        if turns.holder is None and not comes_last:
+            turns.holder, self._entered[ref] = ref, scope
+            return
+        if not is_waiting or comes_last:
+            self._entered[ref] = scope
+            turns.waiting.append(ref)
+        if turns.holder is None:
+            self._wake(turns.waiting[0])
+        raise _queued(scope)
+
+    def require_turn(self, ref: ResourceRef) -> None:
+        """OperationQueued for a resource that waits in a queue, while another one holds the scope."""
+        scope = self._entered.get(ref)
+        if scope is not None and self._scopes[scope].holder not in (None, ref):
+            raise _queued(scope)
 
     def resume(self, ref: ResourceRef, kind: object, location: Location) -> None:
         """`ref` has an operation of an earlier process under way: it holds the scope, unless another resource does."""
@@ -114,3 +131,7 @@ class OperationQueues:
             self.wake(ref)
         if ref in self._is_due:
             self._is_due[ref].set()
+
+
+def _queued(scope: OperationScope) -> OperationQueued:
+    return OperationQueued(f"another operation on {scope} is under way, and this one waits for its turn")

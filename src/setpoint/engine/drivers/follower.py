@@ -6,7 +6,7 @@ status, such as a service that does not answer, cannot be seen from here.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.conditions import (

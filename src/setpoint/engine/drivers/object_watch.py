@@ -5,9 +5,10 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import SupportsWatch, WatchTopic
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock

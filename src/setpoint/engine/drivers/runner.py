@@ -4,8 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import SupportsWatch
 from setpoint.engine.context import UNSPECIFIED_TRIGGER, EngineContext
 from setpoint.engine.dependency_graph import predecessors

@@ -1,7 +1,7 @@
 """The children of an owner: what is generated, what is live, both digests, and the plan between the two."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from setpoint.core.decide import Decision, DecisionReason, decide
@@ -15,6 +15,7 @@ from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.context import EngineContext, StepContext
@@ -243,7 +244,7 @@ def unreconciled_kinds(engine: EngineContext) -> frozenset[GroupKind]:
 
 def is_unreconciled(ref: ResourceRef, engine: EngineContext) -> bool:
     """Whether `ref` is of one of these kinds."""
-    return ref.group_kind in unreconciled_kinds(engine)
+    return ref.group_kind not in engine.resource_types and ref.group_kind in unreconciled_kinds(engine)
 
 
 # Children with contents of their own; any other can be generated again from the owner and its sources.

@@ -39,7 +39,7 @@ from setpoint.engine.references import is_ready
 from setpoint.engine.requeue import NOT_READY_SECONDS
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
-from setpoint.engine.step.change_cause import ChangeCause, report_drift, write_cause
+from setpoint.engine.step.change_cause import ChangeCause, flips_after, report_drift, write_cause
 from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
 from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
@@ -98,8 +98,10 @@ async def _stop_for(busy: OperationRunning) -> StepOutcome:
 
 async def _execute_owner_plan(context: StepContext, owner: Owner, planned: OwnerPlan) -> StepOutcome:
     report_drift(planned.plan, planned.observation.intent, context)
+    flips = await flips_after(planned.plan, planned.observation.intent, context)
     context = await _record_before_write(_with_finalizers(context, owner), planned)
-    return await _settle(context, owner, planned, await _write_children(context, owner, planned))
+    written = await _write_children(context, owner, planned)
+    return await _settle(replace(context, state=replace(context.state, flips=flips)), owner, planned, written)
 
 
 # --- Before anything is written ---------------------------------------------------------------------------------------

@@ -6,18 +6,24 @@ records reverts of drift.
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Final
 
 from setpoint.core.decide import Decision, DecisionReason
 from setpoint.core.diff import FieldChange
-from setpoint.core.plan import Plan
+from setpoint.core.plan import Action, Plan
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Missing
+from setpoint.core.values.paths import Path
+from setpoint.engine.contention.intent_flips import IntentFlips
 from setpoint.engine.context import KindStepContext, StepContext
 from setpoint.engine.kind import Reconciliation
+from setpoint.engine.ports import field_manager_of
 from setpoint.engine.references import is_ready
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.reports import StepSubject
+
+_SPEC: Final = Path(("spec",))
 
 
 class ChangeCause(StrEnum):
@@ -57,6 +63,22 @@ def report_drift(plan: Plan, intent: str, context: StepContext, *, is_there: boo
     drifted = [change for change in changes if is_there and is_drift and not _is_server_default(change, context.state)]
     fields = [str(change.path) for change in drifted]
     context.engine.reporter.drift(StepSubject.of(context), fields, is_deleted=is_deleted)
+
+
+async def flips_after(plan: Plan, intent: str, context: StepContext) -> IntentFlips:
+    """The intents that were applied, once this plan is carried out; of one that returns, by which field manager."""
+    state, now = context.state, context.engine.clock.now()
+    changes = tuple(change for write in plan.writes if write.action is Action.UPDATE for change in write.changes)
+    if not changes or write_cause(plan.decision, intent, context) is not ChangeCause.AUTHOR:
+        return state.flips
+    flips, manager = state.flips.still_active(now), ""
+    if not flips.sides and state.cookie is not None:
+        flips = flips.applied(state.cookie.intent, (), now)
+    if flips.is_return(intent):
+        # The fields of children are none of their owner's spec: any field of it, then.
+        path = changes[0].path if isinstance(context, KindStepContext) else _SPEC
+        manager = await field_manager_of(context.engine.store, context.resource, path)
+    return flips.applied(intent, changes, now, manager=manager)
 
 
 def _is_drift(decision: Decision, intent: str, context: KindStepContext) -> bool:

@@ -13,6 +13,7 @@ from setpoint.core.schema.annotations import annotation_value
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsAliases, SupportsReplace
 from setpoint.engine.claims.claim import is_claim_kept
+from setpoint.engine.claims.record import recorded_state
 from setpoint.engine.context import (
     DELETION_DEFENDER,
     DELETION_POLICY,
@@ -24,6 +25,7 @@ from setpoint.engine.context import (
 from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, RemoteOperation, observe_decoded
 from setpoint.engine.management import Management, management_of
+from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.execute import stop_for_operation
@@ -62,6 +64,12 @@ async def _plan_recorded_deletion(context: KindStepContext, location: Location) 
     if not await is_claim_kept(context, location):
         kept = _nothing_to_delete(f"{location} is managed by another resource, and stays as it is")
         return PlannedStep(kept, lambda: _remove_finalizer(context))
+    if StoredState.of(context.resource).operation is None:
+        # Before anything is asked: an object that is still there would have to wait all the same.
+        context.enter_scope(location, deleting=True)
+    else:
+        # An operation that was under way is over, most likely that of the deletion.
+        context.leave_scope()
     observed = await observe_decoded(location, context.kind)
     if isinstance(observed, Absent):
         return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _record_deleted(context))
@@ -102,6 +110,7 @@ async def _delete(context: KindStepContext, location: Location, observed: Presen
     if operation is not None:
         context = replace(context, state=replace(context.state, operation=operation))
         await stop_for_operation(operation, context)
+    context.leave_scope()
     if isinstance(await observe_decoded(location, context.kind), Present):
         raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
     return await _record_deleted(context)
@@ -110,15 +119,19 @@ async def _delete(context: KindStepContext, location: Location, observed: Presen
 async def _send_delete(
     context: KindStepContext, location: Location, observed: Present[Any], why: str
 ) -> RemoteOperation | None:
-    context.enter_scope(location)
+    context.enter_scope(location, deleting=True)
     report = ReportedWrite(StepSubject.of(context), Action.DELETE, str(location), why)
     with context.engine.reporter.writing([report]):
         return await context.kind.delete(location, observed, context.resource)
 
 
 async def _record_deleted(context: KindStepContext) -> StepOutcome:
-    # Finalizers of other controllers may keep the resource for a while yet.
-    return await _remove_finalizer(await context.set_ready(conditions.DELETED))
+    """Removes the finalizer. A status is written only where finalizers of other controllers keep the resource."""
+    if context.resource.finalizers != (FINALIZER,):
+        return await _remove_finalizer(await context.set_ready(conditions.DELETED))
+    deleted = context.event(conditions.DELETED.reason, conditions.DELETED.message)
+    await context.engine.store.update(context.resource, ResourceUpdate(finalizers=(), events=(deleted,)))
+    return Gone()
 
 
 def _nothing_to_delete(because: str) -> Plan:
@@ -137,17 +150,21 @@ class ObjectFate(StrEnum):
     # Another resource has it.
     MANAGED_BY_ANOTHER = "managed by another resource"
     NEVER_MADE = "never made"
+    # Another writer has wiped the record of it.
+    UNKNOWN = "unknown"
 
 
 async def object_fate(resource: Resource, engine: EngineContext) -> ObjectFate:
     """What becomes of the object of a resource of a kind, as far as it is on record: no service is asked."""
-    context = step_context(resource, engine, StoredState.of(resource))
+    context = step_context(resource, engine, recorded_state(resource, engine))
     assert isinstance(context, KindStepContext)
     location = context.state.location
-    if FINALIZER not in resource.finalizers or location is None:
+    if FINALIZER not in resource.finalizers or (location is None and not context.state.is_location_lost):
         return ObjectFate.NEVER_MADE
     if is_abandoned(resource, context.kind):
         return ObjectFate.ABANDONED
+    if location is None:
+        return ObjectFate.UNKNOWN
     is_kept = await is_claim_kept(context, location)
     return ObjectFate.DELETED if is_kept else ObjectFate.MANAGED_BY_ANOTHER
 

@@ -3,13 +3,16 @@
 A creation and a long-running operation are on record before the step continues, so that a later step finishes them.
 """
 
-from dataclasses import dataclass, replace
-from typing import NoReturn, assert_never
+from dataclasses import replace
+from typing import Any, NoReturn, TypeAlias, assert_never
 
+from setpoint.core.decide import DecisionReason
+from setpoint.core.diff import FieldChange, redacted_change
 from setpoint.core.plan import Action, Plan, PlannedWrite
+from setpoint.core.redaction import REDACTED
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine import conditions
-from setpoint.engine.claims.claim import confirm_claim
-from setpoint.engine.contention.intent_flips import IntentFlips
+from setpoint.engine.claims.claim import confirm_claim, release_claim
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import (
     Absent,
@@ -17,21 +20,40 @@ from setpoint.engine.kind import (
     LiveObservation,
     Present,
     RemoteOperation,
+    Written,
     observe_decoded,
 )
 from setpoint.engine.management import Management
-from setpoint.engine.ports import field_manager_of
 from setpoint.engine.state import StoredState, WriteAttempt, location_in
-from setpoint.engine.step.change_cause import ChangeCause, write_cause
+from setpoint.engine.step.change_cause import ChangeCause, flips_after, write_cause
 from setpoint.engine.step.finish import begun_action, plan_events, records_creation, step_record
-from setpoint.engine.step.plan import EffectivePlan, desired_tree, effective_plan, live_mark, with_dry_run
+from setpoint.engine.step.plan import (
+    EffectivePlan,
+    desired_tree,
+    effective_plan,
+    live_mark,
+    redacted_writes,
+    with_dry_run,
+)
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused
+
+_Answer: TypeAlias = RemoteOperation | Written[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedPlan:
+    """What became of a plan: the context and the object after it, the plan as it was carried out, and what is left."""
+
+    context: KindStepContext
+    observed: LiveObservation
+    plan: Plan
+    left: EffectivePlan
 
 
 async def execute_plan(
     planned: EffectivePlan, intent: Intent, observed: LiveObservation, context: KindStepContext
-) -> tuple[KindStepContext, LiveObservation, EffectivePlan]:
+) -> ExecutedPlan:
     """Sends one write, observes its effect and plans the rest again, until there is nothing left to send now."""
     first = planned.plan
     while planned.plan.writes:
@@ -42,37 +64,56 @@ async def execute_plan(
         context.enter_scope(intent.location)
         context = await _record_before_send(planned, intent, observed, context)
         context = await confirm_claim(context, before, intent.location, observed)
-        flips = await _flips_after(write, planned, intent, context)
-        operation = await _send_first(planned, observed, context, is_new=is_new)
+        flips = await flips_after(planned.plan, intent.digest, context)
+        answer = await _send_first(planned, observed, context, is_new=is_new)
+        operation = answer if isinstance(answer, RemoteOperation) else None
         context = replace(context, state=replace(_after_sending(context.state, write, intent, operation), flips=flips))
         if operation is not None:
             record = step_record(context, first)
             await stop_for_operation(operation, replace(context, state=replace(context.state, step=record)), first)
-        observed = await observe_decoded(intent.location, context.kind)
-        if isinstance(observed, Absent):
-            raise _not_visible_yet(write, intent)
+        first = _with_answer(first, answer, intent, observed, context)
+        observed = await _observe_after(answer, write, intent, context)
         follow_up = follow_up_of(context, intent, observed)
         if follow_up is not None:
             context = await send_follow_up(follow_up, intent, observed, context)
-        context = await with_dry_run(first.decision, intent, observed, context)
+        if isinstance(answer, Written) and answer.is_complete and planned.followed is intent:
+            context = replace(context, dry_run_writes=())
+        else:
+            context = await with_dry_run(first.decision, intent, observed, context)
         planned = effective_plan(first.decision, intent, observed, context)
-    return context, observed, planned
+    return ExecutedPlan(context, observed, first, planned)
 
 
-async def _flips_after(
-    write: PlannedWrite, planned: EffectivePlan, intent: Intent, context: KindStepContext
-) -> IntentFlips:
-    """The intents that were applied, once this write is sent; of one that returns, by which field manager."""
-    state, plan, now = context.state, planned.plan, context.engine.clock.now()
-    is_authored = write_cause(plan.decision, intent.digest, context) is ChangeCause.AUTHOR
-    if write.action is not Action.UPDATE or not is_authored or not plan.changes:
-        return state.flips
-    flips, manager = state.flips.still_active(now), ""
-    if not flips.sides and state.cookie is not None:
-        flips = flips.applied(state.cookie.intent, (), now)
-    if flips.is_return(intent.digest):
-        manager = await field_manager_of(context.engine.store, context.resource, plan.changes[0].path)
-    return flips.applied(intent.digest, plan.changes, now, manager=manager)
+def _with_answer(
+    plan: Plan, answer: _Answer, intent: Intent, before: LiveObservation, context: KindStepContext
+) -> Plan:
+    """The plan with what its foreseen write has changed; a write that changed nothing is none."""
+    if not isinstance(answer, Written) or answer.changes is None or not plan.writes[0].is_foreseen:
+        return plan
+    foreseen = {change.path: change for change in plan.writes[0].changes}
+    write = replace(plan.writes[0], changes=answer.changes, is_foreseen=False)
+    writes: tuple[PlannedWrite, ...] = (write,) if write.changes or write.action is Action.CREATE else ()
+    if any(change.path not in foreseen for change in answer.changes):
+        return replace(plan, writes=redacted_writes(writes, intent, before, context.engine.secret_fields))
+    # Which of these fields are secret is known already.
+    shown = tuple(redacted_change(one) if _is_redacted(foreseen[one.path]) else one for one in answer.changes)
+    return replace(plan, writes=tuple(replace(one, changes=shown) for one in writes))
+
+
+def _is_redacted(change: FieldChange) -> bool:
+    return REDACTED in (change.before, change.after)
+
+
+async def _observe_after(
+    answer: _Answer, write: PlannedWrite, intent: Intent, context: KindStepContext
+) -> LiveObservation:
+    """The object after the write: from the answer to it, where that has it."""
+    if isinstance(answer, Written):
+        return answer.after
+    observed = await observe_decoded(intent.location, context.kind)
+    if isinstance(observed, Absent):
+        raise _not_visible_yet(write, intent)
+    return observed
 
 
 def _not_visible_yet(write: PlannedWrite, intent: Intent) -> OperationRunning:
@@ -108,8 +149,8 @@ async def _record_before_send(
 
 async def _send_first(
     planned: EffectivePlan, observed: LiveObservation, context: KindStepContext, *, is_new: bool
-) -> RemoteOperation | None:
-    """The long-running operation that the first write of the plan begins, if any."""
+) -> _Answer:
+    """The answer to the first write of the plan: the object, or the long-running operation that begins, if any."""
     write = planned.plan.writes[0]
     try:
         with context.engine.reporter.writing([_report_of(planned, context)]):
@@ -119,6 +160,11 @@ async def _send_first(
         if write.action is Action.CREATE and is_new:
             await _forget_creation(context)
         raise
+    except (RemoteRefused, OperationRunning):
+        # Where a dry run is refused, nothing is on record yet: no object is claimed, and none was deleted.
+        if write.action is Action.CREATE and write.is_foreseen and planned.plan.reason is not DecisionReason.DELETED:
+            await replace(context, state=release_claim(context.state)).save_state()
+        raise
 
 
 def _report_of(planned: EffectivePlan, context: KindStepContext) -> ReportedWrite:
@@ -127,9 +173,7 @@ def _report_of(planned: EffectivePlan, context: KindStepContext) -> ReportedWrit
     return ReportedWrite(subject, write.action, str(planned.followed.location), decision, write.changes)
 
 
-async def _send(
-    write: PlannedWrite, intent: Intent, observed: LiveObservation, context: KindStepContext
-) -> RemoteOperation | None:
+async def _send(write: PlannedWrite, intent: Intent, observed: LiveObservation, context: KindStepContext) -> _Answer:
     wanted = desired_tree(intent, observed, context)
     match write.action:
         case Action.CREATE:
@@ -235,11 +279,9 @@ async def send_follow_up(
     context.enter_scope(intent.location)
     report = ReportedWrite(StepSubject.of(context), Action.CREATE, str(intent.location), follow_up.write.name)
     with context.engine.reporter.writing([report]):
-        operation = await context.kind.update(
-            intent, desired_tree(intent, observed, context), follow_up.write, observed
-        )
-    if operation is not None:
-        await stop_for_operation(operation, replace(context, state=replace(context.state, operation=operation)))
+        answer = await context.kind.update(intent, desired_tree(intent, observed, context), follow_up.write, observed)
+    if isinstance(answer, RemoteOperation):
+        await stop_for_operation(answer, replace(context, state=replace(context.state, operation=answer)))
     return await replace(context, state=follow_up.state).save_state()
 
 

@@ -1,7 +1,7 @@
 """How a step ends: settled, paused or observed only; its record, which `setpoint explain` shows, and its event."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Final
 
@@ -11,6 +11,7 @@ from setpoint.core.plan import Action, Hold, Plan
 from setpoint.core.schema.policy import Rule
 from setpoint.core.step_record import bounded_record, paths_digest, withheld_paths
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine import conditions
 from setpoint.engine.conditions import ReadyCondition, join_names, retained_message
@@ -48,6 +49,7 @@ async def settle(
 ) -> StepOutcome:
     """Records that nothing is left to do now. `plan` is what the step began with, `planned` what it ended with."""
     assert isinstance(observed, Present)
+    context.leave_scope()
     # What is withheld in the end is still to be written.
     plan = _with_holds_of(planned.plan, plan)
     intent, left = planned.followed, _residual(context, observed, planned)
@@ -102,7 +104,7 @@ def _residual(context: KindStepContext, observed: LiveObservation, planned: Effe
     """On the fast path, nothing differs but the known server defaults."""
     if planned.plan.is_fast_path:
         return _Residual((), context.state.server_defaults, has_withheld=False)
-    specified, unspecified = residual(planned.followed, observed, context)
+    specified, unspecified = residual(planned.followed, observed, context, planned.differing)
     # Of a resource that did not converge, nothing more is to be written.
     has_withheld = bool(planned.plan.withheld) and planned.plan.held is not Hold.NOT_CONVERGED
     sent = () if context.state.attempt is None else context.state.attempt.sent

@@ -1,22 +1,60 @@
 """Observes the live object, and skips decoding and planning when it is byte for byte what the cookie was made from."""
 
-from typing import Any
+from typing import Any, Final
 
+from setpoint.core.decide import Decision
+from setpoint.core.plan import Plan
 from setpoint.core.secret_paths import holds_secret
 from setpoint.core.values.canonical import same
-from setpoint.engine.context import KindStepContext
+from setpoint.engine import conditions
+from setpoint.engine.capabilities import SupportsWait, SupportsWatchedObjects
+from setpoint.engine.context import EngineContext, KindStepContext
 from setpoint.engine.idle_cache import IdleEntry, ListedObject, state_digest
-from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation, Unchanged
+from setpoint.engine.kind import AnyKind, Intent, LiveObservation, Location, Present, Reconciliation, Unchanged
 from setpoint.engine.management import Management
 from setpoint.engine.references import OUTPUT, awaited_object, is_ready
-from setpoint.engine.resource import Resource
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState, outputs_in
+from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
+from setpoint.errors import RemoteUnavailable, SetpointError
+
+# The outcome of a step that found nothing to do.
+IDLE: Final = Settled(Plan(Decision.IN_SYNC), conditions.UP_TO_DATE)
 
 
 async def observe_unless_unchanged(intent: Intent, context: KindStepContext) -> LiveObservation | Unchanged:
     """The live object; Unchanged when nothing changed since the step that made the cookie."""
     known = context.state.body if _is_settled(intent, context) else None
-    return await context.kind.observe(intent.location, known)
+    # A reconcile that was requested asks the service itself.
+    if context.requested:
+        return await context.kind.observe(intent.location, known)
+    return await observe_in_step(intent.location, known, context.kind, context.engine)
+
+
+async def observe_in_step(
+    location: Location, known: str | None, kind: AnyKind, engine: EngineContext
+) -> LiveObservation | Unchanged:
+    """The live object, as a watch of this process shows it or as the service answers; Unchanged if it is the known."""
+    # A single command follows no watch: nothing would lead to another step.
+    if engine.idle_cache is not None and isinstance(kind, SupportsWatchedObjects):
+        return await kind.observe_watched(location, known)
+    return await kind.observe(location, known)
+
+
+async def idle_outcome(ref: ResourceRef, engine: EngineContext) -> StepOutcome | None:
+    """The outcome if every input of the step is what it was when the last step settled."""
+    entry = engine.idle_cache.of(ref) if engine.idle_cache is not None else None
+    if entry is None or engine.clock.monotonic() >= entry.until:
+        return None
+    kind = engine.kinds[ref.group_kind]
+    try:
+        found = await observe_in_step(entry.location, entry.body, kind, engine)
+    except SetpointError as error:
+        if isinstance(error, RemoteUnavailable) and not isinstance(kind, SupportsWait):
+            return Stopped(error)
+        # The full step that follows observes again, and reports the error.
+        return None
+    return IDLE if isinstance(found, Unchanged) else None
 
 
 def is_listed_unchanged(intent: Intent, context: KindStepContext) -> bool:

@@ -1,10 +1,10 @@
 """What a step may end in, and a step stopped before its first write."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from setpoint.core.plan import Plan
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import SetpointError

@@ -1,22 +1,20 @@
 """The plan of one step: what differs, less what was tried already, and less the fields that are held."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
-
-from msgspec import Struct
 
 from setpoint.core.decide import Cookie, Decision, DecisionReason, decide
 from setpoint.core.diff import FieldChange, redacted_change
-from setpoint.core.overlay import EffectiveState, struct_of
 from setpoint.core.plan import Action, Hold, Plan, PlannedWrite, PlanOptions, plan_effective, retained_fields
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import atomic_ancestor
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun
+from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun, SupportsForesight
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.intent import is_only_revised, path_mark
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Reconciliation
@@ -43,7 +41,7 @@ def desired_tree(intent: Intent, observed: LiveObservation, context: KindStepCon
     """The effective desired state; for a kind with dry runs, the desired state as declared."""
     if isinstance(context.kind, SupportsDryRun):
         return intent.declared.tree
-    return _effective(intent, observed, context).tree
+    return intent.effective.over(observed, context.kind).tree
 
 
 async def plan_observation(
@@ -111,8 +109,9 @@ def _retained(
     is_new = plan.is_adoption or plan.decision in (Decision.INTENT_CHANGED, Decision.BOTH)
     if isinstance(context.kind, SupportsDryRun) or not (is_new if applied is None else applied.named):
         return ()
-    declared = _effective(intent, observed, context).declared
-    found = retained_fields(declared, context.kind.view(observed.live))
+    effective = intent.effective.over(observed, context.kind)
+    assert not isinstance(effective.live, Missing)
+    found = retained_fields(effective.declared, effective.live)
     if applied is None:
         return tuple(one for one in found if one.rule is Rule.PROTECTED)
     return tuple(one for one in found if path_mark(one.path) in applied.named)
@@ -124,16 +123,19 @@ class EffectivePlan:
 
     plan: Plan
     followed: Intent
+    # Every field that differs, whether it is written or not; None where that was not compared.
+    differing: tuple[FieldChange, ...] | None = None
 
 
 def effective_plan(
     decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext
 ) -> EffectivePlan:
     """The writes of this step, without the fields that are held (see `step.hold`)."""
-    plan = plan_writes(decision, intent, observed, context)
+    planned = plan_writes(decision, intent, observed, context)
+    plan = planned.plan
     held = () if isinstance(observed, Absent) else held_fields(plan, intent.digest, context)
     if not held:
-        return EffectivePlan(plan, intent)
+        return planned
     paths = {one.path for one in held}
     units = {change.path: _unit(intent, change, context) for change in plan.changes if str(change.path) in paths}
     rest = _without(units, plan, intent, observed, context)
@@ -156,10 +158,10 @@ def _without(
     unmanaged = replace(policy, unmanaged=(*policy.unmanaged, *units.values()))
     declared = replace(intent.declared, policy=unmanaged)
     followed = replace(intent, declare=lambda: declared)
-    plan = plan_writes(whole.decision, followed, observed, context)
-    remaining = {change.path for change in plan.changes} & units.keys()
+    planned = plan_writes(whole.decision, followed, observed, context)
+    remaining = {change.path for change in planned.plan.changes} & units.keys()
     if not remaining:
-        return EffectivePlan(plan, followed)
+        return planned
     # A field inside an atomic value cannot be unmanaged alone: then the whole value is.
     wider = {path: unit.parent if path in remaining else unit for path, unit in units.items()}
     return _without(wider, whole, intent, observed, context)
@@ -170,20 +172,25 @@ def live_mark(observed: LiveObservation) -> str:
     return "" if isinstance(observed, Absent) else observed.body or digest(observed.live)
 
 
-def plan_writes(decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext) -> Plan:
+def plan_writes(
+    decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext
+) -> EffectivePlan:
     """The writes that are left; none when both digests match, or neither changed since the service did not converge."""
     if decision is Decision.IN_SYNC:
-        return Plan(decision)
+        return EffectivePlan(Plan(decision), intent)
     if is_not_converging(intent, observed, context.state):
         left, _ = residual(intent, observed, context)
-        return Plan(decision, withheld=left, because=NOT_TAKEN, held=Hold.NOT_CONVERGED)
+        return EffectivePlan(Plan(decision, withheld=left, because=NOT_TAKEN, held=Hold.NOT_CONVERGED), intent)
     if context.dry_run_writes is not None:
-        return _dry_run_plan(decision, intent, observed, context)
+        return EffectivePlan(_dry_run_plan(decision, intent, observed, context), intent)
     known, versions = context.state.secrets, intent.resolved.versions
     rotated = tuple(Path.parse(name) for name, version in versions.items() if known.get(name) != version)
     sending = replace(context.kind.sending(intent), resend=rotated)
     plan = _plan_effective(decision, intent, observed, context, options=sending)
-    return plan if isinstance(observed, Absent) else _without_attempted(plan, intent, context)
+    if isinstance(observed, Absent):
+        return EffectivePlan(plan, intent)
+    # A secret that is to be sent again does not differ.
+    return EffectivePlan(_without_attempted(plan, intent, context), intent, None if rotated else plan.changes)
 
 
 async def with_dry_run(
@@ -193,11 +200,30 @@ async def with_dry_run(
     kind = context.kind
     if not isinstance(kind, SupportsDryRun) or decision is Decision.IN_SYNC:
         return context
-    writes = await kind.dry_run(intent, observed, decision)
-    return replace(context, dry_run_writes=_redacted_writes(writes, intent, observed, context.engine.secret_fields))
+    foreseen = None
+    if isinstance(kind, SupportsForesight) and _may_foresee(decision, context):
+        foreseen = await kind.foresee(intent, observed)
+    writes = await kind.dry_run(intent, observed, decision) if foreseen is None else (foreseen,)
+    return replace(context, dry_run_writes=redacted_writes(writes, intent, observed, context.engine.secret_fields))
 
 
-def _redacted_writes(
+def _may_foresee(decision: Decision, context: KindStepContext) -> bool:
+    """Whether nothing but the write depends on its changes: a plan shows them, and a hold may withhold some of them."""
+    state = context.state
+    return (
+        # A step of a controller: a preview has no idle cache.
+        context.engine.idle_cache is not None
+        and decision in (Decision.CREATE, Decision.INTENT_CHANGED)
+        and context.management is Management.FULL
+        and not context.requested
+        and state.attempt is None
+        and state.creating is None
+        and not state.oscillations.fields
+        and not state.flips.is_contested
+    )
+
+
+def redacted_writes(
     writes: Iterable[PlannedWrite], intent: Intent, observed: LiveObservation, secrets: SecretFields
 ) -> tuple[PlannedWrite, ...]:
     """The writes without secret values: those of the object in the manifest, and of the live one."""
@@ -235,41 +261,40 @@ def _only(is_wanted: Callable[[FieldChange], bool], writes: Iterable[PlannedWrit
 
 
 def residual(
-    intent: Intent, observed: LiveObservation, context: KindStepContext
+    intent: Intent,
+    observed: LiveObservation,
+    context: KindStepContext,
+    differing: tuple[FieldChange, ...] | None = None,
 ) -> tuple[tuple[FieldChange, ...], tuple[FieldChange, ...]]:
-    """The fields that still differ: those that are specified, and those that are not."""
+    """The fields that still differ: those that are specified, and those that are not.
+
+    `differing`: all of them, if the plan for this observation compared them.
+    """
     if context.dry_run_writes is not None:
         return Plan(Decision.FIRST_LOOK, _dry_run_writes(intent, context)).changes, ()
-    sending = replace(context.kind.sending(intent), resend=())
-    changes = _plan_effective(Decision.FIRST_LOOK, intent, observed, context, options=sending).changes
+    changes = differing
+    if changes is None:
+        sending = replace(context.kind.sending(intent), resend=())
+        changes = _plan_effective(Decision.FIRST_LOOK, intent, observed, context, options=sending).changes
     specified = tuple(change for change in changes if change.rule is Rule.SPEC)
     return specified, tuple(change for change in changes if change.rule is not Rule.SPEC)
 
 
 def is_not_converging(intent: Intent, observed: LiveObservation, state: StoredState) -> bool:
     """Whether everything was sent for this intent, and the live object has not changed since the service ignored it."""
-    attempt, live = state.attempt, live_digest(observed)
-    if attempt is None or attempt.unconverged_at is None or isinstance(live, Missing):
+    attempt = state.attempt
+    if attempt is None or attempt.unconverged_at is None or isinstance(observed, Absent):
         return False
-    return attempt.unconverged_at == Cookie(intent.digest, live)
+    return attempt.unconverged_at == Cookie(intent.digest, digest(observed.live))
 
 
 def _plan_effective(
     decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext, *, options: PlanOptions
 ) -> Plan:
-    kind, found = context.kind, _effective(intent, observed, context)
-    live = MISSING if isinstance(observed, Absent) else kind.view(observed.live)
-    if isinstance(live, Missing) and isinstance(kind, SupportsCreationCheck):
+    kind, found = context.kind, intent.effective.over(observed, context.kind)
+    if isinstance(found.live, Missing) and isinstance(kind, SupportsCreationCheck):
         kind.check_creation(intent, found.tree)
-    return plan_effective(decision, found.declared, live, wanted=found.tree, options=options)
-
-
-def _effective(intent: Intent, observed: LiveObservation, context: KindStepContext) -> EffectiveState[Struct]:
-    """The effective desired state by the kind's own function, and the declared tree as fitted to the live object."""
-    kind, declared = context.kind, intent.declared
-    live = MISSING if isinstance(observed, Absent) else struct_of(kind.view(observed.live), kind.tree_type)
-    found: EffectiveState[Struct] = kind.effective(struct_of(declared.tree, kind.tree_type), live, declared.policy)
-    return found
+    return plan_effective(decision, found.declared, found.live, wanted=found.tree, options=options)
 
 
 def _without_attempted(plan: Plan, intent: Intent, context: KindStepContext) -> Plan:

@@ -7,12 +7,13 @@ refuses writes.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final
 
 from setpoint.core.decide import Cookie, Decision
 from setpoint.core.plan import Hold, Plan
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.engine.context import EngineContext
 from setpoint.engine.intent import resolve_ignoring_readiness

@@ -10,12 +10,11 @@ from dataclasses import replace
 from math import inf
 from typing import Final, assert_never
 
-from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
 from setpoint.core.secret_fields import secret_texts, without_texts
 from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
-from setpoint.engine.capabilities import SupportsProjects, SupportsWait
+from setpoint.engine.capabilities import SupportsProjects
 from setpoint.engine.claims.claim import (
     announce_claim,
     catch_up,
@@ -25,7 +24,8 @@ from setpoint.engine.claims.claim import (
     is_new_claim,
     release_claim,
 )
-from setpoint.engine.claims.record import recorded_state, restore_finalizers
+from setpoint.engine.claims.record import may_have_hidden_record, recorded_state, restore_finalizers
+from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import (
     FINALIZER,
     UNSPECIFIED_TRIGGER,
@@ -59,7 +59,13 @@ from setpoint.engine.step.delete import (
 )
 from setpoint.engine.step.execute import InterruptedCreation, execute_plan, poll_operation
 from setpoint.engine.step.finish import plan_observed, plan_paused, settle
-from setpoint.engine.step.observe import cache_as_idle, is_listed_unchanged, observe_unless_unchanged
+from setpoint.engine.step.observe import (
+    IDLE,
+    cache_as_idle,
+    idle_outcome,
+    is_listed_unchanged,
+    observe_unless_unchanged,
+)
 from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
 from setpoint.engine.step.plan import EffectivePlan, plan_observation
 from setpoint.engine.step.reconcile_request import request_trigger
@@ -92,10 +98,10 @@ async def step(
     requested: bool = False,
     restart_wait: bool = False,
 ) -> StepOutcome:
-    """One step for `ref`.
+    """One step for `ref`. `trigger` is for the step record: what caused this step.
 
-    `trigger` is for the step record: what caused this step. `requested`: a reconcile was requested, and earlier
-    attempts and backoff do not count. `restart_wait`: a wait that timed out has all of its timeout again.
+    `requested`: a reconcile was requested, and earlier attempts and backoff do not count. `restart_wait`: a wait that
+    timed out has all of its timeout again.
     """
     started = engine.clock.monotonic()
     try:
@@ -117,14 +123,14 @@ async def step(
 
 
 def _measure(ref: ResourceRef, outcome: StepOutcome, seconds: float, metrics: StepMetrics) -> None:
-    decision = outcome.plan.decision.value if isinstance(outcome, Settled) else ""
-    metrics.step_finished(ref.kind, _outcome_label(outcome), decision, seconds)
-    if isinstance(outcome, Stopped) and outcome.error.retry in _COUNTED_ERRORS:
-        metrics.count(_COUNTED_ERRORS[outcome.error.retry], ref.kind)
-
-
-def _outcome_label(outcome: StepOutcome) -> str:
-    return outcome.error.retry.name.lower() if isinstance(outcome, Stopped) else type(outcome).__name__.lower()
+    if isinstance(outcome, Stopped):
+        retry = outcome.error.retry
+        metrics.step_finished(ref.kind, retry.name.lower(), "", seconds)
+        if retry in _COUNTED_ERRORS:
+            metrics.count(_COUNTED_ERRORS[retry], ref.kind)
+    else:
+        label, decision = ("settled", outcome.plan.decision) if isinstance(outcome, Settled) else ("gone", "")
+        metrics.step_finished(ref.kind, label, decision, seconds)
 
 
 async def _step(
@@ -134,7 +140,7 @@ async def _step(
         engine = await engine.for_namespace(ref.namespace)
     except SetpointError as error:
         return await _stop_unbound(ref, engine, error)
-    idle = None if requested else await _idle_outcome(ref, engine)
+    idle = None if requested else await idle_outcome(ref, engine)
     if idle is not None:
         return idle
     if engine.idle_cache is not None:
@@ -197,22 +203,6 @@ async def _resume(context: StepContext) -> StepContext:
     return await poll_operation(context)
 
 
-async def _idle_outcome(ref: ResourceRef, engine: EngineContext) -> StepOutcome | None:
-    """The outcome if every input of the step is what it was when the last step settled."""
-    entry = engine.idle_cache.of(ref) if engine.idle_cache is not None else None
-    if entry is None or engine.clock.monotonic() >= entry.until:
-        return None
-    kind = engine.kinds[ref.group_kind]
-    try:
-        found = await kind.observe(entry.location, entry.body)
-    except SetpointError as error:
-        if isinstance(error, RemoteUnavailable) and not isinstance(kind, SupportsWait):
-            return Stopped(error)
-        # The full step that follows observes again, and reports the error.
-        return None
-    return Settled(Plan(Decision.IN_SYNC), conditions.UP_TO_DATE) if isinstance(found, Unchanged) else None
-
-
 async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool = True) -> Plan:
     """The plan of the next step, stopped before it writes. An error that would stop the step is raised.
 
@@ -224,8 +214,9 @@ async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")
     state = recorded_state(resource, engine)
     state = state if trust_cookie else replace(state, cookie=None, body=None)
-    # What a list showed is for the step alone.
-    context = step_context(resource, replace(engine, listed_objects=None), state)
+    # What lists and watches showed is for the step alone, and so are turns.
+    engine = replace(engine, listed_objects=None, operations=OperationQueues(), idle_cache=None)
+    context = step_context(resource, engine, state)
     try:
         found = await plan_step(context)
     except RemoteError as error:
@@ -265,6 +256,7 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
 async def _plan_intent(context: KindStepContext, intent: Intent) -> StepPlan:
     _require_valid(context, intent)
     context = await check_new_claim(context, intent)
+    context.require_turn(intent.location, is_new=is_new_claim(context, intent))
     if await must_replace(context, intent):
         return await _plan_replacement(context, intent)
     try:
@@ -313,21 +305,20 @@ async def _execute(
     with claims.claiming(context.resource.ref, claim_keys):
         context = await begun.finish(intent, observed, context)
         context = await announce_claim(_claim(context, intent), intent, observed)
-        context, observed, left = await execute_plan(planned, intent, observed, context)
-        outcome = await settle(context, observed, begun.shown(planned.plan), left)
+        executed = await execute_plan(planned, intent, observed, context)
+        context = executed.context
+        outcome = await settle(context, executed.observed, begun.shown(executed.plan), executed.left)
         if is_new:
             await catch_up(context)
     return outcome
 
 
 def _plan_idle(context: KindStepContext, intent: Intent) -> PlannedStep:
-    plan = Plan(Decision.IN_SYNC)
-
     async def execute() -> StepOutcome:
         cache_as_idle(await context.move_cookie(), intent, context.state.body, inf)
-        return Settled(plan, conditions.UP_TO_DATE)
+        return IDLE
 
-    return PlannedStep(plan, execute)
+    return PlannedStep(IDLE.plan, execute)
 
 
 def _plan_read_failure(context: KindStepContext, error: RemoteError) -> FailedStep:
@@ -385,7 +376,7 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
         return Stopped(error)
     # Read again: the step may have written since.
     resource = await context.engine.store.get(context.resource.ref)
-    if resource is not None and isinstance(error, DefinitionOutdated) and context.resource.finalizers:
+    if resource is not None and isinstance(error, DefinitionOutdated) and may_have_hidden_record(context):
         # The cluster may still have a record of before this step, and hides it: any write would drop it for good.
         reason = conditions.failure(error, deleting=False).reason
         await context.engine.store.record_event(context.event(reason, str(error), is_warning=True))

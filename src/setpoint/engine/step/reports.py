@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import RemoteRefused, Retry, SetpointError
 

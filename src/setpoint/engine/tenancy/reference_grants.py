@@ -5,7 +5,6 @@ to decides. Nothing reconciles a grant.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
@@ -13,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from setpoint.core.schema.constraints import Matches
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.messages import Message
 from setpoint.engine.kind import CrdDetails
 from setpoint.engine.resource import Resource, ResourceRef

@@ -7,12 +7,13 @@ of its Namespace, which an administrator writes and a tenant cannot.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef

@@ -7,8 +7,8 @@ over as it is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias, TypeVar
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,9 +16,9 @@ from msgspec import Struct
 from setpoint.core.decide import Cookie
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
-from setpoint.core.values.yaml_documents import YamlDocument
 from setpoint.engine.contention.oscillation import Oscillations
 from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
@@ -31,6 +31,9 @@ from setpoint.engine.state import (
     WriteAttempt,
 )
 from setpoint.errors import ManifestInvalid, NotJson
+
+if TYPE_CHECKING:
+    from setpoint.core.values.yaml_documents import YamlDocument
 
 API_VERSION: Final = "setpoint.dev/v1alpha1"
 HEADER, END = "Export", "ExportEnd"
@@ -141,7 +144,7 @@ def export_documents(export: StoreExport) -> Iterator[JsonObject]:
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def read_export(documents: Sequence[YamlDocument]) -> StoreExport:
+def read_export(documents: "Sequence[YamlDocument]") -> StoreExport:
     """The exports in `documents`, as one; ManifestInvalid names the document and what is wrong with it."""
     headers: list[ExportHeader] = []
     items: list[ExportedItem] = []
@@ -155,7 +158,7 @@ def read_export(documents: Sequence[YamlDocument]) -> StoreExport:
     return StoreExport(tuple(headers), objects, resources)
 
 
-def _header(document: YamlDocument) -> ExportHeader:
+def _header(document: "YamlDocument") -> ExportHeader:
     value, place = document.value, document.where(_ROOT)
     if not is_export_header(value):
         raise ManifestInvalid(
@@ -169,7 +172,7 @@ def _header(document: YamlDocument) -> ExportHeader:
     return _converted(members, ExportHeader, place)
 
 
-def _read_items(header: YamlDocument, left: Iterator[YamlDocument]) -> list[ExportedItem]:
+def _read_items(header: "YamlDocument", left: Iterator["YamlDocument"]) -> list[ExportedItem]:
     items: list[ExportedItem] = []
     for document in left:
         if _is(END, document.value):
@@ -181,14 +184,14 @@ def _read_items(header: YamlDocument, left: Iterator[YamlDocument]) -> list[Expo
     raise ManifestInvalid(f"{header.where(_ROOT)}: this export breaks off: its last document is missing; export again")
 
 
-def _require_all(end: YamlDocument, found: int) -> None:
+def _require_all(end: "YamlDocument", found: int) -> None:
     place = end.where(_ROOT)
     expected = _tree(end.value, place).get("documents")
     if not same(expected, found):
         raise ManifestInvalid(f"{place}: {expected} documents should stand before this, and {found} do: export again")
 
 
-def _item(document: YamlDocument) -> ExportedItem:
+def _item(document: "YamlDocument") -> ExportedItem:
     place = document.where(_ROOT)
     tree = dict(_tree(document.value, place))
     facts = tree.pop(FACTS, None)
@@ -199,7 +202,7 @@ def _item(document: YamlDocument) -> ExportedItem:
     return ExportedResource(resource, _converted(facts, ResourceFacts, place, f"{FACTS}: "), place)
 
 
-def _checked(tree: dict[str, Json], document: YamlDocument) -> JsonObject:
+def _checked(tree: dict[str, Json], document: "YamlDocument") -> JsonObject:
     """The document of a resource, in the namespace that it will have."""
     metadata = tree.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}

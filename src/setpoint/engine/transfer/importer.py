@@ -5,11 +5,12 @@ Which digests and secret versions mean the same in both stores is proved here, n
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Final, TypeAlias
 
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.conditions import join_names
 from setpoint.engine.context import FINALIZER, EngineContext

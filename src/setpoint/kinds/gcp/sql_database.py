@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
@@ -17,6 +17,7 @@ from setpoint.core.schema.constraints import Matches
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
@@ -299,6 +300,8 @@ _MYSQL: Final = frozenset(
         *("utf16le", "utf32", "utf8", "utf8mb4"),
     }
 )
+# The one character set whose only collation has its name.
+_BINARY: Final = "binary"
 
 
 def _settings(charset: str | None | UnsetType, collation: str | None | UnsetType) -> dict[str, str]:
@@ -316,7 +319,8 @@ def _normalized(name: str, text: str) -> str:
 def mysql_charset(collation: str | None) -> str | None:
     """The character set that a MySQL collation implies, whatever the service reports; None for other engines."""
     charset, found, _ = (collation or "").partition("_")
-    return charset if found and charset in _MYSQL else None
+    is_mysql = charset in _MYSQL if found else charset == _BINARY
+    return charset if is_mysql else None
 
 
 def _body(intent: Intent, wanted: JsonObject) -> Json:

@@ -1,17 +1,23 @@
-"""The result of a server-side apply, dry run or real: changed fields, conflicts with managers, immutable fields."""
+"""The result of a server-side apply, dry run or real: the object, changed fields, conflicts with managers, immutable
+fields."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from setpoint.clients.http import UNDECODABLE, decode_tree
+from setpoint.clients.kubernetes.watched_objects import ObjectVersion, version_of
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange, redact_changes, redacted_change
 from setpoint.core.redaction import LAST_APPLIED_PATH
 from setpoint.core.unstructured import text_at
-from setpoint.core.values.canonical import same
+from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.messages import FieldTerm, ManifestAdvice, Message, SettingTerm
 from setpoint.core.values.paths import Path, Selector, get_at
+from setpoint.engine.kind import Present
 from setpoint.errors import (
     HeldByOthers,
     ImmutableFieldChanged,
@@ -21,7 +27,7 @@ from setpoint.errors import (
     RemoteInvalid,
     RemoteRefused,
 )
-from setpoint.kinds.kubernetes_object.clusters import ObjectLocation
+from setpoint.kinds.kubernetes_object.location import ObjectLocation
 from setpoint.kinds.kubernetes_object.managed_fields import (
     PREFIX,
     UPDATE,
@@ -36,6 +42,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     setpoint_projection,
     union,
 )
+from setpoint.kinds.kubernetes_object.spec import LiveObject, live_object
 
 # Messages of the API server about immutable fields; `Forbidden` alone is ambiguous.
 _IMMUTABLE: Final = re.compile(
@@ -43,6 +50,8 @@ _IMMUTABLE: Final = re.compile(
     r"|cannot change roleRef",
     re.IGNORECASE,
 )
+# Members that no manager owns.
+_IDENTITY: Final = frozenset({("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")})
 # So many fields are listed in a message.
 _MOST_FIELDS: Final = 20
 _FORCE: Final = SettingTerm("spec.forceConflicts", "true")
@@ -150,18 +159,76 @@ def name_steps(path: Path) -> tuple[str, ...]:
 
 def apply_changes(live: Json, after: Json, manager: str) -> tuple[FieldChange, ...]:
     """The changes of an apply: owned fields, before or after, that differ; else the change of ownership."""
-    fields = union(setpoint_fields(live), setpoint_fields(after))
-    was, now = project(live, fields, foreign_fields(live)), project(after, fields, foreign_fields(after))
+    was, now = _projections(live, after)
     found = _without_key_changes((*_leaves(was, now), *_orders(was, now)))
     # kubectl's copy of the manifest repeats everything, secrets included.
     shown = [redacted_change(one) if LAST_APPLIED_PATH.covers(one.path) else one for one in found]
     return redact_changes(shown or tuple(_ownership(live, after, manager)), live)
 
 
+def _projections(live: Json, after: Json) -> tuple[Projection, Projection]:
+    """Both objects, reduced to what is owned before or after."""
+    before, then = setpoint_fields(live), setpoint_fields(after)
+    if same(before, then):
+        return setpoint_projection(live), setpoint_projection(after)
+    fields = union(before, then)
+    return project(live, fields, foreign_fields(live)), project(after, fields, foreign_fields(after))
+
+
 def immutable_changes(fields: Iterable[str], live: Json, wanted: Json) -> tuple[FieldChange, ...]:
     """The changes of immutable fields, as the API server names them."""
     paths = dict.fromkeys(parse_field_path(field) for field in fields)
     return redact_changes(tuple(FieldChange(path, get_at(live, path), get_at(wanted, path)) for path in paths), live)
+
+
+def foreseen_creation(wanted: Json) -> tuple[FieldChange, ...]:
+    """The changes of a create, as `creation_changes` finds them afterwards; empty where that cannot be foreseen."""
+    found = _differences(wanted, MISSING, Path())
+    return () if found is None else redact_changes(found, wanted)
+
+
+def foreseen_changes(live: Json, wanted: Json, manager: str) -> tuple[FieldChange, ...]:
+    """The changes of an apply, mostly as `apply_changes` finds them afterwards; empty where they cannot be foreseen.
+
+    A value that the API server takes for the same may not change after all. A field that is no longer declared goes, or
+    gets a default, or stays because another manager owns it as well: that is not foreseen.
+    """
+    owned, found = manager_fields(live, manager), _differences(wanted, live, Path())
+    if owned is None or found is None:
+        return ()
+    is_alone = same(owned, setpoint_fields(live))
+    leaves = (setpoint_projection(live) if is_alone else project(live, owned)).leaves
+    if any(isinstance(get_at(wanted, path), Missing) for path in leaves):
+        return ()
+    shown = [redacted_change(one) if LAST_APPLIED_PATH.covers(one.path) else one for one in found]
+    return redact_changes(redact_changes(shown, live), wanted)
+
+
+def _differences(wanted: Json, live: Json | Missing, at: Path) -> list[FieldChange] | None:
+    """The fields of `wanted` that differ; None where the schema of the kind decides what becomes of one."""
+    if not isinstance(live, Missing) and not isinstance(wanted, dict) and contains(live, wanted):
+        return []
+    if wanted is None or isinstance(wanted, list) or (wanted == {} and not isinstance(live, dict)):
+        return None
+    if not isinstance(wanted, dict):
+        return None if isinstance(live, dict | list) else [FieldChange(at, live, wanted)]
+    if not isinstance(live, dict | Missing):
+        return None
+    below = [
+        _differences(one, MISSING if isinstance(live, Missing) else live.get(name, MISSING), at / name)
+        for name, one in wanted.items()
+        if (*at.steps, name) not in _IDENTITY
+    ]
+    return None if None in below else [one for some in below for one in some or ()]
+
+
+def contains(live: Json, sent: Json) -> bool:
+    """Whether `live` has every value of `sent`: lists element by element, and objects with perhaps more members."""
+    if isinstance(sent, dict) and isinstance(live, dict):
+        return all(name in live and contains(live[name], one) for name, one in sent.items())
+    if isinstance(sent, list) and isinstance(live, list):
+        return len(sent) == len(live) and all(map(contains, live, sent))
+    return same(live, sent)
 
 
 def _without_key_changes(changes: tuple[FieldChange, ...]) -> tuple[FieldChange, ...]:
@@ -205,3 +272,64 @@ def _field_count(fields: FieldSet | None, of: Json) -> Json | Missing:
         return MISSING
     count = len(project(of, fields).leaves)
     return "1 field" if count == 1 else f"{count} fields"
+
+
+# --- Objects as the API server sends them -----------------------------------------------------------------------------
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Object(msgspec.Struct, rename="camel", gc=False):
+    metadata: _Metadata
+    api_version: str = ""
+
+
+_trees: Final[msgspec.json.Decoder[dict[str, Json]]] = msgspec.json.Decoder(dict[str, Any])
+_versions: Final = msgspec.json.Decoder(_Object)
+# The length of a digest of bytes in hexadecimal digits.
+_DIGEST_LENGTH: Final = 64
+
+
+def observation_of(body: bytes, title: str) -> Present[LiveObject]:
+    """The observation of an object that the API server sent; `title` names it in errors."""
+    live = decode_tree(_trees, body, title)
+    names = {member: text_at(live, "metadata", member) for member in ("namespace", "name", "uid")}
+    shown: dict[str, Json] = {
+        "apiVersion": text_at(live, "apiVersion"),
+        "kind": text_at(live, "kind"),
+        **{key: one for key, one in names.items() if one},
+    }
+    resource_version = text_at(live, "metadata", "resourceVersion")
+    version = version_of(names["uid"], resource_version)
+    mark = sha256_hex(body) if version is None else version.mark
+    return Present(live_object(live), mark, resource_version or None, {"object": shown}, live)
+
+
+def version_in(body: bytes) -> ObjectVersion | None:
+    """The version of an object that the API server sent; None for one that has none."""
+    found = _read_version(body)
+    return None if found is None else version_of(found.metadata.uid, found.metadata.resource_version)
+
+
+def is_body(body: bytes, known: str, api_version: str) -> bool:
+    """Whether an object that the API server sent is the one that `known` identifies, by its version or its bytes.
+
+    In another version of its API it is not.
+    """
+    if len(known) == _DIGEST_LENGTH:
+        return sha256_hex(body) == known
+    found = _read_version(body)
+    if found is None or found.api_version != api_version:
+        return False
+    version = version_of(found.metadata.uid, found.metadata.resource_version)
+    return version is not None and version.mark == known
+
+
+def _read_version(body: bytes) -> "_Object | None":
+    try:
+        return _versions.decode(body)
+    except UNDECODABLE:
+        return None

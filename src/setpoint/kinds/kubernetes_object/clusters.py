@@ -5,38 +5,35 @@ ServiceAccounts), `in-cluster`, `context:NAME`, or `secret:NAMESPACE/NAME/KEY`, 
 selected. Versions before had `own` alone. A kubeconfig from a Secret stays in memory.
 """
 
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET
 
-from setpoint.core.unstructured import GroupKind, text_at
-from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.claims.object_claims import CLUSTER_OBJECTS, ClaimKey, uid_name
-from setpoint.engine.kind import Location, ResolvedReferences, SecretKeyReference, match_location
+from setpoint.clients.kubernetes.watched_objects import WatchedObjects
+from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.kind import ResolvedReferences, SecretKeyReference
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
-from setpoint.kinds.kubernetes_object.spec import IN_CLUSTER_ALONE, KUBECONFIG, ClusterSpec, KubernetesObjectSpec
-from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
+from setpoint.kinds.kubernetes_object.location import OWN, SECRET_PREFIX, ObjectLocation
 
 if TYPE_CHECKING:
     from setpoint.clients.http import HttpClient, HttpInterceptor
     from setpoint.clients.http_transport import HeldBytes, TenantQuota
     from setpoint.clients.kubernetes.client import KubernetesClient
-    from setpoint.clients.kubernetes.discovery import Discovery
+    from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
     from setpoint.clients.ratelimit.limiter import QuotaBudgets
     from setpoint.clients.sockets import AddressPolicy
+    from setpoint.kinds.kubernetes_object.spec import ClusterSpec, KubernetesObjectSpec
+    from setpoint.kinds.typed_spec import SecretKeyRef
 
-_LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
-# Characters of names that stay readable in a location.
-_PLAIN: Final = ":@.~"
 # How many clusters that tenants named are connected at once, of all namespaces and of one; and how much of their
 # unfinished responses is held, of one namespace.
 _MAX_CLUSTERS, _MAX_OF_NAMESPACE = 100, 20
@@ -45,70 +42,10 @@ _MAX_HELD: Final = 16 * 2**20
 _LONGEST_KUBECONFIG: Final = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectLocation:
-    """The location of an object; without a name, of all objects of a kind in a namespace.
-
-    `cluster` is the ID of the cluster. A cluster-scoped kind has a namespace here, too: which kinds are namespaced
-    is known to the cluster only.
-    """
-
-    cluster: str
-    api_version: str
-    kind: str
-    namespace: str
-    name: str = ""
-
-    @property
-    def location(self) -> Location:
-        """`apps/v1 Deployment shop/web @ context:prod`."""
-        return Location(f"{self.api_version} {self.kind} {self.in_cluster} @ {quote(self.cluster, safe=_PLAIN)}")
-
-    @property
-    def in_cluster(self) -> str:
-        """`shop/web`."""
-        name = quote(self.name, safe=_PLAIN) or "*"
-        return f"{quote(self.namespace, safe=_PLAIN)}/{name}" if self.namespace else name
-
-    @property
-    def title(self) -> str:
-        """For messages: `Deployment shop/web`."""
-        return f"{self.kind} {self.in_cluster}"
-
-
-def parse_object_location(text: str) -> ObjectLocation:
-    """The parsed text of `ObjectLocation.location`."""
-    api_version, kind, namespace, name, cluster = match_location(_LOCATION, text).groups()
-    name = "" if name == "*" else unquote(name)
-    return ObjectLocation(unquote(cluster), api_version, kind, unquote(namespace or ""), name)
-
-
-def object_claim_keys(location: Location) -> tuple[ClaimKey, ...]:
-    """The object in every version of its API, and whichever account of a namespace it is reached as."""
-    found = _LOCATION.fullmatch(location)
-    if found is None:
-        return (ClaimKey(CLUSTER_OBJECTS, location),)
-    api_version, kind, namespace, name, cluster = found.groups()
-    group, is_own = api_version.rpartition("/")[0], cluster.partition(":")[0] == OWN
-    named = f"{group} {kind} {namespace}/{name} @ {OWN if is_own else cluster}"
-    return (ClaimKey(CLUSTER_OBJECTS, named),)
-
-
-def object_uid_keys(outputs: JsonObject) -> tuple[ClaimKey, ...]:
-    """The object by the uid that its cluster reports; none before it was observed."""
-    uid = text_at(outputs, "object", "uid")
-    return (ClaimKey(CLUSTER_OBJECTS, uid_name(uid)),) if uid else ()
-
-
-def is_tenants_cluster(location: Location) -> bool:
-    """Whether the object is in a cluster by a kubeconfig of a Secret: what that reports, its tenant decides."""
-    found = _LOCATION.fullmatch(location)
-    return found is None or unquote(found[5]).startswith(SECRET_PREFIX)
-
-
-OWN, IN_CLUSTER = "own", "in-cluster"
-ACCOUNT_PREFIX, _CONTEXT, SECRET_PREFIX = "own:", "context:", "secret:"
+IN_CLUSTER: Final = "in-cluster"
+ACCOUNT_PREFIX, _CONTEXT = "own:", "context:"
 SERVICE_ACCOUNT: Final = "spec.serviceAccountName"
+KUBECONFIG: Final = "spec.cluster.kubeconfig"
 # The scope of the call budgets for objects in the cluster that stores the resources, apart from those of the store.
 OBJECTS: Final = "objects"
 _LONGEST_NAME: Final = 100
@@ -144,6 +81,8 @@ class Clusters:
     environment: Mapping[str, str] = field(default_factory=dict)
     # The client of the cluster that stores the resources, if one does: closed by its creator.
     own: "KubernetesClient | None" = None
+    # The kinds that this cluster is taken to serve, by apiVersion and kind, until a call shows otherwise.
+    assumed: "Mapping[tuple[str, str], ApiResource]" = field(default_factory=dict)
     # Clients of that cluster that act as ServiceAccounts of tenants; None for a command, which acts as its user.
     accounts: "ServiceAccountClients | None" = None
     # The kinds that are reconciled from that cluster: no KubernetesObject stands for one of them there.
@@ -160,6 +99,7 @@ class Clusters:
     recorded: "ClusterConnection | None" = None
     # The ID of the default cluster, once it was needed.
     default_cluster: str = ""
+    watched: WatchedObjects = field(default_factory=WatchedObjects)
     _accesses: dict[str, ClusterAccess] = field(default_factory=dict)
     # The text of each kubeconfig from a Secret, by cluster ID.
     _kubeconfigs: dict[str, str] = field(default_factory=dict, repr=False)
@@ -171,8 +111,11 @@ class Clusters:
     _counts: ClientRequestCounts | None = None
     _held: dict[str, "HeldBytes"] = field(default_factory=dict)
 
-    def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
+    def cluster_id_of(self, spec: "KubernetesObjectSpec", resource: Resource, resolved: ResolvedReferences) -> str:
         """The ID of the spec's cluster; a resolved kubeconfig is used from now on."""
+        from setpoint.kinds.kubernetes_object.spec import ClusterSpec
+        from setpoint.kinds.typed_spec import field_invalid
+
         if spec.serviceAccountName:
             advice = "leave it out: here every request is sent with your own credentials"
             raise field_invalid(resource, SERVICE_ACCOUNT, f" is for resources that are kept in a cluster: {advice}")
@@ -187,7 +130,9 @@ class Clusters:
     def require_target(self, location: ObjectLocation, resource: Resource) -> None:
         """Any object may be a target: there are no tenants."""
 
-    def use_kubeconfig(self, key: SecretKeyRef, context: str, resource: Resource, resolved: ResolvedReferences) -> str:
+    def use_kubeconfig(
+        self, key: "SecretKeyRef", context: str, resource: Resource, resolved: ResolvedReferences
+    ) -> str:
         """The ID of a cluster with its kubeconfig in a Secret; a resolved kubeconfig is used from now on."""
         cluster_id = f"{SECRET_PREFIX}{resource.ref.namespace}/{key.name}/{key.key}" + (
             f"/{context}" if context else ""
@@ -271,7 +216,7 @@ class Clusters:
                     "these resources were kept in the cluster that their objects are in, and are kept elsewhere now: "
                     "name the cluster in spec.cluster"
                 )
-            return ClusterAccess(self.own, Discovery(self.own))
+            return ClusterAccess(self.own, Discovery(self.own, assumed=self.assumed))
         connection = self._connection(cluster_id)
         is_same_route = before is not None and route_of(before.client.connection) == route_of(connection)
         http = before.client.http if before is not None and is_same_route else None
@@ -369,21 +314,10 @@ class Clusters:
         return secret_value(SecretKeyReference(KUBECONFIG, ref, key), found)
 
 
-def kubeconfig_key(cluster: ClusterSpec) -> SecretKeyRef | None:
+def kubeconfig_key(cluster: "ClusterSpec") -> "SecretKeyRef | None":
     """The Secret key with the kubeconfig, if there is one."""
     found = cluster.kubeconfig
     return None if found is None or found is UNSET else found.valueFrom.secretKeyRef
-
-
-def check_cluster(resource: Resource, spec: KubernetesObjectSpec) -> None:
-    """ManifestInvalid for `inCluster` together with a context or a kubeconfig."""
-    cluster = spec.cluster
-    if cluster is None or cluster is UNSET:
-        return
-    if not IN_CLUSTER_ALONE.rule.holds(to_builtins(cluster)):
-        advice = "write inCluster alone, or leave it out"
-        problem = f" is the cluster around setpoint, which has no context and no kubeconfig: {advice}"
-        raise field_invalid(resource, "spec.cluster.inCluster", problem)
 
 
 def _secret_parts(cluster_id: str) -> tuple[str, str, str, str]:

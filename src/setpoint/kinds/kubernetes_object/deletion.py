@@ -9,7 +9,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import StillWaiting, UserError, WaitTimedOut
-from setpoint.kinds.kubernetes_object.clusters import ObjectLocation
+from setpoint.kinds.kubernetes_object.location import ObjectLocation
 from setpoint.kinds.kubernetes_object.options import DELETE_PROTECTION, DeletionSettings
 
 # What Kubernetes' own finalizers wait for.

@@ -2,7 +2,7 @@
 there are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +12,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.requests import Endpoint, version_path
 from setpoint.core.unstructured import text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message

@@ -1,7 +1,6 @@
 """The kind KubernetesObject: its manifests and its verbs. Loads no Kubernetes client before the first request."""
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import UNSET, Struct
@@ -11,6 +10,7 @@ from setpoint.core.overlay import EffectiveState, effective_state
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.unstructured import text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject, Missing
 from setpoint.core.values.problems import Problems
 from setpoint.core.wait.wait_for import WaitFor
@@ -29,16 +29,15 @@ from setpoint.engine.kind import (
     ResolvedReferences,
     SecretKeyReference,
     Unchanged,
+    Written,
 )
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.tenancy.tenants import Tenant
-from setpoint.kinds.kubernetes_object.clusters import (
-    Clusters,
+from setpoint.kinds.kubernetes_object.clusters import KUBECONFIG, Clusters, kubeconfig_key
+from setpoint.kinds.kubernetes_object.location import (
     ObjectLocation,
-    check_cluster,
     is_tenants_cluster,
-    kubeconfig_key,
     object_claim_keys,
     object_uid_keys,
 )
@@ -50,6 +49,7 @@ from setpoint.kinds.kubernetes_object.manifest import (
     spec_of,
 )
 from setpoint.kinds.kubernetes_object.options import (
+    check_cluster,
     check_wait,
     deletion_settings_of,
     ignored_fields_of,
@@ -57,7 +57,6 @@ from setpoint.kinds.kubernetes_object.options import (
 )
 from setpoint.kinds.kubernetes_object.spec import (
     GROUP,
-    KUBECONFIG,
     NAME,
     VERSION,
     KubernetesObjectSpec,
@@ -191,21 +190,29 @@ class KubernetesObjectKind:
         """Reads the object."""
         return await self.remote.observe(location, known)
 
+    async def observe_watched(
+        self, location: Location, known: str | None = None
+    ) -> Absent | Present[LiveObject] | Unchanged:
+        """See SupportsWatchedObjects."""
+        return await self.remote.observe_watched(location, known)
+
     async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """See SupportsDryRun."""
         return (await self.remote.dry_run(intent, observed, decision)).writes
 
-    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
+    async def foresee(self, intent: Intent, observed: LiveObservation) -> PlannedWrite | None:
+        """See SupportsForesight."""
+        return await self.remote.foresee(intent, observed)
+
+    async def create(self, intent: Intent, wanted: JsonObject) -> Written[LiveObject] | None:
         """Creates the object."""
-        await self.remote.create(intent)
-        return None
+        return await self.remote.create(intent)
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[LiveObject]
-    ) -> RemoteOperation | None:
+    ) -> Written[LiveObject] | None:
         """Applies the object, or deletes it first if it is to be replaced."""
-        await self.remote.update(intent, write, before.whole)
-        return None
+        return await self.remote.update(intent, write, before.whole)
 
     async def delete(
         self, location: Location, before: Present[LiveObject], resource: Resource

@@ -5,7 +5,7 @@ its index; `.` is the field itself. A field set without anything below is owned 
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final, TypeAlias
@@ -14,6 +14,7 @@ import msgspec
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, PathStep, Selector, get_at, remove_at, scalar_text, set_at
 from setpoint.engine.resource import ResourceRef
@@ -341,8 +342,18 @@ def _below_at(fields: FieldSet, live: Json, path: Path) -> FieldSet:
 
 
 def setpoint_projection(live: Json) -> Projection:
-    """The values of the fields that KubernetesObjects own."""
-    return project(live, setpoint_fields(live), foreign_fields(live))
+    """The values of the fields that KubernetesObjects own. A step asks for those of the same object several times."""
+    found = _projections.get(id(live))
+    if found is None:
+        while len(_projections) >= _MOST_PROJECTIONS:
+            _projections.pop(next(iter(_projections)))
+        found = _projections[id(live)] = live, project(live, setpoint_fields(live), foreign_fields(live))
+    return found[1]
+
+
+# Of the objects of the steps that run at once. With each object, because an id is unique only as long as it exists.
+_MOST_PROJECTIONS: Final = 64
+_projections: Final[dict[int, tuple[Json, Projection]]] = {}
 
 
 # --- Ignored fields --------------------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from msgspec import UNSET
 
 from setpoint.core.redaction import is_secret
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_VALUES
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, message_of

@@ -1,12 +1,12 @@
 """Options of a KubernetesObject besides its manifest: wait, ignored fields, deletion; and the intent of an apply."""
 
-from dataclasses import dataclass
 from typing import Final
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import annotation_value
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, below, message_of
@@ -19,7 +19,7 @@ from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, UnknownField
 from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
-from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, PropagationPolicy
+from setpoint.kinds.kubernetes_object.spec import IN_CLUSTER_ALONE, KubernetesObjectSpec, PropagationPolicy
 from setpoint.kinds.kubernetes_object.takeover import Takeover
 from setpoint.kinds.typed_spec import field_invalid
 
@@ -63,6 +63,17 @@ def check_wait(resource: Resource) -> None:
     refusal = None if wait_for is None else secrecy_of(wait_for.wait, manifest_of(resource, spec_of(resource)).tree)
     if wait_for is not None and refusal is not None:
         raise field_invalid(resource, f"spec.waitFor.{wait_for.wait.member}", f": {refusal}; wait for something else")
+
+
+def check_cluster(resource: Resource, spec: KubernetesObjectSpec) -> None:
+    """ManifestInvalid for `inCluster` together with a context or a kubeconfig."""
+    cluster = spec.cluster
+    if cluster is None or cluster is UNSET:
+        return
+    if not IN_CLUSTER_ALONE.rule.holds(to_builtins(cluster)):
+        advice = "write inCluster alone, or leave it out"
+        problem = f" is the cluster around setpoint, which has no context and no kubeconfig: {advice}"
+        raise field_invalid(resource, "spec.cluster.inCluster", problem)
 
 
 def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[Path, ...]:

@@ -1,23 +1,22 @@
 """Observe, dry run, apply and delete of objects in a cluster. Imported on first use: it needs the Kubernetes client."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import field
 from typing import Any, Final, NoReturn
 
 import msgspec
 
 from setpoint.clients.http import decode_tree
-from setpoint.clients.kubernetes.client import KubernetesClient
-from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.requests import ApiWriteOptions as Options
 from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint, PatchType
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, PlannedWrite
 from setpoint.core.unstructured import text_at
-from setpoint.core.values.canonical import same, sha256_hex
+from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, remove_at, set_at
-from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, Unchanged
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, Unchanged, Written
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource
 from setpoint.errors import (
@@ -27,29 +26,34 @@ from setpoint.errors import (
     RemoteConflict,
     RemoteInvalid,
     RemoteRefused,
-    RemoteUnavailable,
     SetpointError,
 )
 from setpoint.kinds.kubernetes_object.apply_result import (
     apply_changes,
     conflict_error,
+    contains,
     creation_changes,
+    foreseen_changes,
+    foreseen_creation,
     immutable_changes,
     immutable_error,
     immutable_fields_of,
+    is_body,
     is_handed_over,
     is_manual_change,
+    observation_of,
     parse_field_path,
     require_unclaimed,
     unknown_fields_of,
+    version_in,
 )
-from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
+from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.deletion import is_deleting, pending_deletion, require_unprotected
 from setpoint.kinds.kubernetes_object.field_schemas import is_defined, require_known_fields
+from setpoint.kinds.kubernetes_object.location import ObjectLocation, parse_object_location
 from setpoint.kinds.kubernetes_object.managed_fields import (
     NO_FIELDS,
     manager_fields,
-    setpoint_projection,
     with_ignored_fields,
 )
 from setpoint.kinds.kubernetes_object.manifest import spec_of
@@ -61,6 +65,7 @@ from setpoint.kinds.kubernetes_object.options import (
 )
 from setpoint.kinds.kubernetes_object.spec import LiveObject
 from setpoint.kinds.kubernetes_object.takeover import content_patch, takeover_patch, with_managers_of
+from setpoint.kinds.kubernetes_object.targets import ApplyTarget, TargetFinder
 from setpoint.kinds.kubernetes_object.tenant_clusters import TenantClusters
 
 # The write that reverts a manual change.
@@ -68,20 +73,7 @@ REVERT: Final = "put back"
 _objects: Final[msgspec.json.Decoder[dict[str, Json]]] = msgspec.json.Decoder(dict[str, Any])
 _UID: Final = Path(("metadata", "uid"))
 _NAMESPACE: Final = Path(("metadata", "namespace"))
-
-
-@dataclass(frozen=True, slots=True)
-class ApplyTarget:
-    """An object, and how it is reached."""
-
-    location: ObjectLocation
-    client: KubernetesClient
-    served: ApiResource
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """The endpoint of the object."""
-        return self.served.endpoint(self.location.namespace, self.location.name)
+_RESOURCE_VERSION: Final = Path(("metadata", "resourceVersion"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,70 +94,77 @@ class RemoteObjects:
 
     clusters: Clusters | TenantClusters
     clock: Clock
+    targets: TargetFinder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.targets = TargetFinder(self.clusters)
 
     # --- Observing ----------------------------------------------------------------------------------------------------
 
     async def observe(self, location: Location, known: str | None) -> Absent | Present[LiveObject] | Unchanged:
         """Reads the object. Where its kind is not served in any version, it is absent."""
-        body = await self._body(parse_object_location(location))
-        if body is None:
+        parsed = parse_object_location(location)
+        return _observed(await self.targets.read(parsed), parsed, known)
+
+    async def observe_watched(self, location: Location, known: str | None) -> Absent | Present[LiveObject] | Unchanged:
+        """The object as the watch of its collection shows it, without a request; read where that is not known.
+
+        What is read here is no news when the watch shows it.
+        """
+        parsed, watched = parse_object_location(location), self.clusters.watched
+        # As for a read: the tenant may not have the cluster, or its account, any more.
+        access = await self.clusters.connect(parsed.cluster)
+        topic, name = parsed.collection, parsed.name
+        current = watched.find(topic, name, access.client.connection)
+        if current is not None and current.version is None:
             return Absent()
-        digest = sha256_hex(body)
-        return Unchanged() if digest == known else _observation(decode_tree(_objects, body, location), digest)
+        if current is not None and current.version is not None and current.version.mark == known:
+            return Unchanged()
+        if current is not None and current.body is not None:
+            return observation_of(current.body, location)
+        body = await self.targets.read(parsed)
+        if body is not None:
+            self._keep(parsed, body)
+        return _observed(body, parsed, known)
+
+    def _keep(self, location: ObjectLocation, body: bytes) -> None:
+        """Keeps an answer for the next step, where the collection is watched; of a Secret, only which version it is."""
+        is_secret = (location.api_version, location.kind) == ("v1", "Secret")
+        self.clusters.watched.keep(location.collection, location.name, version_in(body), b"" if is_secret else body)
 
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
         """Whether the object at `location` is the known one: in another version, or by another ID of its cluster."""
         found = await self.observe(location, None)
         return isinstance(found, Present) and found.live.uid == text_at(resource.status, "object", "uid") != ""
 
-    async def _body(self, location: ObjectLocation) -> bytes | None:
-        try:
-            return await self._get(location)
-        except KindNotServed:
-            # The kind may have been added or removed since the last discovery.
-            access = await self.clusters.connect(location.cluster)
-            access.discovery.forget(location.api_version)
-        return await self._get(location)
+    # --- Foresight ----------------------------------------------------------------------------------------------------
 
-    async def _get(self, location: ObjectLocation) -> bytes | None:
-        target = await self._find_target(location)
-        return None if target is None else await target.client.get(target.endpoint)
+    async def foresee(self, intent: Intent, observed: LiveObservation) -> PlannedWrite | None:
+        """The write that is left, by comparison; None where the API server has to tell.
 
-    async def _target(self, location: ObjectLocation) -> ApplyTarget:
-        access = await self.clusters.connect(location.cluster)
-        return ApplyTarget(location, access.client, await access.discovery.find(location.api_version, location.kind))
-
-    async def _find_target(self, location: ObjectLocation) -> ApplyTarget | None:
-        """The target, in another version if its own is no longer served; None if the kind is not served at all."""
-        try:
-            return await self._target(location)
-        except KindNotServed as error:
-            served = await self._served_versions(location)
-            if any(one.api_version == location.api_version for one in served):
-                raise OperationRunning(
-                    f"{location.title} waits for its kind, which the cluster begins to serve", after=1
-                ) from error
-        access = await self.clusters.connect(location.cluster)
-        return ApplyTarget(location, access.client, served[0]) if served else None
-
-    async def _served_versions(self, location: ObjectLocation) -> list[ApiResource]:
-        """The kind in all served versions; RemoteUnavailable if a server that may serve it does not answer."""
-        discovery = (await self.clusters.connect(location.cluster)).discovery
-        try:
-            everything, silent = await discovery.all_resources()
-        except KindNotServed as nothing:
-            raise RemoteUnavailable(f"{location.title}: this is no API server: {nothing}") from nothing
-        group = location.api_version.rpartition("/")[0]
-        if group in silent:
-            raise RemoteUnavailable(f"{location.title}: no server answers for {group}")
-        return [one for one in everything if (one.group, one.kind) == (group, location.kind)]
+        That is where it depends on other managers, and where lists differ, which only the API server can merge.
+        """
+        request, location = apply_intent_of(intent), parse_object_location(intent.location)
+        if request.ignored_fields or request.takeover.names or request.may_replace:
+            return None
+        if isinstance(observed, Present):
+            live = observed.whole
+            is_ours = not is_deleting(live) and request.takeover.applied_to(live) is live
+            changes = foreseen_changes(live, request.tree, request.manager) if is_ours else ()
+            return PlannedWrite(Action.UPDATE, "update", changes, is_foreseen=True) if changes else None
+        target = await self.targets.find_writable(location)
+        # Elsewhere an object is claimed only after the API server has shown that the author may create it.
+        if not target.served.namespaced or location.namespace != intent.resource.ref.namespace:
+            return None
+        changes = foreseen_creation(request.tree)
+        return PlannedWrite(Action.CREATE, "create", changes, is_foreseen=True) if changes else None
 
     # --- Dry run ------------------------------------------------------------------------------------------------------
 
     async def dry_run(self, intent: Intent, observed: LiveObservation, decision: Decision) -> DryRunResult:
         """The writes that are left, and their result, by a dry run of the API server."""
         request, location = apply_intent_of(intent), parse_object_location(intent.location)
-        target = await self._write_target(location)
+        target = await self.targets.find_writable(location)
         live = None if isinstance(observed, Absent) else observed.whole
         await require_known_fields(target.client, target.served, request, live)
         if isinstance(observed, Absent):
@@ -217,42 +216,27 @@ class RemoteObjects:
         found = decode_tree(_objects, answer, target.location.title)
         return with_managers_of(wanted, found)
 
-    async def _write_target(self, location: ObjectLocation) -> ApplyTarget:
-        """The target of a write: in the version of the manifest only."""
-        try:
-            return await self._target(location)
-        except KindNotServed as error:
-            other = await self._find_target(location)
-            if other is None:
-                raise OperationRunning(f"{location.title} waits for its kind: {error}", after=1) from error
-            if other.served.api_version == location.api_version:
-                # The kind has been added meanwhile.
-                return other
-            if await is_defined(other.client, other.served, location.api_version.rpartition("/")[2]):
-                raise OperationRunning(
-                    f"{location.title} waits for its version, which the cluster begins to serve", after=1
-                ) from error
-            raise KindNotServed(
-                f"{location.title}: the cluster serves {location.kind} in {other.served.api_version}, and no longer in "
-                f"{location.api_version}: change apiVersion in the manifest"
-            ) from error
-
     # --- Writing ------------------------------------------------------------------------------------------------------
 
-    async def create(self, intent: Intent) -> Present[LiveObject]:
-        """Creates the object, and returns it as the API server has it now."""
-        target = await self._write_target(parse_object_location(intent.location))
-        answer = await self._create(target, apply_intent_of(intent), dry_run=False)
-        return _observation(decode_tree(_objects, answer, target.location.title), sha256_hex(answer))
+    async def create(self, intent: Intent) -> Written[LiveObject]:
+        """Creates the object, and returns it as the API server has it now, with the fields that it was created with."""
+        request, location = apply_intent_of(intent), parse_object_location(intent.location)
+        target = await self.targets.find_writable(location)
+        answer = await self._create(target, request, dry_run=False)
+        self._keep(target.location, answer)
+        made = observation_of(answer, target.location.title)
+        return Written(made, _is_complete(request, request.tree, made.whole), creation_changes(made.whole))
 
     async def _create(self, target: ApplyTarget, request: ApplyIntent, *, dry_run: bool) -> bytes:
         """The new object. One that another writer created meanwhile is observed first."""
+        # No object has the first resource version: one that exists is a conflict.
+        body = request.tree if dry_run else set_at(request.tree, _RESOURCE_VERSION, "1")
         try:
-            return await self._apply(target, request, request.tree, dry_run=dry_run)
+            return await self._apply(target, request, body, dry_run=dry_run)
         except HeldByOthers as error:
             raise RemoteConflict(f"{target.location.title} was created by another writer meanwhile: {error}") from error
 
-    async def update(self, intent: Intent, write: PlannedWrite, live: Json) -> Present[LiveObject]:
+    async def update(self, intent: Intent, write: PlannedWrite, live: Json) -> Written[LiveObject]:
         """Sends one write of the plan to that very object, and returns it as the API server has it now."""
         request, location = apply_intent_of(intent), parse_object_location(intent.location)
         if write.action is Action.REPLACE:
@@ -260,16 +244,24 @@ class RemoteObjects:
             raise OperationRunning(
                 f"{location.title} is deleted first, and then created again", after=0, begun=Action.REPLACE.value
             )
-        target = await self._write_target(location)
+        target = await self.targets.find_writable(location)
         taken = await self._take_over(target, request, live)
-        body = set_at(_apply_body(request, taken), _UID, text_at(live, "metadata", "uid"))
+        body = _apply_body(request, taken)
+        named = set_at(body, _UID, text_at(live, "metadata", "uid"))
+        if write.is_foreseen:
+            named = set_at(named, _RESOURCE_VERSION, text_at(live, "metadata", "resourceVersion"))
         try:
-            answer = await self._apply(target, request, body, force=write.name == REVERT)
+            answer = await self._apply(target, request, named, force=write.name == REVERT)
         except RemoteInvalid as error:
             if str(_UID) in immutable_fields_of(error):
                 raise RemoteConflict(f"{location.title} was made again by another writer meanwhile: {error}") from error
             _refuse(error, location)
-        return _observation(decode_tree(_objects, answer, location.title), sha256_hex(answer))
+        self._keep(location, answer)
+        after = observation_of(answer, location.title)
+        # What a takeover leaves to be removed, only a dry run shows.
+        is_complete = taken is live and _is_complete(request, body, after.whole)
+        changes = apply_changes(live, after.whole, request.manager) if write.is_foreseen else None
+        return Written(after, is_complete, changes)
 
     async def _take_over(self, target: ApplyTarget, request: ApplyIntent, live: Json) -> Json:
         """The object once the fields of other managers that become ours are ours; RemoteConflict if it has changed."""
@@ -283,10 +275,10 @@ class RemoteObjects:
         self, location: Location, operations: Json, manager: str, *, dry_run: bool = False
     ) -> Present[LiveObject]:
         """Sends a JSON patch to an existing object, and returns it as the API server has it then, or would have it."""
-        target = await self._write_target(parse_object_location(location))
+        target = await self.targets.find_writable(parse_object_location(location))
         options = Options(manager, dry_run)
         answer = await target.client.patch(target.endpoint, operations, PatchType.JSON, options)
-        return _observation(decode_tree(_objects, answer, target.location.title), sha256_hex(answer))
+        return observation_of(answer, target.location.title)
 
     async def delete(self, location: Location, live: Json, resource: Resource) -> None:
         """Deletes the object; StillWaiting while finalizers hold it."""
@@ -298,10 +290,10 @@ class RemoteObjects:
             uid, propagation = text_at(live, "metadata", "uid"), DeletePropagation(deletion.propagation)
             # Objects are deleted with their kind: the read that follows shows it.
             with suppress(KindNotServed):
-                target = await self._find_target(location)
+                target = await self.targets.find_any(location)
                 if target is not None:
                     await target.client.delete(target.endpoint, DeleteOptions(uid or None, propagation=propagation))
-        after = await self._body(location)
+        after = await self.targets.read(location)
         if after is not None:
             raise pending_deletion(decode_tree(_objects, after, location.title), location, deletion, self.clock.now())
 
@@ -313,6 +305,8 @@ class RemoteObjects:
         try:
             return await target.client.apply(target.endpoint, placed, options, force=force or request.force_conflicts)
         except SetpointError as error:
+            if isinstance(error, RemoteConflict):
+                self.clusters.watched.doubt(target.location.collection, target.location.name)
             explained = await self._explained(error, target, request, placed)
             if explained is error:
                 raise
@@ -372,16 +366,13 @@ def _refuse(error: RemoteInvalid, location: ObjectLocation) -> NoReturn:
     raise immutable_error(error, fields, location) from error
 
 
-def _observation(live: dict[str, Json], digest: str) -> Present[LiveObject]:
-    api_version, kind = text_at(live, "apiVersion"), text_at(live, "kind")
-    names = {member: text_at(live, "metadata", member) for member in ("namespace", "name", "uid")}
-    shown: dict[str, Json] = {
-        "apiVersion": api_version,
-        "kind": kind,
-        **{key: one for key, one in names.items() if one},
-    }
-    observed = LiveObject(api_version, kind, names["uid"], is_deleting(live), setpoint_projection(live).to_data())
-    return Present(observed, digest, text_at(live, "metadata", "resourceVersion") or None, {"object": shown}, live)
+def _observed(
+    body: bytes | None, location: ObjectLocation, known: str | None
+) -> Absent | Present[LiveObject] | Unchanged:
+    if body is None:
+        return Absent()
+    is_known = known is not None and is_body(body, known, location.api_version)
+    return Unchanged() if is_known else observation_of(body, location.location)
 
 
 def _apply_body(request: ApplyIntent, live: Json) -> Json:
@@ -389,6 +380,16 @@ def _apply_body(request: ApplyIntent, live: Json) -> Json:
     return with_ignored_fields(
         request.tree, live, manager_fields(live, request.manager) or NO_FIELDS, request.ignored_fields
     )
+
+
+def _is_complete(request: ApplyIntent, sent: Json, after: Json) -> bool:
+    """Whether an apply to `after`, the object that an apply of `sent` made, would change nothing.
+
+    What the API server has in another form, or left out, is for a dry run to tell.
+    """
+    if is_deleting(after) or not contains(after, sent):
+        return False
+    return not request.ignored_fields or same(_apply_body(request, after), sent)
 
 
 def _with_namespace(body: Json, target: ApplyTarget) -> Json:

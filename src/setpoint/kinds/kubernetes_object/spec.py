@@ -8,14 +8,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from setpoint.core.schema.checks import AnyOf, Check, Given, Is, Not, NotEmpty
 from setpoint.core.schema.constraints import IsDuration, Matches, NoneOf
 from setpoint.core.schema.shape import Default
+from setpoint.core.unstructured import text_at
+from setpoint.core.values.json_types import Json
 from setpoint.core.wait.wait_for import ONE_CRITERION, PATH_FORM, WAIT_CRITERIA
+from setpoint.kinds.kubernetes_object.managed_fields import setpoint_projection
 from setpoint.kinds.typed_spec import OBJECT_NAME, Maybe, SpecStruct, ValueFrom
 
 GROUP: Final = "setpoint.dev"
 VERSION: Final = "v1alpha1"
 NAME: Final = "KubernetesObject"
 MANIFEST: Final = "spec.manifest"
-KUBECONFIG: Final = "spec.cluster.kubeconfig"
 _IGNORED: Final = replace(PATH_FORM, advice="a path such as spec.replicas")
 _NOT_IDENTITY: Final = NoneOf(
     ("apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace"),
@@ -180,3 +182,10 @@ class LiveObject(Struct, frozen=True):
     uid: str
     is_deleting: bool
     kept: Any
+
+
+def live_object(live: Json) -> LiveObject:
+    """The object that the API server sent, reduced to those fields."""
+    names = (text_at(live, "apiVersion"), text_at(live, "kind"), text_at(live, "metadata", "uid"))
+    is_deleting = bool(text_at(live, "metadata", "deletionTimestamp"))
+    return LiveObject(*names, is_deleting, setpoint_projection(live).to_data())

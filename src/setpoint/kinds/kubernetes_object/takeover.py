@@ -7,13 +7,13 @@ unchanged, and the next apply has the same result.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.redaction import LAST_APPLIED
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.kinds.kubernetes_object.managed_fields import (
@@ -161,7 +161,8 @@ def _without_marks(tree: dict[str, Any]) -> dict[str, Any]:
 def _without_members(value: Json, gone: Iterable[_Member], kept: Iterable[_Member]) -> Json:
     """`value` without what is at `gone`, unless something of it is at or below a member of `kept`."""
     needed = {member[:depth] for member in kept for depth in range(len(member) + 1)}
-    for member in gone:
+    # Outer ones first: an item of a list is found by its key, which is a member as well.
+    for member in sorted(gone, key=len):
         if member not in needed:
             value = without_member(value, member, needed)
     return value

@@ -1,23 +1,21 @@
 """The clusters that a tenant reaches: which it may name, and as whom requests are sent there."""
 
-from dataclasses import dataclass
-
 from msgspec import UNSET
 
+from setpoint.clients.kubernetes.watched_objects import WatchedObjects
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, Tenant, is_service_account_name
 from setpoint.errors import UserError
 from setpoint.kinds.kubernetes_object.clusters import (
     ACCOUNT_PREFIX,
-    OWN,
-    SECRET_PREFIX,
     SERVICE_ACCOUNT,
     ClusterAccess,
     Clusters,
-    ObjectLocation,
     kubeconfig_key,
 )
+from setpoint.kinds.kubernetes_object.location import OWN, SECRET_PREFIX, ObjectLocation
 from setpoint.kinds.kubernetes_object.spec import ClusterSpec, KubernetesObjectSpec
 from setpoint.kinds.typed_spec import field_invalid
 
@@ -29,6 +27,11 @@ class TenantClusters:
 
     clusters: Clusters
     tenant: Tenant
+
+    @property
+    def watched(self) -> WatchedObjects:
+        """See Clusters. A topic names the account by which it is watched."""
+        return self.clusters.watched
 
     def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
         """See Clusters."""

@@ -1,11 +1,11 @@
 """What Trustee's kinds share: API group, constraints, keys of ConfigMaps and Secrets, and mount paths."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from setpoint.core.schema.checks import Predicate
 from setpoint.core.schema.constraints import OneOf
 from setpoint.core.unstructured import text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.resource import Resource, ResourceRef

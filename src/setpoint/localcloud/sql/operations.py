@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias, assert_never
 
@@ -10,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.clock import timestamp
 from setpoint.localcloud.faults import Faults

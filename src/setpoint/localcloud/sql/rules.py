@@ -1,11 +1,11 @@
 """The database versions that exist, and validation: instances and changes that Cloud SQL refuses."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.localcloud.api_errors import invalid
 from setpoint.localcloud.schema import JsonBody, check_labels, member, without_member
 

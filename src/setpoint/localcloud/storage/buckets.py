@@ -1,11 +1,11 @@
 """The state of Cloud Storage, and its buckets: get, list, insert, patch, lock, delete."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct, field
 
 from setpoint.core.values.canonical import digest, same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.clock import timestamp
 from setpoint.localcloud.faults import Faults

@@ -7,7 +7,7 @@ meanwhile, one that failed. A resync that is due waits for a running listing; an
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from enum import StrEnum
 from itertools import islice
@@ -42,6 +42,8 @@ _log: Final = logging.getLogger(__name__)
 # How long a resync waits for a listing; never longer than half of its interval.
 MAX_DEFER_SECONDS: Final = 60.0
 _ITEMS_BEFORE_YIELD: Final = 32
+# At start-up every scope is to be listed. Each listing has a page in memory, and a budget that its call waits for.
+MAX_LISTINGS: Final = 16
 
 
 class ListingResult(StrEnum):
@@ -97,11 +99,13 @@ class ListResync:
         queue: WorkQueue[ResourceRef],
         convergence: ConvergenceTracker,
         is_reconciled_here: Callable[[ResourceRef], bool],
+        running_steps: Collection[ResourceRef],
     ) -> None:
         assert engine.idle_cache is not None
         assert engine.listed_objects is not None
         # Objects of resources that other replicas reconcile are in the same lists.
         self.is_reconciled_here = is_reconciled_here
+        self._running_steps = running_steps
         self._kind = kind
         self._engine = engine
         self._idle_cache = engine.idle_cache
@@ -116,10 +120,11 @@ class ListResync:
         self._not_listed: set[ResourceRef] = set()
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._slots = asyncio.Semaphore(MAX_LISTINGS)
 
     @property
     def running_listings(self) -> int:
-        """How many listings are running."""
+        """How many listings are running, or waiting for others to end."""
         return len(self._tasks)
 
     async def drained(self) -> None:
@@ -182,7 +187,7 @@ class ListResync:
             or not self._is_listable(ref, now)
         ):
             return False
-        listing = scope.listing or self._start_listing(scope, ref, now)
+        listing = scope.listing or self._start_listing(scope, now)
         if listing is None or listing.waiting.pop(ref, None) is not None:
             # A listing does not pay; or the resync has waited long enough.
             return False
@@ -211,7 +216,7 @@ class ListResync:
         """Whether `ref` was ready when this process started, and has not been reconciled by it."""
         return entry.is_ready and self._convergence.is_new(ref) and ref not in self._listed_objects
 
-    def _start_listing(self, scope: ListedScope, due: ResourceRef, now: float) -> ScopeListing | None:
+    def _start_listing(self, scope: ListedScope, now: float) -> ScopeListing | None:
         """A new listing, if it can answer for enough members of the scope."""
         if self._group is None:
             return None
@@ -219,7 +224,7 @@ class ListResync:
         if sum(1 for _ in islice(listable, MIN_MEMBERS)) < MIN_MEMBERS:
             scope.skip_for(now, RECOUNT_SECONDS)
             return None
-        listing = scope.listing = ScopeListing(len(scope.members), now, self._queue.processing_keys() - {due})
+        listing = scope.listing = ScopeListing(len(scope.members), now, set(self._running_steps))
         task = self._group.create_task(self._list(scope, listing))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -236,8 +241,10 @@ class ListResync:
 
     async def _list(self, scope: ListedScope, listing: ScopeListing) -> None:
         try:
-            with on_behalf_of(scope.name, failed=False):
-                result = await self._read_pages(scope, listing)
+            async with self._slots:
+                listing.asked = self._clock.monotonic()
+                with on_behalf_of(scope.name, failed=False):
+                    result = await self._read_pages(scope, listing)
         except Exception as error:  # noqa: BLE001 - resyncs go on without it
             result = self._give_up_listing(scope, error)
         finally:

@@ -3,10 +3,10 @@
 docs/metrics.md says more, and a test compares both.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.metrics import STEP_COUNTS
 from setpoint.runtime.workqueue.statistics import QUEUE_BUCKETS
 

@@ -35,6 +35,11 @@ class ConvergenceTracker:
         self._edited_at: dict[ResourceRef, float] = {}
         self._in_sync_at: dict[ResourceRef, float] = {}
 
+    @property
+    def seen(self) -> int:
+        """How many resources this process has seen in sync at least once."""
+        return len(self._in_sync_at)
+
     def is_new(self, ref: ResourceRef) -> bool:
         """Whether this process has never seen it in sync."""
         return ref not in self._in_sync_at

@@ -3,7 +3,6 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Protocol
 
@@ -14,6 +13,7 @@ from prometheus_client.exposition import choose_encoder
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.core.decide import Decision
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import stateless_kinds

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import TypeAlias
 
 from setpoint.clients.fencing import FencedWrite, fenced_by, seconds_allowed
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import (
     Lease,
     Store,

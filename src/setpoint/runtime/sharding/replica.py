@@ -17,7 +17,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from math import inf
@@ -57,8 +57,8 @@ class ShardCallbacks(Protocol):
         """All resources of these shards are to be reconciled."""
         ...
 
-    def shard_lost(self, shard: int) -> None:
-        """No step may be started in this shard. The replica itself takes care of the running ones."""
+    def shards_lost(self, shards: Collection[int]) -> None:
+        """No step may be started in these shards. The replica itself takes care of the running ones."""
         ...
 
 
@@ -139,8 +139,7 @@ class ControllerReplica:
         From the first moment on the other members do not count this one, and acquire each shard as soon as it is free.
         """
         self._is_leaving = True
-        for held in self._held.values():
-            self._begin_hand_over(held)
+        self._begin_hand_over(self._held.values())
         await asyncio.gather(self._release_membership(), *self._hand_overs)
         # What a poll still acquires by now is released as well.
         with suppress(TimeoutError):
@@ -205,9 +204,7 @@ class ControllerReplica:
             for shard in range(self.shard_count)
             if shard_winner(shard, self._candidates(leases.get(f"{_SHARD_PREFIX}{shard}"), now)) == self.identity
         ]
-        for shard, held in self._held.items():
-            if shard not in wanted:
-                self._begin_hand_over(held)
+        self._begin_hand_over(held for shard, held in self._held.items() if shard not in wanted)
         await self._acquire([shard for shard in wanted if self._is_free(shard, leases, now)])
 
     async def _is_member(self, leases: Mapping[str, Lease], now: str) -> bool:
@@ -272,20 +269,22 @@ class ControllerReplica:
 
     async def _keep(self, held: HeldShard) -> None:
         await self.leases.renew_until_expired(held.lease)
-        self._lose(held)
+        # When the store does not answer, all of them expire at about the same time.
+        self._lose(one for one in self._held.values() if one is held or one.lease.is_expired)
 
     async def _keep_layout(self, layout: HeldLease) -> None:
         await self.leases.renew_until_expired(layout)
-        for held in tuple(self._held.values()):
-            self._lose(held)
+        self._lose(self._held.values())
 
-    def _lose(self, held: HeldShard) -> None:
-        if self._held.get(held.shard) is not held:
-            return
-        del self._held[held.shard]
-        self._cancel_steps(held)
-        self._report_lost(held.shard)
-        _log.warning("shard lost", extra={"shard": held.shard})
+    def _lose(self, shards: Iterable[HeldShard]) -> None:
+        """These shards, which are held, are lost: reported together, as each report takes a look at every resource."""
+        lost = tuple(shards)
+        for held in lost:
+            del self._held[held.shard]
+            self._cancel_steps(held)
+        self._report_lost([held.shard for held in lost])
+        for held in lost:
+            _log.warning("shard lost", extra={"shard": held.shard})
 
     def _cancel_steps(self, held: HeldShard) -> None:
         if held.cancel_steps():
@@ -295,20 +294,21 @@ class ControllerReplica:
         if self._callbacks is not None:
             self._callbacks.shards_gained(shards)
 
-    def _report_lost(self, shard: int) -> None:
-        if self._callbacks is not None:
-            self._callbacks.shard_lost(shard)
+    def _report_lost(self, shards: Collection[int]) -> None:
+        if shards and self._callbacks is not None:
+            self._callbacks.shards_lost(shards)
 
     # --- Handing over -------------------------------------------------------------------------------------------------
 
-    def _begin_hand_over(self, held: HeldShard) -> None:
-        if held.is_closing:
-            return
-        held.close()
-        self._report_lost(held.shard)
-        task = self._start(self._hand_over(held))
-        self._hand_overs.add(task)
-        task.add_done_callback(self._hand_overs.discard)
+    def _begin_hand_over(self, shards: Iterable[HeldShard]) -> None:
+        closing = [held for held in shards if not held.is_closing]
+        for held in closing:
+            held.close()
+        self._report_lost([held.shard for held in closing])
+        for held in closing:
+            task = self._start(self._hand_over(held))
+            self._hand_overs.add(task)
+            task.add_done_callback(self._hand_overs.discard)
 
     async def _hand_over(self, held: HeldShard) -> None:
         is_idle = await held.is_idle_within(self._grace)

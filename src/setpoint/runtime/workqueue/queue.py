@@ -64,7 +64,9 @@ class WorkQueue(Generic[K]):
         self._entries: dict[K, QueueEntry[K]] = {}
         self._lanes: PriorityLanes[K] = PriorityLanes()
         self._delayed: DelayedAdds[K] = DelayedAdds()
-        self._processing: set[QueueEntry[K]] = set()
+        # A dict for its order, the one that was handed out first at the front; and the sum of when they were.
+        self._processing: dict[QueueEntry[K], None] = {}
+        self._sum_started = 0.0
         self._delays: dict[K, RequeueDelays] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._drainers: list[asyncio.Future[None]] = []
@@ -79,7 +81,11 @@ class WorkQueue(Generic[K]):
     def add(self, key: K, priority: Priority, trigger: str) -> None:
         """Queues `key` under this priority. Of several adds the most urgent counts, with its trigger."""
         if self._is_open:
-            self._insert(key, priority, trigger, self._catch_up())
+            # As `_catch_up` does: a call less for each key, here and in `get` and `done`.
+            now = self._monotonic()
+            if now >= self._delayed.next_due:
+                self._add_due(now)
+            self._insert(key, priority, trigger, now)
 
     def schedule(self, key: K, seconds: float, priority: Priority, trigger: str) -> None:
         """Adds `key` after so many seconds (now, when negative); replaces the delayed add that it has."""
@@ -109,15 +115,20 @@ class WorkQueue(Generic[K]):
         return seconds
 
     def failures(self, key: K) -> int:
-        """How often `key` was retried since it was forgotten, or last waited for an operation."""
-        delays = self._delays.get(key)
+        """How often `key` was retried since it was reset, or last waited for an operation."""
+        delays = self._delays.get(key) if self._delays else None
         return 0 if delays is None else delays.errors.failures
 
-    def forget(self, key: K) -> None:
-        """Resets the backoff of `key` and drops its delayed add: it succeeded, or is gone."""
-        self._catch_up()
+    def reset(self, key: K) -> None:
+        """Resets the backoff of `key`: it succeeded."""
+        # Mostly none has failed, and that check is cheaper than to hash a key.
         if self._delays:
             self._delays.pop(key, None)
+
+    def forget(self, key: K) -> None:
+        """Resets the backoff of `key` and drops its delayed add: it is gone."""
+        self._catch_up()
+        self.reset(key)
         self._delayed.drop(key)
 
     def discard(self, key: K) -> None:
@@ -137,11 +148,14 @@ class WorkQueue(Generic[K]):
     async def get(self) -> QueueItem[K] | ShutDown:
         """The next key to process, until `done`; waits for one. A cancelled call takes no key."""
         while self._is_open:
-            now = self._catch_up()
+            now = self._monotonic()
+            if now >= self._delayed.next_due:
+                self._add_due(now)
             entry = self._lanes.take()
             if entry is not None:
                 entry.state, entry.started = PROCESSING, now
-                self._processing.add(entry)
+                self._processing[entry] = None
+                self._sum_started += now
                 waited = now - entry.since
                 self._queue_durations.observe(waited)
                 return QueueItem(entry.key, entry.priority, entry.trigger, waited)
@@ -150,13 +164,16 @@ class WorkQueue(Generic[K]):
 
     def done(self, key: K) -> None:
         """The processing of `key` has ended, with or without success: it may be handed out again."""
-        now = self._catch_up()
+        now = self._monotonic()
+        if now >= self._delayed.next_due:
+            self._add_due(now)
         entry = self._entries.pop(key, None)
         if entry is None or entry.state is QUEUED:
             if entry is not None:
                 self._entries[key] = entry
             raise Bug(f"{key} is done without being processed: get it first, and call done once")
-        self._processing.discard(entry)
+        del self._processing[entry]
+        self._sum_started = self._sum_started - entry.started if self._processing else 0.0
         self._work_durations.observe(now - entry.started)
         delayed = entry.overdue
         if delayed is not None and self._delayed.claim(delayed):
@@ -193,20 +210,16 @@ class WorkQueue(Generic[K]):
 
     # --- Reading ------------------------------------------------------------------------------------------------------
 
-    def processing_keys(self) -> set[K]:
-        """The keys that were handed out, and are not done."""
-        return {entry.key for entry in self._processing}
-
     def snapshot(self) -> QueueSnapshot:
         """The queue now; costs the same for a million keys as for one."""
-        now = self._catch_up()
-        running = [now - entry.started for entry in self._processing]
+        now, running = self._catch_up(), len(self._processing)
+        first = next(iter(self._processing), None)
         return QueueSnapshot(
             depth=dict(zip(Priority, self._lanes.depths, strict=True)),
             delayed=len(self._delayed),
-            processing=len(running),
-            unfinished_seconds=sum(running),
-            longest_running_seconds=max(running, default=0.0),
+            processing=running,
+            unfinished_seconds=max(0.0, running * now - self._sum_started),
+            longest_running_seconds=0.0 if first is None else now - first.started,
             adds=self._adds,
             retries=self._retries,
             queue_durations=self._queue_durations.snapshot(),
@@ -236,7 +249,9 @@ class WorkQueue(Generic[K]):
         entry = self._entries.setdefault(key, fresh)
         if entry is fresh:
             self._adds += 1
-            self._queue(fresh, at)
+            self._lanes.put(fresh, at)
+            if self._getters:
+                self._wake_one()
         elif entry.state is not QUEUED:
             self._mark_dirty(entry, priority, trigger, at)
         elif priority < entry.priority:

@@ -154,6 +154,8 @@ class PriorityLanes(Generic[K]):
 
     def __init__(self) -> None:
         self._lanes: tuple[deque[QueueEntry[K]], ...] = tuple(deque() for _ in Priority)
+        # Those that are not empty, in the same order: mostly one.
+        self._occupied: tuple[deque[QueueEntry[K]], ...] = ()
         self._depths = [0] * len(Priority)
 
     @property
@@ -170,7 +172,12 @@ class PriorityLanes(Generic[K]):
         """Queues an entry that is in no lane, with the time of its add."""
         priority = entry.priority
         entry.deadline = at + MAX_WAIT_SECONDS[priority]
-        self._lanes[priority].append(entry)
+        lane = self._lanes[priority]
+        if not lane:
+            lane.append(entry)
+            self._find_occupied()
+        else:
+            lane.append(entry)
         self._depths[priority] += 1
 
     def raised(self, entry: QueueEntry[K], priority: Priority, trigger: str, at: float) -> QueueEntry[K]:
@@ -195,23 +202,21 @@ class PriorityLanes(Generic[K]):
 
     def take(self) -> QueueEntry[K] | None:
         """The entry with the earliest deadline, the more urgent of two equal ones; None when no entry is queued."""
-        while True:
-            best: deque[QueueEntry[K]] | None = None
-            earliest = inf
-            for lane in self._lanes:
-                if lane and lane[0].deadline < earliest:
-                    best, earliest = lane, lane[0].deadline
-            if best is None:
-                return None
+        while occupied := self._occupied:
+            best = occupied[0] if len(occupied) == 1 else min(occupied, key=_first_deadline)
             entry = best.popleft()
+            if not best:
+                self._find_occupied()
             if entry.state is QUEUED:
                 self._depths[entry.priority] -= 1
                 return entry
+        return None
 
     def clear(self) -> None:
         """Removes all entries."""
         for lane in self._lanes:
             lane.clear()
+        self._occupied = ()
         self._depths = [0] * len(Priority)
 
     def _make_stale(self, entry: QueueEntry[K]) -> None:
@@ -224,3 +229,11 @@ class PriorityLanes(Generic[K]):
             kept = [entry for entry in lane if entry.state is QUEUED]
             lane.clear()
             lane.extend(kept)
+        self._find_occupied()
+
+    def _find_occupied(self) -> None:
+        self._occupied = tuple(lane for lane in self._lanes if lane)
+
+
+def _first_deadline(lane: deque[QueueEntry[K]]) -> float:
+    return lane[0].deadline

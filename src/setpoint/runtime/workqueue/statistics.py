@@ -6,10 +6,10 @@ the histogram of prometheus-client takes 0.87 µs.
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.runtime.workqueue.scheduling import Priority
 
 # Those of controller-runtime's work queues, so that its dashboards fit: ten nanoseconds to 1,000 seconds.

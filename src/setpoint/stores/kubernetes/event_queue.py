@@ -11,14 +11,16 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from http import HTTPStatus
 from typing import Final, Generic, TypeVar
 
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.core.backoff import exponential_delay
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import Clock, EventRecord
-from setpoint.errors import RemoteUnavailable, SetpointError
+from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError
 
 # Names of objects may have 253 characters: room for a dot and sixteen hex digits.
 _LONGEST_NAME: Final = 236
@@ -39,6 +41,8 @@ _MAX_CONCURRENT: Final = 4
 # How often an Event is sent while the API server does not answer, and the pauses in between.
 _ATTEMPTS: Final = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+# How long no Event is sent to a namespace that takes none: mostly it is being deleted, with all of its resources.
+_FORBIDDEN_SECONDS: Final = 10.0
 # How long a shutdown waits for what is queued.
 FLUSH_SECONDS: Final = 5.0
 _WARNING_SECONDS: Final = 60.0
@@ -199,7 +203,10 @@ class EventQueue:
 
     def __init__(self, send: Callable[[QueuedEvent], Awaitable[None]], clock: Clock) -> None:
         self._send = send
+        self._clock = clock
         self._correlator = EventCorrelator(clock)
+        # The namespaces in which an Event was forbidden, each with the time until which none is sent.
+        self._forbidden: RecentlyUsed[str, float] = RecentlyUsed()
         self._queued: dict[tuple[str, str], QueuedEvent] = {}
         self._lost = LostEvents()
         self._task: asyncio.Task[None] | None = None
@@ -272,14 +279,20 @@ class EventQueue:
     async def _send_each(self, waiting: Iterator[QueuedEvent]) -> bool:
         is_unanswered = False
         for event in waiting:
+            namespace = event.record.ref.namespace
+            if self._clock.monotonic() < (self._forbidden.get(namespace) or 0.0):
+                self._lost.add(event.record, f"events in the namespace {namespace} were forbidden a moment ago")
+                continue
             try:
                 await self._send(event)
             except RemoteUnavailable as error:
                 is_unanswered = True
                 self._again(event, error)
             except SetpointError as error:
-                # Such as in a namespace that is being deleted: the status says the same.
+                # The status says the same.
                 self._lost.add(event.record, str(error))
+                if isinstance(error, RemoteRefused) and error.status == HTTPStatus.FORBIDDEN:
+                    self._forbidden.put(namespace, self._clock.monotonic() + _FORBIDDEN_SECONDS)
         return is_unanswered
 
     def _again(self, event: QueuedEvent, error: SetpointError) -> None:

@@ -1,12 +1,12 @@
 """Event records as Events of the cluster, which `kubectl describe` and `kubectl events` show: written and read back."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PatchType
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.ports import Clock, EventRecord
 from setpoint.engine.resource import ResourceRef

@@ -1,13 +1,14 @@
 """Opens a Kubernetes store: which cluster and namespace its address names, and which kinds it serves and caches."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Representation
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.kind import DescribedType
 from setpoint.engine.owner import SECRETS, ObjectKind
 from setpoint.engine.ports import Clock

@@ -3,7 +3,6 @@
 Only the local clock is trusted: a lease has expired when no change of it was observed for its whole duration.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 from typing import Final
@@ -12,6 +11,7 @@ import msgspec
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import Clock, Lease
 from setpoint.errors import AlreadyExists, RemoteConflict

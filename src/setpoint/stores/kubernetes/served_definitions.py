@@ -17,6 +17,7 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.ports import Clock, outdated_definition
+from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import ENGINE_STATE
 from setpoint.errors import RemoteError, StoreError
 from setpoint.stores.kubernetes.served_kinds import ServedKind
@@ -75,6 +76,8 @@ class ServedDefinitions:
         self._clock = clock
         self._kinds = tuple(kind for kind in kinds if kind.status_fields)
         self._outdated: dict[GroupKind, tuple[str, ...]] = {}
+        # The resources whose record was dropped in a write, while their definition is outdated.
+        self._dropped: set[ResourceRef] = set()
         # The address of the document that was read last, by apiVersion.
         self._read: dict[str, str] = {}
         # Why they could not be read the last time, if they could not.
@@ -84,6 +87,10 @@ class ServedDefinitions:
     def outdated(self) -> Mapping[GroupKind, tuple[str, ...]]:
         """See DefinitionSource."""
         return self._outdated
+
+    def is_record_dropped(self, ref: ResourceRef) -> bool:
+        """See DefinitionSource."""
+        return ref in self._dropped
 
     async def changes(self) -> AsyncIterator[frozenset[GroupKind]]:
         """See DefinitionSource."""
@@ -111,9 +118,12 @@ class ServedDefinitions:
         changed = {name for name in {*before, *self._outdated} if before.get(name) != self._outdated.get(name)}
         return frozenset(changed)
 
-    def require_kept(self, kind: ServedKind, written: JsonObject, found: JsonObject) -> None:
+    def require_kept(self, kind: ServedKind, ref: ResourceRef, written: JsonObject, found: JsonObject) -> None:
         """StoreError when a status came back without the record that was written; the next step reports it."""
-        if ENGINE_STATE not in written or ENGINE_STATE in found or kind.name in self._outdated:
+        if ENGINE_STATE not in written or ENGINE_STATE in found:
+            return
+        self._dropped.add(ref)
+        if kind.name in self._outdated:
             return
         # The document may be of before: it is read again.
         self._read.pop(kind.api_version, None)
@@ -143,6 +153,7 @@ class ServedDefinitions:
             )
             self._outdated[kind.name] = missing
         elif not missing and self._outdated.pop(kind.name, None) is not None:
+            self._dropped = {ref for ref in self._dropped if ref.group_kind != kind.name}
             _log.info("definition updated", extra={"kind": kind.kind})
 
 

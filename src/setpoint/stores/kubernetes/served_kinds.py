@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import ResourceQuery, not_served
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.tenancy.tenants import NAMESPACE

@@ -246,7 +246,7 @@ class KubernetesStore(DerivedStoreOperations):
         for event in update.events:
             self._events.record(event)
         if after is not None and update.status is not None:
-            self.definitions.require_kept(self._kind_of(after.ref), update.status, after.status)
+            self.definitions.require_kept(self._kind_of(after.ref), after.ref, update.status, after.status)
         return after
 
     async def _update_metadata(self, resource: Resource, changes: Mapping[str, Json]) -> Resource | None:

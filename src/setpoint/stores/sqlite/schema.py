@@ -3,13 +3,14 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.secret_fields import SecretFields, without_texts
 from setpoint.core.values.canonical import canonical
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import StoreError
 from setpoint.stores.manifests import redacted_body, without_secret_copies

@@ -8,12 +8,12 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final, TypeVar
 
 from setpoint.core.secret_fields import NO_TYPES, SecretFields
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError
@@ -30,7 +30,7 @@ from setpoint.stores.journal import (
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
 from setpoint.stores.mutations import Mutation, RecordStore, unix_seconds
-from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
+from setpoint.stores.records import ResourceRecord, to_resource
 from setpoint.stores.sqlite.database_file import (
     FileLock,
     connect_to_read,
@@ -38,6 +38,7 @@ from setpoint.stores.sqlite.database_file import (
     prepare_file,
     require_file,
     sqlite_errors,
+    store_error,
     truncate_log,
 )
 from setpoint.stores.sqlite.encryption import SecretCipher
@@ -126,8 +127,10 @@ class SqliteStore(RecordStore):
 
     async def get(self, ref: ResourceRef) -> Resource | None:
         self._require_open()
-        with sqlite_errors(self._path):
+        try:
             record = self._reading.tables.find(stored_ref(ref))
+        except sqlite3.Error as error:
+            raise store_error(error, self._path) from error
         return None if record is None else to_resource(record)
 
     async def get_many(self, refs: Sequence[ResourceRef]) -> tuple[Resource | None, ...]:
@@ -150,7 +153,7 @@ class SqliteStore(RecordStore):
             if start:
                 await asyncio.sleep(0)
             records = tables.records(rows[start : start + _RESOURCES_BEFORE_YIELD])
-            found += to_resources(one for one in records if not query.labels or matches(one, query))
+            found += (to_resource(one) for one in records if not query.labels or matches(one, query))
         return ResourceList(tuple(found), revision)
 
     async def pages(
@@ -164,7 +167,7 @@ class SqliteStore(RecordStore):
             with self._snapshot():
                 rows = tables.find_some(query, after, size)
             records = list(tables.records(rows))
-            yield ResourceList(tuple(LazyResource(one) for one in records if matches(one, query)), first)
+            yield ResourceList(tuple(to_resource(one) for one in records if matches(one, query)), first)
             if len(rows) < size:
                 return
             after = records[-1].ref
@@ -266,6 +269,7 @@ def _open_to_write(path: Path, limits: StoreLimits, secrets: SecretFields) -> _O
             lambda: _trim_journal(connected.tables, limits),
             commits.notify,
             scrub=lambda: _scrub_log(connected),
+            rolled_back=connected.events_and_leases.forget_count,
         )
         undo.pop_all()
     return _Opened(reading, _Writing(connected, writer, commits, lock))

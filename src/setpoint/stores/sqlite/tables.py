@@ -83,8 +83,10 @@ class ResourceTables:
 
     def changes(self, since: int, query: ResourceQuery) -> JournalPage:
         """The next changes after `since`; RevisionExpired when they are not retained."""
-        last = self.last_revision()
-        (oldest,) = self._execute("SELECT min(revision) FROM journal").fetchone()
+        # Two subqueries, each of which reads one row: together, the two functions would read all.
+        bounds = "SELECT (SELECT min(revision) FROM journal), (SELECT max(revision) FROM journal)"
+        oldest, newest = self._execute(bounds).fetchone()
+        last = newest or 0
         require_retained(since, oldest or last + 1, last)
         where, values = _conditions(query, "j")
         sql = _CHANGES.format(where=f"AND {where}" if where else "")
@@ -230,6 +232,12 @@ class EventAndLeaseTables:
     def __init__(self, connection: sqlite3.Connection, limits: StoreLimits) -> None:
         self._execute = connection.execute
         self._limits = limits
+        # How many event records there are: to count them takes as long as there are many. None when it is not known.
+        self._count: int | None = None
+
+    def forget_count(self) -> None:
+        """To be called when writes were rolled back: the event records are counted again."""
+        self._count = None
 
     def record_event(self, event: EventRecord) -> None:
         """Adds `event` as the newest, with the count of equal ones before; drops the oldest beyond the limits."""
@@ -253,8 +261,7 @@ class EventAndLeaseTables:
             ),
         )
         if old is None:
-            self._drop_oldest("WHERE uid = ?", (event.uid,), self._limits.notes_per_resource)
-            self._drop_oldest("", (), self._limits.notes)
+            self._drop_oldest(event.uid)
 
     def events(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
         """The event records of `ref`, or all; oldest first."""
@@ -289,11 +296,23 @@ class EventAndLeaseTables:
         )
         return tuple(Lease(*row) for row in rows)
 
-    def _drop_oldest(self, where: str, values: tuple[str, ...], kept: int) -> None:
+    def _drop_oldest(self, uid: str) -> None:
+        """Drops the oldest beyond the limits, after a new one of the resource `uid` was added."""
+        total = self._counted() if self._count is None else self._count + 1
+        own = self._counted("WHERE uid = ?", (uid,))
+        total -= self._drop("WHERE uid = ?", (uid,), own - self._limits.notes_per_resource)
+        self._count = total - self._drop("", (), total - self._limits.notes)
+
+    def _counted(self, where: str = "", values: tuple[str, ...] = ()) -> int:
         (count,) = self._execute(f"SELECT count(*) FROM notes {where}", values).fetchone()
-        if count > kept:
-            oldest = f"SELECT id FROM notes {where} ORDER BY id LIMIT ?"
-            self._execute(f"DELETE FROM notes WHERE id IN ({oldest})", (*values, count - kept))
+        return int(count)
+
+    def _drop(self, where: str, values: tuple[str, ...], number: int) -> int:
+        """Drops so many of the oldest; how many that was."""
+        if number <= 0:
+            return 0
+        oldest = f"SELECT id FROM notes {where} ORDER BY id LIMIT ?"
+        return self._execute(f"DELETE FROM notes WHERE id IN ({oldest})", (*values, number)).rowcount
 
     def _lease(self, name: str) -> Lease | None:
         row = self._execute("SELECT name, holder, fence, expires FROM leases WHERE name = ?", (name,)).fetchone()

@@ -5,11 +5,11 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import StoreError
 from setpoint.stores.sqlite.database_file import store_error
 
@@ -32,10 +32,14 @@ class _Outcome:
     error: BaseException | None = None
 
 
+def _run(job: _Job) -> _Outcome:
+    return _Outcome(job.answer, job.work())
+
+
 class GroupCommitWriter:
     """Owns `connection`. `tidy` runs at the end of each transaction, `committed` in the event loop after it.
 
-    `scrub` runs after each commit, before the callers are answered.
+    `scrub` runs after each commit, before the callers are answered; `rolled_back` after a write was undone.
     """
 
     def __init__(
@@ -46,12 +50,14 @@ class GroupCommitWriter:
         committed: Callable[[], None],
         *,
         scrub: Callable[[], None] = lambda: None,
+        rolled_back: Callable[[], None] = lambda: None,
     ) -> None:
         self._connection = connection
         self._path = path
         self._tidy = tidy
         self._committed = committed
         self._scrub = scrub
+        self._rolled_back = rolled_back
         self._loop = asyncio.get_running_loop()
         self._waiting: list[_Job] = []
         self._handed_over: SimpleQueue[list[_Job] | None] = SimpleQueue()
@@ -119,13 +125,15 @@ class GroupCommitWriter:
     def _commit(self, batch: list[_Job]) -> list[_Outcome]:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            outcomes = [self._attempt(job) for job in batch]
+            # A job alone needs no savepoint: its failure ends the transaction.
+            outcomes = [self._attempt(job) for job in batch] if len(batch) > 1 else [_run(batch[0])]
             self._tidy()
             self._connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - raised in the callers; the thread has to go on
             # When even this fails, the next transaction cannot begin, and its callers get that error.
             with suppress(sqlite3.Error):
                 self._connection.rollback()
+            self._rolled_back()
             return [_Outcome(job.answer, error=self._translated(error)) for job in batch]
         # The writes are on disk, whatever becomes of this: it is tried again after the next commit.
         with suppress(sqlite3.Error):
@@ -136,11 +144,12 @@ class GroupCommitWriter:
         """One job in a savepoint of its own: its failure does not affect the rest of the batch."""
         self._connection.execute("SAVEPOINT job")
         try:
-            outcome = _Outcome(job.answer, job.work())
+            outcome = _run(job)
         except Exception as error:
             if not self._connection.in_transaction:
                 raise  # SQLite rolled back the whole transaction
             self._connection.execute("ROLLBACK TO job")
+            self._rolled_back()
             outcome = _Outcome(job.answer, error=self._translated(error))
         self._connection.execute("RELEASE job")
         return outcome

@@ -6,11 +6,12 @@ secret; whatever a message repeats of them, whole or in part, is redacted.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from setpoint.core.redaction import REDACTED
 from setpoint.core.secret_fields import secret_texts
+from setpoint.core.values.deferred_dataclass import dataclass
 
 # A piece of this length, of a longer text, is redacted wherever it is: messages are cut, and quote parts.
 _PIECE: Final = 12

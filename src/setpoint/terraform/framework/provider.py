@@ -69,12 +69,12 @@ class MovedState(msgspec.Struct, frozen=True):
     state: Mapping[str, Json]
 
 
-class ManagedResource(Protocol):
-    """A resource type: Terraform creates, updates and deletes its objects."""
+class HasSchema(Protocol):
+    """What resources, data sources and ephemeral resources have in common: a schema, and its configuration."""
 
     @property
     def schema(self) -> TerraformSchema:
-        """The schema of its configuration and state."""
+        """The schema of its configuration, and of its state or result."""
 
     def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
         """What no diagnostic of a call with this configuration or state may repeat."""
@@ -82,6 +82,10 @@ class ManagedResource(Protocol):
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
+
+
+class ManagedResource(HasSchema, Protocol):
+    """A resource type: Terraform creates, updates and deletes its objects."""
 
     @abstractmethod
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
@@ -127,53 +131,20 @@ class ManagedResource(Protocol):
         )
 
 
-class DataSource(Protocol):
+class DataSource(HasSchema, Protocol):
     """A data source: Terraform only reads it."""
-
-    @property
-    def schema(self) -> TerraformSchema:
-        """The schema of its configuration and result."""
-
-    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
-        """What no diagnostic of a call with this configuration may repeat."""
-        return NO_TEXTS
-
-    async def validate(self, config: AttributeValues, call: CallContext) -> None:
-        """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
 
     @abstractmethod
     async def read(self, config: AttributeValues, call: CallContext) -> AttributeValues:
         """The configuration, with the computed attributes filled in."""
 
 
-class EphemeralResource(Protocol):
+class EphemeralResource(HasSchema, Protocol):
     """An ephemeral resource: its values are there while Terraform runs, and are never stored."""
-
-    @property
-    def schema(self) -> TerraformSchema:
-        """The schema of its configuration and result."""
-
-    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
-        """What no diagnostic of a call with this configuration may repeat."""
-        return NO_TEXTS
-
-    async def validate(self, config: AttributeValues, call: CallContext) -> None:
-        """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
 
     @abstractmethod
     async def open(self, config: AttributeValues, call: CallContext) -> AttributeValues:
         """The configuration, with the computed attributes filled in."""
-
-
-class HasSchema(Protocol):
-    """A resource, a data source or an ephemeral resource."""
-
-    @property
-    def schema(self) -> TerraformSchema:
-        """Its schema."""
-
-    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
-        """What no diagnostic may repeat of these values."""
 
 
 SchemaT = TypeVar("SchemaT", bound=HasSchema)
@@ -253,3 +224,7 @@ class Provider(Protocol):
     @abstractmethod
     async def configure(self, config: AttributeValues, call: CallContext) -> None:
         """Called once, before any resource is read or changed. In a plan, values may be unknown."""
+
+    def shut_down(self) -> None:
+        """Called when Terraform has all answers and ends the provider. Not called when Terraform was killed."""
+        return

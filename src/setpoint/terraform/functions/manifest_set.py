@@ -1,10 +1,10 @@
 """Manifests of several texts: split into documents, keyed by kind, namespace and name, and grouped into stages."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from setpoint.core.unstructured import GroupKind, group_kind, text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents, write_document

@@ -1,19 +1,24 @@
-"""The configuration of `setpoint_patch`: the target, the patch in its three forms, and what is refused in one."""
+"""The configuration of `setpoint_patch`: the target, the patch in its three forms, what is refused, what is hidden."""
 
 import secrets
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 from setpoint.core.values.yaml_documents import read_documents
 from setpoint.errors import ManifestInvalid
 from setpoint.terraform.cty.json_trees import to_json_tree
-from setpoint.terraform.cty.values import AttributeValues, CtyValue, Dynamic, is_known
+from setpoint.terraform.cty.values import AttributeValues, CtyValue, Dynamic, is_known, nullify_unknown
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.hidden_texts import NO_TEXTS, HiddenTexts
 from setpoint.terraform.patches.patch_schema import FORMS, JSON_PATCH, LEAVE, MERGE_PATCH, PATCH, RESTORE
 from setpoint.terraform.resources.object_config import ID_ANNOTATION
 from setpoint.terraform.resources.schemas import FAIL, KEEP
+from setpoint.terraform.resources.shown_values import UNKNOWN_VERSION, hidden_texts, texts_below, words_in
 
 if TYPE_CHECKING:
     from setpoint.objects.patch import ObjectPatch, PatchTarget
@@ -205,3 +210,50 @@ def target_seconds(values: AttributeValues) -> float | None:
     """How long a target is waited for; None when it has to exist."""
     timeout = values.get("target_timeout")
     return parse_duration(timeout) if isinstance(timeout, str) else None
+
+
+# --- Values that may be secret ---------------------------------------------------------------------------------------
+
+
+def patch_texts(values: AttributeValues) -> HiddenTexts:
+    """The values of a patch, and those before it, that no message may repeat. Operations and paths are shown."""
+    known = nullify_unknown(values) or {}
+    target = known.get("target")
+    found = target.get("api_version") if isinstance(target, Mapping) else None
+    api_version = found if isinstance(found, str) else UNKNOWN_VERSION
+    texts = hidden_texts(known)
+    for form in FORMS:
+        texts |= _texts_of(known.get(form), form, api_version)
+    before = known.get("before")
+    for path, text in before.items() if isinstance(before, Mapping) else ():
+        texts |= _texts_before(path, text, api_version)
+    return texts
+
+
+def _texts_of(value: CtyValue, form: str, api_version: str) -> HiddenTexts:
+    try:
+        tree = _tree(value, form)
+    except (DiagnosticsError, RecursionError):
+        # Text that is no YAML.
+        return words_in(str(value.value if isinstance(value, Dynamic) else value))
+    if form != JSON_PATCH or not isinstance(tree, list):
+        return texts_below(tree, Path(), api_version)
+    from setpoint.objects.json_patches import pointer_steps
+
+    texts = NO_TEXTS
+    for one in tree:
+        operation = one if isinstance(one, dict) else {"value": one}
+        pointer = str(operation.get("path", ""))
+        steps = [int(step) if step.isdecimal() else step for step in pointer_steps(pointer)]
+        rest = frozenset(str(operation.get(name)) for name in ("op", "path", "from") if operation.get(name))
+        texts |= texts_below(operation.get("value"), Path(tuple(steps)), api_version) | HiddenTexts(shown=rest)
+    return texts
+
+
+def _texts_before(path: str, text: CtyValue, api_version: str) -> HiddenTexts:
+    if not isinstance(text, str):
+        return NO_TEXTS
+    try:
+        return texts_below(msgspec.json.decode(text), Path.parse(path), api_version)
+    except (msgspec.DecodeError, ManifestInvalid):
+        return HiddenTexts(frozenset({text}))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import MessageTerm
 from setpoint.core.values.paths import Path
@@ -11,6 +12,7 @@ from setpoint.terraform.cty.values import AttributePath, AttributeValues
 from setpoint.terraform.framework.diagnostics import Diagnostic, diagnostics_for, error, warning
 from setpoint.terraform.patches.patch_config import is_restored, patch_attribute
 from setpoint.terraform.resources.object_config import ID_ANNOTATION, annotated_id
+from setpoint.terraform.resources.shown_values import is_shown
 from setpoint.terraform.resources.vocabulary import attribute_words
 
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ def lost_target_error(target: "PatchTarget", *, is_new: bool) -> Diagnostic:
 
 
 def release_warning(
-    values: AttributeValues, target: "PatchTarget", live: Json, fields: "Sequence[ReleasedField]"
+    values: AttributeValues, target: "PatchTarget", fields: "Sequence[ReleasedField]"
 ) -> Diagnostic | None:
     """The warning for fields that a patch gives up: which go back to which value, and which stay."""
     if not fields:
@@ -125,26 +127,38 @@ def release_warning(
     if not is_restored(values):
         names = "\n".join(f"  {one.path}" for one in fields[:_MOST_FIELDS])
         return warning("Patched fields stay as they are", f'on_destroy = "leave", {target.title}:\n{names}')
-    back = [f"  {one.path}: {_change(one, live)}" for one in fields if not one.kept_because]
+    back = [
+        f"  {one.path}: {_change(one, target.api_version)}"
+        for one in fields
+        # A field that was the same before, such as the key of an element, changes in its field manager alone.
+        if not one.kept_because and not _is_same(one)
+    ]
     kept = [f"  {one.path}: {one.kept_because}" for one in fields if one.kept_because]
     parts = [f"{target.title} goes back to what it was before the patch:", *_cut(back)] if back else []
     parts += ["These fields stay as they are:", *_cut(kept)] if kept else []
-    return warning("Patched fields go back", "\n".join(parts))
+    return warning("Patched fields go back", "\n".join(parts)) if parts else None
 
 
 def _cut(lines: list[str]) -> list[str]:
     return [*lines[:_MOST_FIELDS], *([f"  and {len(lines) - _MOST_FIELDS} more"] if len(lines) > _MOST_FIELDS else [])]
 
 
-def _change(one: "ReleasedField", live: Json) -> str:
-    return f"{_shown(one.path, one.now, live)} -> {_shown(one.path, one.before, live)}"
+def _change(one: "ReleasedField", api_version: str) -> str:
+    return f"{_shown(one.path, one.now, api_version)} -> {_shown(one.path, one.before, api_version)}"
 
 
-def _shown(path: Path, value: Json | Missing, live: Json) -> str:
-    from setpoint.objects.session import field_text
+def _is_same(one: "ReleasedField") -> bool:
+    if isinstance(one.now, Missing) or isinstance(one.before, Missing):
+        return one.now is one.before
+    return same(one.now, one.before)
 
+
+def _shown(path: Path, value: Json | Missing, api_version: str) -> str:
+    """A value, where no secret stands."""
     if isinstance(value, Missing):
         return "(none)"
-    text = field_text(path, value, live)
-    text = f'"{text}"' if isinstance(value, str) and not text.startswith("(hidden") else text
+    text = value if isinstance(value, str) else canonical(value).decode()
+    if not is_shown(path, text, api_version):
+        return "(hidden)"
+    text = f'"{text}"' if isinstance(value, str) else text
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

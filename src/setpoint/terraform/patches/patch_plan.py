@@ -1,14 +1,19 @@
 """PlanResourceChange for `setpoint_patch`: the fields as they would be, by a dry run, and who holds them already."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.errors import OperationRunning, RemoteUnavailable, ResponseTooLarge, SetpointError
+from setpoint.terraform.connections.clusters import (
+    ClusterConnections,
+    unreachable_error,
+    unreachable_warning,
+)
 from setpoint.terraform.cty.json_trees import to_json_tree
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, same_value
 from setpoint.terraform.framework.call import CallContext
@@ -44,14 +49,15 @@ from setpoint.terraform.patches.patch_state import (
     read_patch_private,
     record_of,
 )
-from setpoint.terraform.resources.clusters import (
-    ClusterConnections,
-    ClusterLocation,
-    unreachable_error,
-    unreachable_warning,
-)
 from setpoint.terraform.resources.object_config import annotated_id, wait_spec, waits_for_value
-from setpoint.terraform.resources.object_state import InterruptedCreates
+from setpoint.terraform.resources.plan_notes import (
+    PlanNote,
+    PlanNotes,
+    held_state,
+    known_parts,
+    other_action_error,
+    outdated_error,
+)
 
 if TYPE_CHECKING:
     from setpoint.objects.patch import PatchForecast, PatchSession
@@ -59,7 +65,9 @@ if TYPE_CHECKING:
 
 # The ID of a patch that does not exist yet.
 _PLACEHOLDER_ID: Final = "000000000000"
-_COMPUTED: Final = ("id", "projection", "before", "status")
+# The attributes that a plan finds out, and holds when it is applied.
+_HELD: Final = ("id", "projection", "before", "status", *FORMS)
+_COMPUTED: Final = ("id", "projection", "fields", "before", "status")
 
 
 def patch_session(clusters: ClusterConnections, values: AttributeValues, id_: str) -> "PatchSession":
@@ -71,11 +79,17 @@ def patch_session(clusters: ClusterConnections, values: AttributeValues, id_: st
     return PatchSession(cluster, id_, read_target(values), read_patch(values), force=force, wait=wait)
 
 
-def planned_location(clusters: ClusterConnections, values: AttributeValues) -> ClusterLocation:
-    """What stands for a new patch before it has an ID: its cluster, and a digest of its target and patch."""
+def patch_digest(values: AttributeValues) -> str:
+    """What stands for a new patch before it has an ID: a digest of its target and patch."""
     source = patch_attribute(values)
-    config = digest([to_json_tree(values.get("target")), source, to_json_tree(values.get(source))])
-    return ClusterLocation(clusters.key(values.get("cluster")), config)
+    return digest([to_json_tree(values.get("target")), source, to_json_tree(values.get(source))])
+
+
+def note_key(clusters: ClusterConnections, values: AttributeValues, prior: AttributeValues | None) -> str:
+    """The patch that a plan is noted for: by its ID, or by its cluster, target and fields while it has none."""
+    if prior is not None:
+        return str(prior["id"])
+    return digest([clusters.portable_key(values.get("cluster")), patch_digest(values)])
 
 
 def require_patchable(session: "PatchSession", live: Json) -> None:
@@ -102,17 +116,49 @@ class PatchPlanner:
     call: CallContext
     notes: PatchNotes
     planned: PlannedPatches
-    dry_runs: InterruptedCreates
+    plan_notes: PlanNotes
+    # The fields that a dry run has shown.
+    _fields: CtyValue = UNKNOWN
 
     @property
     def config(self) -> AttributeValues:
         """The configuration."""
         return self.request.config
 
-    async def plan(self) -> PlanResponse:
-        """The planned state."""
+    async def plan(self, *, is_first: bool) -> PlanResponse:
+        """The planned state. If this is not known to be the first plan, it has to agree with the one that was noted."""
+        is_first = is_first or (self.request.prior is None and bool(self.request.private))
+        planned = await self._plan()
+        if self.request.prior is None and not self._is_known:
+            # Nothing is known of it, so that anything agrees.
+            return planned
+        key = note_key(self.clusters, self.config, self.request.prior)
+        source = patch_digest(self.config) if self._is_known else ""
+        note = None if is_first else self.plan_notes.read(key, source)
+        if note is not None and not note.is_replacement and note.is_of(self.config, FORMS):
+            return self._held(planned, note, key)
+        parts = known_parts({name: planned.state[name] for name in _HELD})
+        self.plan_notes.write(key, PlanNote(source, bool(planned.requires_replace), parts))
+        return planned
+
+    def _held(self, planned: PlanResponse, note: PlanNote, key: str) -> PlanResponse:
+        """The plan as it was noted; DiagnosticsError when it is another one by now."""
+        if planned.requires_replace:
+            self.plan_notes.forget(key)
+            raise DiagnosticsError(other_action_error(str(planned.requires_replace[0][0])))
+        state = held_state(planned.state, note, self.request, FORMS, self._fields)
+        if differing := note.differing({name: state[name] for name in _HELD}):
+            self.plan_notes.forget(key)
+            raise DiagnosticsError(outdated_error(differing))
+        return PlanResponse(state, private=planned.private)
+
+    @property
+    def _is_known(self) -> bool:
+        return is_patch_known(self.config) and self.clusters.is_cluster_known(self.config.get("cluster"))
+
+    async def _plan(self) -> PlanResponse:
         prior = self.request.prior
-        if not is_patch_known(self.config) or not self.clusters.is_cluster_known(self.config.get("cluster")):
+        if not self._is_known:
             return self._unknown()
         if prior is None:
             return await self._create()
@@ -149,7 +195,6 @@ class PatchPlanner:
         apart = [one for one in others if one == replaced or self.planned.may_be_replaced(one)]
         require_no_conflict(forecast, self.config, apart)
         await self._require_planned_once(session, "", forecast)
-        self.dry_runs.note_dry_run(self._planned_location())
         state = {**self.request.proposed, "id": UNKNOWN, "before": UNKNOWN, "status": self._status(is_changed=True)}
         # The deletion of a patch that this one replaces gets the same private state.
         return PlanResponse(state | {"projection": self._projection(session, forecast)}, private=self.request.private)
@@ -161,7 +206,7 @@ class PatchPlanner:
         place = await place_of(patch_session(self.clusters, self.config, _PLACEHOLDER_ID))
         for id_, record in self.notes.all(place):
             session = patch_session(self.clusters, self.config, id_)
-            live = await session.observe()
+            live = await session.observe(may_be_recent=True)
             if id_ in self.planned.created_ids or not record.is_of(live):
                 continue
             if not session.is_written():
@@ -188,7 +233,7 @@ class PatchPlanner:
             return True
         if self.clusters.key(prior.get("cluster")) == self.clusters.key(self.config.get("cluster")):
             return False
-        old, new = (self.clusters.session(one.get("cluster")).client.connection.server for one in (prior, self.config))
+        old, new = (self.clusters.connection(one.get("cluster")).server for one in (prior, self.config))
         return old != new
 
     def _is_renamed(self, prior: AttributeValues) -> bool:
@@ -198,19 +243,19 @@ class PatchPlanner:
         id_, private = str(prior["id"]), read_patch_private(self.request.private)
         session = patch_session(self.clusters, self.config, id_)
         try:
-            live = await session.observe()
+            live = await session.observe(may_be_recent=True)
             place = await place_of(session)
             record = self.notes.read(place, id_) or record_of(prior, private)
             if live is None or not record.is_of(live):
                 raise DiagnosticsError(lost_target_error(session.target, is_new=live is not None))
             require_patchable(session, live)
             is_same = same_patch(prior, self.config)
-            forecast = await self._forecast(session, record, is_tested=not is_same)
+            forecast = await self._forecast(session, record, is_tested=not is_same, is_applied=is_same)
         except RemoteUnavailable as fault:
             return self._unreachable(session, fault)
         require_no_conflict(forecast, self.config)
         await self._require_planned_once(session, id_, forecast)
-        said = release_warning(self.config, session.target, live, forecast.release.fields)
+        said = release_warning(self.config, session.target, forecast.release.fields)
         if said is not None and id_ in self.planned.read_ids:
             # Terraform plans a second time when it applies, and has not read then.
             self.call.add_diagnostic(said)
@@ -226,7 +271,7 @@ class PatchPlanner:
         is_same: bool,
         follows_live: bool,
     ) -> PlanResponse:
-        fields: CtyValue = fields_text(forecast.after, forecast.paths)
+        fields = self._fields
         is_rewritten = not self._is_as_before(prior, is_same=is_same)
         is_outside = forecast.is_changed and not is_rewritten and fields == prior.get("projection")
         if is_outside or (follows_live and (forecast.is_changed or is_rewritten)):
@@ -244,9 +289,17 @@ class PatchPlanner:
 
     # --- Both ---------------------------------------------------------------------------------------------------------
 
-    async def _forecast(self, session: "PatchSession", record: "PatchRecord", *, is_tested: bool) -> "PatchForecast":
+    async def _forecast(
+        self, session: "PatchSession", record: "PatchRecord", *, is_tested: bool, is_applied: bool = False
+    ) -> "PatchForecast":
+        if is_applied and session.is_as_written(record):
+            found = session.forecast_nothing(record)
+            self._fields = fields_text(found.after, found.paths)
+            return found
         try:
-            return await session.forecast_patch(record, is_restored=is_restored(self.config), is_tested=is_tested)
+            found = await session.forecast_patch(record, is_restored=is_restored(self.config), is_tested=is_tested)
+            self._fields = fields_text(found.after, found.paths)
+            return found
         except ResponseTooLarge:
             raise
         except SetpointError as fault:
@@ -254,13 +307,9 @@ class PatchPlanner:
                 raise
             raise DiagnosticsError(patch_diagnostic(fault, (patch_attribute(self.config),))) from fault
 
-    def _planned_location(self) -> ClusterLocation:
-        return planned_location(self.clusters, self.config)
-
     async def _require_planned_once(self, session: "PatchSession", id_: str, forecast: "PatchForecast") -> None:
         source = patch_attribute(self.config)
-        config = self._planned_location().location
-        twice = self.planned.add(await place_of(session), id_, config, forecast.paths)
+        twice = self.planned.add(await place_of(session), id_, patch_digest(self.config), forecast.paths)
         if twice:
             names = [str(path) for path in twice]
             other = "another setpoint_patch of this configuration"
@@ -268,7 +317,7 @@ class PatchPlanner:
 
     def _projection(self, session: "PatchSession", forecast: "PatchForecast") -> CtyValue:
         """The projection of a new patch: unknown where it follows from values that may change until the apply."""
-        return UNKNOWN if session.follows_live else fields_text(forecast.after, forecast.paths)
+        return UNKNOWN if session.follows_live else self._fields
 
     def _unknown(self, private: bytes | None = None) -> PlanResponse:
         """The planned state as far as it is known without the cluster."""
@@ -281,8 +330,9 @@ class PatchPlanner:
         if isinstance(fault, ResponseTooLarge):
             raise fault
         cluster = self.config.get("cluster")
-        is_applied = self.request.prior is not None or self.dry_runs.is_dry_run(self._planned_location())
-        if is_applied and not self.clusters.is_unread(cluster):
+        note = self.plan_notes.read(note_key(self.clusters, self.config, None), patch_digest(self.config))
+        is_shown = note is not None and note.has_known("projection")
+        if (self.request.prior is not None or is_shown) and not self.clusters.is_unread(cluster):
             # Terraform plans again to apply: what it showed may not be unknown then.
             raise DiagnosticsError(unreachable_error(session.connection, fault)) from fault
         self.call.add_diagnostic(unreachable_warning(session.connection, fault))

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path as Directory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,14 +12,17 @@ from setpoint.core.values.paths import Path
 from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
 from setpoint.core.wait.outputs import Known, Null, output_of
 from setpoint.core.wait.wait_for import FieldWait, parse_wait
-from setpoint.errors import RemoteConflict, RemoteUnavailable, ResponseTooLarge, SetpointError, WaitTimedOut
-from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
+from setpoint.errors import RemoteUnavailable, ResponseTooLarge, SetpointError, WaitTimedOut
+from setpoint.terraform.connections.clusters import (
+    ClusterConnections,
+    cluster_needed,
+    unreachable_warning,
+    validate_cluster,
+)
+from setpoint.terraform.cty.values import AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import (
-    Diagnostic,
     DiagnosticsError,
-    Interrupted,
-    diagnostics_for,
     error,
 )
 from setpoint.terraform.framework.hidden_texts import HiddenTexts
@@ -35,7 +37,7 @@ from setpoint.terraform.patches.patch_config import (
     is_patch_known,
     is_restored,
     new_patch_id,
-    patch_attribute,
+    patch_texts,
     read_patch,
     read_target,
     same_patch,
@@ -52,10 +54,8 @@ from setpoint.terraform.patches.patch_messages import (
 )
 from setpoint.terraform.patches.patch_plan import (
     PatchPlanner,
+    note_key,
     patch_session,
-    planned_location,
-    require_no_conflict,
-    require_patchable,
 )
 from setpoint.terraform.patches.patch_schema import PATCH_SCHEMA
 from setpoint.terraform.patches.patch_state import (
@@ -64,32 +64,22 @@ from setpoint.terraform.patches.patch_state import (
     PlannedPatches,
     fields_text,
     place_of,
-    private_of,
     read_patch_private,
     record_of,
 )
-from setpoint.terraform.resources.clusters import (
-    ClusterConnections,
-    cluster_needed,
-    unreachable_error,
-    unreachable_warning,
-    validate_cluster,
-)
-from setpoint.terraform.resources.object_config import validate_wait, wait_spec
-from setpoint.terraform.resources.object_state import InterruptedCreates, status_value
+from setpoint.terraform.patches.patch_write import PatchWrite
+from setpoint.terraform.resources.object_config import validate_wait
+from setpoint.terraform.resources.object_state import status_value
+from setpoint.terraform.resources.plan_notes import PlanNotes
 from setpoint.terraform.resources.schemas import FAIL
+from setpoint.terraform.resources.shown_values import shown_fields
 from setpoint.terraform.rpc.tls_proxy import cache_directory
 from setpoint.terraform.sources.wait_resource import target_of
 
 if TYPE_CHECKING:
-    from setpoint.objects.patch import PatchForecast, PatchSession
+    from setpoint.objects.patch import PatchSession
     from setpoint.objects.patch_record import PatchRecord
     from setpoint.objects.wait import ObjectWait
-
-# How long a write may take.
-_WRITE_S: Final = 60.0
-# How often it is tried again when another writer comes before.
-_ATTEMPTS: Final = 20
 
 
 class PatchResource(ManagedResource):
@@ -100,13 +90,14 @@ class PatchResource(ManagedResource):
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
         self._notes = PatchNotes(cache_directory(os.environ), str(Directory.cwd()))
-        # Of new patches, those that were planned by a dry run.
-        self._dry_runs = InterruptedCreates(cache_directory(os.environ), str(Directory.cwd()))
+        self._plan_notes = PlanNotes.of_terraform(os.environ, Directory.cwd())
         self._planned = PlannedPatches()
+        # Terraform reads before it plans, not before it applies.
+        self._has_read = False
 
     def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
         """See ManagedResource."""
-        return self._clusters.hidden_texts(values.get("cluster"))
+        return patch_texts(values) | self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
@@ -120,15 +111,19 @@ class PatchResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
-        planner = PatchPlanner(self._clusters, request, call, self._notes, self._planned, self._dry_runs)
-        return await planner.plan()
+        planner = PatchPlanner(self._clusters, request, call, self._notes, self._planned, self._plan_notes)
+        planned = await planner.plan(is_first=self._has_read)
+        return msgspec.structs.replace(
+            planned, state={**planned.state, "fields": shown_fields(planned.state, request.prior)}
+        )
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
         """See ManagedResource. The plan says which fields go back to which values."""
         state, id_ = prior.state, str(prior.state["id"])
         session = patch_session(self._clusters, state, id_)
         try:
-            live = await session.observe()
+            # Terraform has just read it.
+            live = await session.observe(may_be_recent=True)
             record = await self._record(session, state, read_patch_private(prior.private))
         except ResponseTooLarge:
             raise
@@ -137,13 +132,14 @@ class PatchResource(ManagedResource):
             return prior.private
         if live is not None and record.is_of(live):
             release = session.forecast_release(record, is_restored=is_restored(state))
-            said = release_warning(state, session.target, live, release.fields)
+            said = release_warning(state, session.target, release.fields)
             if said is not None:
                 call.add_diagnostic(said)
         return prior.private
 
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource. Nothing is written: a field that drifted is shown, and put back by an apply."""
+        self._has_read = True
         state, private = stored.state, read_patch_private(stored.private)
         id_, session = str(state["id"]), patch_session(self._clusters, state, str(state["id"]))
         try:
@@ -161,8 +157,9 @@ class PatchResource(ManagedResource):
         self._planned.read_ids.add(id_)
         await self._note_pending(session, state, private, record)
         status, private = _refreshed_status(state, private, live)
-        shown = {"projection": fields_text(live, list(record.before)), "status": status}
-        return InstanceState({**state, **shown}, private.to_bytes())
+        found = {**state, "projection": fields_text(live, list(record.before)), "status": status}
+        shown = shown_fields(found, None if state.get("fields") is None else state)
+        return InstanceState({**found, "fields": shown}, private.to_bytes())
 
     async def _note_pending(
         self, session: "PatchSession", state: AttributeValues, private: PatchPrivateState, record: "PatchRecord"
@@ -182,25 +179,27 @@ class PatchResource(ManagedResource):
         id_ = private.adopts or new_patch_id()
         session = patch_session(self._clusters, planned, id_)
         self._planned.created_ids.add(id_)
-        self._dry_runs.forget(planned_location(self._clusters, planned))
+        self._plan_notes.forget(note_key(self._clusters, planned, None))
         record = record_of(planned, private) if private.adopts else NO_RECORD
         with cluster_needed(session.connection):
             live = await call.until_stopped(self._existing(session, planned))
         if live is None:
             raise DiagnosticsError(missing_target_error(session.target))
-        write = PatchWrite(session, {**planned, "id": id_}, call, self._notes, self._wait(planned))
+        write = PatchWrite(session, {**planned, "id": id_}, None, call, self._notes, self._wait(planned))
         return await write.run(record, is_new=True, is_tested=not private.adopts)
 
     async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
         planned, private = request.planned, read_patch_private(request.private)
+        self._plan_notes.forget(note_key(self._clusters, planned, request.prior))
         session = patch_session(self._clusters, planned, str(request.prior["id"]))
         with cluster_needed(session.connection):
-            live = await session.observe()
+            # Terraform has planned it just before, in this process.
+            live = await session.observe(may_be_recent=True)
         record = await self._record(session, request.prior, private)
         if live is None or not record.is_of(live):
             raise DiagnosticsError(lost_target_error(session.target, is_new=live is not None))
-        write = PatchWrite(session, dict(planned), call, self._notes, self._wait(planned))
+        write = PatchWrite(session, dict(planned), request.prior, call, self._notes, self._wait(planned))
         return await write.run(record, is_new=False, is_tested=not same_patch(request.prior, planned))
 
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
@@ -243,7 +242,7 @@ class PatchResource(ManagedResource):
         """The target, which is waited for where it may not exist yet."""
         seconds = target_seconds(planned)
         if seconds is None:
-            return await session.observe()
+            return await session.observe(may_be_recent=True)
         wait = parse_wait({"field": "metadata.uid", "timeout": f"{max(int(seconds), 1)}s"})
         try:
             await target_of(self._clusters, planned.get("target"), planned.get("cluster")).until(wait)
@@ -276,104 +275,3 @@ def _refreshed_status(
 def _private(found: object) -> PatchPrivateState:
     assert isinstance(found, PatchPrivateState)
     return found
-
-
-@dataclass(slots=True)
-class PatchWrite:
-    """Writes one patch to the object that its session has observed, and waits. `planned` has its ID."""
-
-    session: "PatchSession"
-    planned: AttributeValues
-    call: CallContext
-    notes: PatchNotes
-    wait: "ObjectWait | None"
-
-    async def run(self, record: "PatchRecord", *, is_new: bool, is_tested: bool) -> InstanceState:
-        """The state once the patch is written and its wait is satisfied."""
-        id_, place = str(self.planned["id"]), await place_of(self.session)
-        attempts = 0
-        while True:
-            attempts += 1
-            forecast = await self._forecast(record, is_tested=is_tested)
-            noted = record.of_fields(self.session.live, forecast.paths)
-            # Read by the next process if this one is killed, and until a read has shown that the state has the same.
-            self.notes.write(place, id_, replace(noted, written={}))
-            failure = await self._written(record, forecast) if forecast.is_changed else None
-            if not isinstance(failure, RemoteConflict) or attempts == _ATTEMPTS:
-                break
-            if await self.session.observe() is None:
-                raise DiagnosticsError(lost_target_error(self.session.target, is_new=False))
-        if failure is not None:
-            await self._keep_if_written(noted, place, is_new=is_new)
-            raise DiagnosticsError(self._diagnostic(failure)) from failure
-        written = noted.with_written(self.session.live)
-        self.notes.write(place, id_, written)
-        return await self._waited(written, is_new=is_new)
-
-    async def _forecast(self, record: "PatchRecord", *, is_tested: bool) -> "PatchForecast":
-        require_patchable(self.session, self.session.live)
-        try:
-            forecast = await self.session.forecast_patch(
-                record, is_restored=is_restored(self.planned), is_tested=is_tested
-            )
-        except SetpointError as fault:
-            raise DiagnosticsError(self._diagnostic(fault)) from fault
-        require_no_conflict(forecast, self.planned)
-        return forecast
-
-    async def _written(self, record: "PatchRecord", forecast: "PatchForecast") -> SetpointError | Interrupted | None:
-        try:
-            return await self.call.until_stopped(self.session.write(record, forecast, _WRITE_S))
-        except Interrupted as interrupted:
-            return interrupted
-
-    async def _keep_if_written(self, record: "PatchRecord", place: str, *, is_new: bool) -> None:
-        """After a failure of a new patch: it is in the state if it was written; else there is nothing to go back to."""
-        if not is_new:
-            return
-        await self.session.observe()
-        if self.session.is_written():
-            self.call.save_state(self._state(record.with_written(self.session.live), None, is_pending=True))
-        else:
-            self.notes.forget(place, str(self.planned["id"]))
-
-    async def _waited(self, record: "PatchRecord", *, is_new: bool) -> InstanceState:
-        if self.wait is None:
-            return self._state(record, None)
-        wait_for = parse_wait(wait_spec(self.planned.get("wait_for")))
-        try:
-            met = await self.call.until_stopped(self.wait.until(wait_for))
-        except (SetpointError, Interrupted) as failure:
-            self.call.save_state(self._state(record, None, is_pending=True, is_untainted=not is_new))
-            if isinstance(failure, Interrupted):
-                raise
-            raise DiagnosticsError(self._wait_diagnostic(failure)) from failure
-        is_valued = isinstance(wait_for.wait, FieldWait)
-        return self._state(record, status_value(met.value) if is_valued else None)
-
-    def _state(
-        self, record: "PatchRecord", status: CtyValue, *, is_pending: bool = False, is_untainted: bool = False
-    ) -> InstanceState:
-        fields = self.planned.get("projection")
-        if fields is UNKNOWN or not is_known(fields):
-            fields = fields_text(self.session.live, list(record.before))
-        # What was planned is what was written. If another writer was quicker than this, the next read shows it.
-        state = {**self.planned, "projection": fields, "before": record.values(), "status": status}
-        private = msgspec.structs.replace(
-            private_of(str(self.planned["id"]), record), is_pending=is_pending, is_untainted=is_untainted
-        )
-        return InstanceState(state, private.to_bytes())
-
-    def _diagnostic(self, failure: SetpointError | Interrupted) -> Diagnostic:
-        if isinstance(failure, Interrupted):
-            return diagnostics_for(failure)[0]
-        if isinstance(failure, RemoteUnavailable) and not isinstance(failure, ResponseTooLarge):
-            return unreachable_error(self.session.connection, failure)
-        return patch_diagnostic(failure, (patch_attribute(self.planned),))
-
-    def _wait_diagnostic(self, failure: SetpointError) -> Diagnostic:
-        found = patch_diagnostic(failure, ("wait_for",))
-        if self.planned.get("on_timeout") == FAIL:
-            return found
-        after = "The patch stays as it is written: the next apply goes on waiting."
-        return error(found.summary, f"{found.detail}\n\n{after}", found.path)

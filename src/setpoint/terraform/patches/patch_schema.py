@@ -2,12 +2,11 @@
 
 from typing import Final
 
+from setpoint.terraform.connections.clusters import CLUSTER
 from setpoint.terraform.cty.types import BOOL, DYNAMIC, STRING, MapType
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence, TerraformSchema
-from setpoint.terraform.resources.clusters import CLUSTER
-from setpoint.terraform.resources.schemas import OBJECT_NAMES, WAIT_ATTRIBUTES
+from setpoint.terraform.resources.schemas import FIELDS, OBJECT_NAMES, WAIT_ATTRIBUTES, computed, computed_id, optional
 
-_OPTIONAL, _COMPUTED = Presence.OPTIONAL, Presence.COMPUTED
 # The attributes that hold a patch: exactly one of them is set.
 PATCH, MERGE_PATCH, JSON_PATCH = FORMS = "patch", "merge_patch", "json_patch"
 # The values of `on_destroy`.
@@ -23,73 +22,55 @@ PATCH_SCHEMA: Final = TerraformSchema(
             description="Which object. It exists already; a `setpoint_object` is changed in its manifest instead.",
             requires_replace=True,
         ),
-        PATCH: Attribute(
-            type=DYNAMIC,
-            presence=_OPTIONAL,
-            description="The fields, as a value or as the text of one YAML document, without apiVersion, kind and "
+        PATCH: optional(
+            DYNAMIC,
+            "The fields, as a value or as the text of one YAML document, without apiVersion, kind and "
             "name: merged by server-side apply, lists of objects by their keys.",
         ),
-        MERGE_PATCH: Attribute(
-            type=DYNAMIC,
-            presence=_OPTIONAL,
-            description="A merge patch (RFC 7386), as a value or as text: null removes, a list replaces the list.",
+        MERGE_PATCH: optional(
+            DYNAMIC,
+            "A merge patch (RFC 7386), as a value or as text: null removes, a list replaces the list.",
         ),
-        JSON_PATCH: Attribute(
-            type=DYNAMIC,
-            presence=_OPTIONAL,
-            description="A JSON patch (RFC 6902), as a list of operations or as text: `add`, `remove`, `replace`, "
+        JSON_PATCH: optional(
+            DYNAMIC,
+            "A JSON patch (RFC 6902), as a list of operations or as text: `add`, `remove`, `replace`, "
             "`move`, `copy`, `test`.",
         ),
         "cluster": CLUSTER,
-        "wait_for": Attribute(
-            type=WAIT_ATTRIBUTES,
-            presence=_OPTIONAL,
-            description="What is waited for once the object is patched, as for a `setpoint_object`.",
+        "wait_for": optional(
+            WAIT_ATTRIBUTES,
+            "What is waited for once the object is patched, as for a `setpoint_object`.",
         ),
-        "on_timeout": Attribute(
-            type=STRING,
-            presence=_OPTIONAL,
-            description="What becomes of a new patch whose wait fails: with `keep`, the default, the next apply goes "
+        "on_timeout": optional(
+            STRING,
+            "What becomes of a new patch whose wait fails: with `keep`, the default, the next apply goes "
             "on waiting, though Terraform calls that a replacement; with `fail` it is taken back and made anew.",
         ),
-        "target_timeout": Attribute(
-            type=STRING,
-            presence=_OPTIONAL,
-            description="How long a target is waited for that does not exist yet, as `5m`: one that the same apply "
+        "target_timeout": optional(
+            STRING,
+            "How long a target is waited for that does not exist yet, as `5m`: one that the same apply "
             "makes, or a controller. Left out, a missing target is an error of the plan.",
         ),
-        "on_destroy": Attribute(
-            type=STRING,
-            presence=_OPTIONAL,
-            description="What becomes of fields that are no longer patched: with `restore`, the default, they go back "
+        "on_destroy": optional(
+            STRING,
+            "What becomes of fields that are no longer patched: with `restore`, the default, they go back "
             "to the values before; with `leave` they stay as they are.",
         ),
-        "force_conflicts": Attribute(
-            type=BOOL,
-            presence=_OPTIONAL,
-            description="Whether fields are taken over from other field managers that apply them.",
+        "force_conflicts": optional(
+            BOOL,
+            "Whether fields are taken over from other field managers that apply them.",
         ),
-        "id": Attribute(
-            type=STRING,
-            presence=_COMPUTED,
-            use_state_for_unknown=True,
-            description="The ID of the patch: its field manager is `setpoint/terraform-patch/ID`.",
-        ),
-        "projection": Attribute(
-            type=MapType(STRING),
-            presence=_COMPUTED,
-            description="Every field of the patch, as the cluster has it; the values of a Secret hidden.",
-        ),
+        "id": computed_id("The ID of the patch: its field manager is `setpoint/terraform-patch/ID`."),
+        **FIELDS,
         "before": Attribute(
             type=MapType(STRING),
-            presence=_COMPUTED,
+            presence=Presence.COMPUTED,
             sensitive=True,
             description="What each field was before the patch, as JSON; null where there was none.",
         ),
-        "status": Attribute(
-            type=DYNAMIC,
-            presence=_COMPUTED,
-            description="The status of the object, cut to the path of `wait_for.field`; null without such a wait.",
+        "status": computed(
+            DYNAMIC,
+            "The status of the object, cut to the path of `wait_for.field`; null without such a wait.",
         ),
     },
 )

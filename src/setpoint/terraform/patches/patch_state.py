@@ -7,13 +7,14 @@ the state has the same. Only its owner can read it.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path as Directory
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.file_creation import create_file
@@ -58,7 +59,7 @@ def private_of(id_: str, record: "PatchRecord") -> PatchPrivateState:
 
 def fields_text(of: Json, paths: Sequence[Path]) -> dict[str, CtyValue]:
     """The attribute `projection`: the values at these paths, as text."""
-    from setpoint.objects.session import fields_at
+    from setpoint.objects.object_fields import fields_at
 
     return dict(fields_at(of, sorted(str(path) for path in paths)))
 
@@ -114,6 +115,9 @@ class PatchNotes:
         if (folder := self._folder(place)) is not None:
             with suppress(OSError):
                 (folder / id_).unlink(missing_ok=True)
+                # Of a process that was killed while it wrote the note.
+                for unfinished in folder.glob(f".{id_}.*"):
+                    unfinished.unlink(missing_ok=True)
                 folder.rmdir()
 
     def _folder(self, place: str) -> Directory | None:

@@ -1,12 +1,13 @@
 """The apply of one `setpoint_object`: reconcile, wait, and the state that comes of it."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.json_types import Json
 from setpoint.core.wait.wait_for import parse_wait
 from setpoint.errors import (
-    RemoteUnavailable,
-    ResponseTooLarge,
+    RemoteConflict,
+    RemoteRefused,
     SetpointError,
     StillWaiting,
     WaitFailed,
@@ -19,18 +20,15 @@ from setpoint.terraform.framework.diagnostics import (
     Diagnostic,
     DiagnosticsError,
     Interrupted,
-    diagnostics_for,
-    error,
 )
 from setpoint.terraform.framework.schema import schema_type
-from setpoint.terraform.resources.clusters import (
-    unreachable_error,
-)
 from setpoint.terraform.resources.object_config import (
     annotated_id,
+    ignored_paths,
     manifest_attribute,
     wait_spec,
 )
+from setpoint.terraform.resources.object_diagnostics import managed_elsewhere_error, wait_diagnostic, write_diagnostic
 from setpoint.terraform.resources.object_state import (
     PrivateState,
     engine_state,
@@ -75,7 +73,18 @@ class ObjectApply:
         live = self.session.live
         if live is not None and annotated_id(live) == self.planned["id"]:
             self.call.save_state(await self._state(is_pending=self.planned.get("on_timeout") != FAIL))
+        elif isinstance(failure, RemoteConflict | RemoteRefused) and (made := await self._made_elsewhere()) is not None:
+            # Another apply, or another writer, has created it since it was looked for.
+            raise DiagnosticsError(managed_elsewhere_error(made, self.planned)) from failure
         raise DiagnosticsError(self._diagnostic(failure)) from failure
+
+    async def _made_elsewhere(self) -> Json:
+        """The object of another owner that is in the place of this one; None when there is none."""
+        try:
+            found = await self.session.observe()
+        except SetpointError:
+            return None
+        return None if annotated_id(found) == self.planned["id"] else found
 
     async def update(self, timeout_s: float) -> InstanceState:
         """The state of an object that existed before."""
@@ -116,16 +125,15 @@ class ObjectApply:
             "status": None if is_pending else output,
         }
         state["fields"] = shown_fields(state, self.prior)
-        return InstanceState(state, PrivateState(engine_state(status), is_pending, is_untainted).to_bytes())
+        settled = None if is_pending else await self.session.settled(ignored_paths(self.planned))
+        private = PrivateState(engine_state(status), is_pending, is_untainted, settled=settled)
+        return InstanceState(state, private.to_bytes())
 
     def _diagnostic(self, failure: SetpointError | Interrupted) -> Diagnostic:
-        if isinstance(failure, Interrupted):
-            return diagnostics_for(failure)[0]
-        if isinstance(failure, RemoteUnavailable) and not isinstance(failure, ResponseTooLarge):
-            return unreachable_error(self.session.connection, failure)
-        is_wait = isinstance(failure, _WAIT_ERRORS)
-        diagnostic = engine_diagnostic(failure, ("wait_for",) if is_wait else (manifest_attribute(self.planned),))
-        if not is_wait or self.planned.get("on_timeout") == FAIL:
-            return diagnostic
-        after = "The object is kept as it is: the next apply goes on waiting for it."
-        return error(diagnostic.summary, f"{diagnostic.detail}\n\n{after}", diagnostic.path)
+        return write_diagnostic(failure, self.session.connection, self._refused)
+
+    def _refused(self, failure: SetpointError) -> Diagnostic:
+        if isinstance(failure, _WAIT_ERRORS):
+            found = engine_diagnostic(failure, ("wait_for",))
+            return wait_diagnostic(found, self.planned, "The object is kept as it is")
+        return engine_diagnostic(failure, (manifest_attribute(self.planned),))

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.schema.annotations import AnnotationScope
 from setpoint.core.unstructured import text_at
-from setpoint.core.values.json_types import Json
+from setpoint.core.values.json_types import MISSING, Json
 from setpoint.core.values.messages import worded
 from setpoint.core.values.paths import Path, get_at, nearest, set_at
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents
@@ -15,7 +15,7 @@ from setpoint.core.wait.wait_for import WAIT_CRITERIA, parse_wait
 from setpoint.errors import ManifestInvalid, SetpointError
 from setpoint.terraform.cty.json_trees import to_json_tree, without_nulls
 from setpoint.terraform.cty.values import AttributeValues, CtyValue, is_known, nullify_unknown, unknown_paths
-from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error
 from setpoint.terraform.resources.vocabulary import attribute_name, attribute_words
 
 # The annotation with the ID of the resource that manages an object. The ID changes with each creation and adoption.
@@ -23,6 +23,7 @@ ID_ANNOTATION: Final = known_annotations.TERRAFORM_ID
 ID_PATH: Final = Path(("metadata", "annotations", ID_ANNOTATION))
 YAML, MANIFEST = "yaml_body", "manifest"
 _ANNOTATIONS: Final = Path(("metadata", "annotations"))
+_GENERATE_NAME: Final = Path(("metadata", "generateName"))
 # The groups of the kinds that setpoint reconciles in a cluster, and reads annotations of.
 _RECONCILED_GROUPS: Final = ("setpoint.dev", ".cnrm.cloud.google.com", "confidentialcontainers.org")
 
@@ -56,22 +57,42 @@ def read_manifest(values: AttributeValues) -> dict[str, Json]:
     source = manifest_attribute(values)
     tree = _read_yaml(str(values[YAML])) if source == YAML else without_nulls(to_json_tree(values.get(MANIFEST)))
     if not isinstance(tree, dict) or not all(text_at(tree, *path) for path in _REQUIRED_FIELDS):
+        if get_at(tree, _GENERATE_NAME) is not MISSING:
+            raise DiagnosticsError(_generated_name_error(values))
         raise DiagnosticsError(
             error("No object", f"{source} needs apiVersion, kind and metadata.name: write all three.", (source,))
         )
     return tree
 
 
+def _generated_name_error(values: AttributeValues) -> Diagnostic:
+    source = manifest_attribute(values)
+    why = (
+        f"{_where(values, _GENERATE_NAME)}: {_GENERATE_NAME}: the cluster makes the name up, so that no plan has it, "
+        "and a create that is interrupted cannot be found again. Leave it out and write metadata.name. For a new "
+        "object with each change, as of a Job, make the name of what changes: "
+        'name = "migrate-${substr(sha256(var.image), 0, 8)}".'
+    )
+    return error("A name that the cluster makes up", why, (source,))
+
+
+def _where(values: AttributeValues, path: Path) -> str:
+    """Where a field of the manifest is written: `yaml_body:LINE`, or `manifest`."""
+    source = manifest_attribute(values)
+    return _document(str(values[YAML])).where(path) if source == YAML else source
+
+
 def validate_manifest(values: AttributeValues) -> dict[str, Json]:
     """The manifest of a configuration; DiagnosticsError when it is invalid, or has annotations of ours.
 
-    A state may have them: an earlier version accepted them.
+    A state may have them: an earlier version accepted them. So may it have `generateName`: it may be imported.
     """
     tree, source = read_manifest(values), manifest_attribute(values)
+    if get_at(tree, _GENERATE_NAME) is not MISSING:
+        raise DiagnosticsError(_generated_name_error(values))
     for key in _own_annotations(tree):
         path = _ANNOTATIONS / key
-        where = _document(str(values[YAML])).where(path) if source == YAML else source
-        why = f"{where}: {path}: {_annotation_advice(key, tree)}."
+        why = f"{_where(values, path)}: {path}: {_annotation_advice(key, tree)}."
         raise DiagnosticsError(error("An annotation of setpoint's", why, (source,)))
     return tree
 

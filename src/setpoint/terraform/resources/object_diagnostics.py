@@ -1,22 +1,61 @@
 """Diagnostics about objects: not ours, made again, protected, kept, defined in the same plan."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
-from setpoint.errors import KindNotServed, RemoteInvalid, RemoteRefused, SetpointError
+from setpoint.errors import (
+    KindNotServed,
+    RemoteInvalid,
+    RemoteRefused,
+    RemoteUnavailable,
+    ResponseTooLarge,
+    SetpointError,
+)
+from setpoint.terraform.connections.clusters import unreachable_error
 from setpoint.terraform.cty.values import AttributePath, AttributeValues
-from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
+from setpoint.terraform.framework.diagnostics import (
+    Diagnostic,
+    DiagnosticsError,
+    Interrupted,
+    diagnostics_for,
+    error,
+    warning,
+)
 from setpoint.terraform.resources.object_config import annotated_id, manifest_attribute
 from setpoint.terraform.resources.object_state import PrivateState, is_managed_under, object_ref
+from setpoint.terraform.resources.schemas import FAIL
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
+
+if TYPE_CHECKING:
+    from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 
 _MOST_PATHS: Final = 20
 _DEFINED_HERE: Final = (
     "\n\nIf its CustomResourceDefinition changes in the same configuration, name that resource in depends_on: then it "
     "is planned and applied first."
 )
+
+
+def write_diagnostic(
+    failure: SetpointError | Interrupted,
+    connection: "ClusterConnection",
+    refused: Callable[[SetpointError], Diagnostic],
+) -> Diagnostic:
+    """The diagnostic of a write that failed: interrupted, not answered by its cluster, or else as `refused` says."""
+    if isinstance(failure, Interrupted):
+        return diagnostics_for(failure)[0]
+    if isinstance(failure, RemoteUnavailable) and not isinstance(failure, ResponseTooLarge):
+        return unreachable_error(connection, failure)
+    return refused(failure)
+
+
+def wait_diagnostic(found: Diagnostic, planned: AttributeValues, kept: str) -> Diagnostic:
+    """The diagnostic of a wait that failed; it says `kept` unless the configuration says that the resource fails."""
+    if planned.get("on_timeout") == FAIL:
+        return found
+    return error(found.summary, f"{found.detail}\n\n{kept}: the next apply goes on waiting.", found.path)
 
 
 def adoption_warning(id_: str) -> Diagnostic:

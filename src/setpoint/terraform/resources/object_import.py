@@ -8,23 +8,26 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, remove_at
 from setpoint.core.values.yaml_documents import write_document
+from setpoint.terraform.connections.clusters import CLUSTER, ClusterConnections, cluster_needed
 from setpoint.terraform.cty.values import AttributeValues, CtyValue
 from setpoint.terraform.framework.call import InstanceState
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
 from setpoint.terraform.framework.schema import NestedAttributes
-from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, cluster_needed
 from setpoint.terraform.resources.object_config import ID_PATH, annotated_id, new_id, next_id
 from setpoint.terraform.resources.object_state import PrivateState, object_ref, session_for
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
 
 _PARTS: Final = ("apiVersion", "kind", "namespace", "name", "context")
 _REQUIRED_PARTS: Final = ("apiVersion", "kind", "name")
-# Fields that the server sets, and annotations of other tools.
+# Fields that the server sets, or has used up once it has made a name of one; and annotations of other tools.
 _SERVER_FIELDS: Final = (
     Path(("status",)),
     *(
         Path(("metadata", name))
-        for name in ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
+        for name in (
+            *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"),
+            "generateName",
+        )
     ),
     Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")),
     Path(("metadata", "annotations", "deployment.kubernetes.io/revision")),

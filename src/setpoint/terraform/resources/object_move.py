@@ -13,13 +13,13 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, set_at
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.errors import ManifestInvalid
+from setpoint.terraform.connections.clusters import CLUSTER
 from setpoint.terraform.cty.json_trees import from_untyped
 from setpoint.terraform.cty.values import AttributeValues, CtyValue
 from setpoint.terraform.framework.call import InstanceState
 from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
 from setpoint.terraform.framework.provider import MovedState
 from setpoint.terraform.framework.schema import NestedAttributes, attribute_type
-from setpoint.terraform.resources.clusters import CLUSTER
 from setpoint.terraform.resources.object_config import MANIFEST, YAML, first_id, object_identity, read_manifest
 from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, object_ref
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA

@@ -1,19 +1,26 @@
 """PlanResourceChange for `setpoint_object`: the planned state, by a server-side dry run."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from setpoint.core.redaction import LAST_APPLIED_PATH
-from setpoint.core.values.canonical import digest, same
+from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.errors import (
     ImmutableFieldChanged,
     OperationRunning,
+    RemoteConflict,
     RemoteUnavailable,
     ResponseTooLarge,
     SetpointError,
+)
+from setpoint.terraform.connections.clusters import (
+    ClusterConnections,
+    ClusterLocation,
+    unreachable_error,
+    unreachable_warning,
 )
 from setpoint.terraform.cty.types import DYNAMIC
 from setpoint.terraform.cty.values import UNKNOWN, AttributePath, AttributeValues, CtyValue, is_known, same_value
@@ -21,12 +28,6 @@ from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, warning
 from setpoint.terraform.framework.provider import PlanRequest, PlanResponse
 from setpoint.terraform.framework.schema import attribute_type, schema_type
-from setpoint.terraform.resources.clusters import (
-    ClusterConnections,
-    ClusterLocation,
-    unreachable_error,
-    unreachable_warning,
-)
 from setpoint.terraform.resources.object_config import (
     ID_PATH,
     MANIFEST,
@@ -54,9 +55,12 @@ from setpoint.terraform.resources.object_diagnostics import (
 from setpoint.terraform.resources.object_move import is_moved_object, not_there_warning
 from setpoint.terraform.resources.object_state import (
     ChangingDefinitions,
+    InterruptedCreate,
     InterruptedCreates,
     PrivateState,
+    is_managed_under,
     location_of,
+    note_key,
     object_ref,
     planned_ref,
     projection,
@@ -66,6 +70,7 @@ from setpoint.terraform.resources.object_state import (
 from setpoint.terraform.resources.plan_notes import (
     PlanNote,
     PlanNotes,
+    held_state,
     known_parts,
     manifest_digest,
     other_action_error,
@@ -120,7 +125,7 @@ class ObjectPlanner:
             return planned
         key = note_key(self.clusters, self.config, self.request.prior)
         note = None if is_first else self.notes.read(key, manifest_digest(tree))
-        if note is not None and not note.is_replacement:
+        if note is not None and not note.is_replacement and note.is_of(self.config, (YAML, MANIFEST)):
             return self._held(planned, note, key)
         if not is_first and self.request.prior is not None and self._unknown_because:
             raise DiagnosticsError(outdated_error(["projection"], self._unknown_because))
@@ -130,16 +135,10 @@ class ObjectPlanner:
 
     def _held(self, planned: PlanResponse, note: PlanNote, key: str) -> PlanResponse:
         """The plan as it was noted; DiagnosticsError when it is another one by now."""
-        prior = self.request.prior or {}
         if planned.requires_replace:
             self.notes.forget(key)
             raise DiagnosticsError(other_action_error(str(planned.requires_replace[0][0])))
-        others = {name: (prior.get(name), self.request.proposed[name]) for name in ("status", YAML, MANIFEST)}
-        held = {name: note.restored(name, planned.state, *some) for name, some in others.items()}
-        state = {**planned.state, **held}
-        if note.has_known("projection"):
-            # By now there may be changes beside these fields: they do not make them unknown.
-            state["projection"] = self._fields if state["projection"] is UNKNOWN else state["projection"]
+        state = held_state(planned.state, note, self.request, (YAML, MANIFEST), self._fields)
         if differing := note.differing({name: state[name] for name in _HELD}):
             self.notes.forget(key)
             raise DiagnosticsError(outdated_error(differing, self._unknown_because))
@@ -162,6 +161,9 @@ class ObjectPlanner:
     async def _create(self, tree: dict[str, Json]) -> PlanResponse:
         session = session_for(self.clusters, self.config, _PLACEHOLDER_ID, PrivateState())
         location = await location_of(self.clusters, self.config, session)
+        forecast = await self._forecast_creation(session, location)
+        if forecast is not None:
+            return self._forecast_plan(session, forecast, tree, PrivateState())
         try:
             live = await session.observe()
         except OperationRunning as fault:
@@ -171,20 +173,40 @@ class ObjectPlanner:
         except RemoteUnavailable as fault:
             return self._create_unreachable(session, tree, location, fault)
         if live is None:
-            return await self._with_dry_run(session, tree, PrivateState())
+            return await self._create_unless_made(session, tree)
+        return await self._create_existing(live, location, tree)
+
+    async def _create_existing(self, live: Json, location: ClusterLocation, tree: dict[str, Json]) -> PlanResponse:
+        """The plan of a new object where there is one already: it is adopted, or refused, or about to be deleted."""
         if annotated_id(live) in self.created_ids:
             raise DiagnosticsError(managed_elsewhere_error(live, self.config))
-        if (adopted := _adoptable_id(live, self.interrupted.id_at(location))) and not self.request.private:
-            self.interrupted.note(location, adopted)
+        if (adopted := _adoptable_id(live, self.interrupted.at(location))) and not self.request.private:
+            private = PrivateState(adopts=adopted).of_object(live)
+            self.interrupted.note(location, adopted, private.uid)
             if self.interrupted.is_found_here(location):
                 self.call.add_diagnostic(adoption_warning(adopted))
-            private = PrivateState(adopts=adopted)
             session = session_for(self.clusters, self.config, adopted, private)
             return await self._with_dry_run(session, tree, private)
         if not annotated_id(live) and not self.request.private:
             raise DiagnosticsError(already_exists_error(tree, self.config))
         # Another resource manages the object and may be about to delete it: a dry run would show the old object.
         return self._without_dry_run(tree)
+
+    async def _create_unless_made(self, session: "ObjectSession", tree: dict[str, Json]) -> PlanResponse:
+        try:
+            return await self._with_dry_run(session, tree, PrivateState())
+        except DiagnosticsError as failure:
+            # Another apply, or another writer, may have created it since it was looked for.
+            made = await session.observe() if isinstance(failure.__cause__, RemoteConflict) else None
+            if made is None:
+                raise
+            raise DiagnosticsError(managed_elsewhere_error(made, self.config)) from failure
+
+    async def _forecast_creation(self, session: "ObjectSession", location: ClusterLocation) -> "ObjectForecast | None":
+        """The dry run of a create, which also shows that there is no such object; None where that has to be read."""
+        if not self._can_dry_run or self.interrupted.at(location).id:
+            return None
+        return await session.forecast_creation()
 
     def _create_unreachable(
         self, session: "ObjectSession", tree: Json, location: ClusterLocation, fault: RemoteUnavailable
@@ -194,13 +216,13 @@ class ObjectPlanner:
         is_shown = note is not None and note.has_known("projection")
         is_applied = is_shown and not self.clusters.is_unread(self.config.get("cluster"))
         self._continue_unreachable(session, fault, is_planned=not is_applied)
-        adopted = self.interrupted.id_at(location)
+        adopted, uid = self.interrupted.at(location)
         if not adopted or self.request.private:
             return self._without_dry_run(tree)
-        self.interrupted.note(location, adopted)
+        self.interrupted.note(location, adopted, uid)
         if self.interrupted.is_found_here(location):
             self.call.add_diagnostic(adoption_warning(adopted))
-        return self._without_dry_run(tree, PrivateState(adopts=adopted))
+        return self._without_dry_run(tree, PrivateState(adopts=adopted, uid=uid))
 
     def _continue_unreachable(self, session: "ObjectSession", fault: RemoteUnavailable, *, is_planned: bool) -> None:
         """A warning in a plan. When it is applied, Terraform plans again, and nothing may be unknown that was known."""
@@ -216,13 +238,13 @@ class ObjectPlanner:
         """The attribute whose change makes it another object; empty when it is the same object."""
         if read_private_state(self.request.private).taken_over:
             # The former tool named the cluster elsewhere, if at all.
-            namespace = self.clusters.session(self.config.get("cluster")).client.connection.namespace
+            namespace = self.clusters.connection(self.config.get("cluster")).namespace
             return () if is_moved_object(prior, tree, namespace) else (manifest_attribute(self.config),)
         if object_identity(read_manifest(prior)) != object_identity(tree):
             return (manifest_attribute(self.config),)
         if self.clusters.key(prior.get("cluster")) == self.clusters.key(self.config.get("cluster")):
             return ()
-        old, new = (self.clusters.session(one.get("cluster")).client.connection.server for one in (prior, self.config))
+        old, new = (self.clusters.connection(one.get("cluster")).server for one in (prior, self.config))
         return () if old == new else ("cluster",)
 
     def _replacement(self, prior: AttributeValues, tree: Json, reason: AttributePath) -> PlanResponse:
@@ -240,11 +262,15 @@ class ObjectPlanner:
 
     # --- Dry run ----------------------------------------------------------------------------------------
 
+    @property
+    def _can_dry_run(self) -> bool:
+        return all(is_known(self.config.get(name)) for name in ("ignore_fields", "force_conflicts"))
+
     async def _with_dry_run(
         self, session: "ObjectSession", tree: dict[str, Json], private: PrivateState
     ) -> PlanResponse:
         prior = self.request.prior
-        if not all(is_known(self.config.get(name)) for name in ("ignore_fields", "force_conflicts")):
+        if not self._can_dry_run:
             return self._without_dry_run(tree, private)
         try:
             forecast = await self._forecast(session, private)
@@ -298,7 +324,10 @@ class ObjectPlanner:
 
     async def _forecast(self, session: "ObjectSession", private: PrivateState) -> "ObjectForecast":
         await session.check()
-        if (prior := self.request.prior) is not None and (live := await session.observe()) is not None:
+        prior = self.request.prior
+        # Terraform has just read it, unless it applies this plan: then it has not been read in this process.
+        live = None if prior is None else await session.observe(may_be_recent=True)
+        if prior is not None and live is not None:
             require_managed(live, str(prior["id"]), private, self.config)
         return await session.forecast()
 
@@ -350,12 +379,14 @@ class ObjectPlanner:
         return prior.get("status") if prior.get("status") is not None else UNKNOWN
 
 
-def _adoptable_id(live: Json, noted: str) -> str:
+def _adoptable_id(live: Json, noted: InterruptedCreate) -> str:
     """The ID of a live object whose interrupted create was noted; empty when it is another object."""
     current = annotated_id(live)
+    if not current:
+        # Its annotation was removed, or another writer has made it again: its uid tells.
+        return noted.id if is_managed_under(live, noted.id, PrivateState(uid=noted.uid)) else ""
     # The noted adoption may not have reached the object: then it has the ID before.
-    is_noted = bool(noted) and (current in ("", noted) or next_id(current) == noted)
-    return (current or noted) if is_noted else ""
+    return current if noted.id and noted.id in (current, next_id(current)) else ""
 
 
 def _is_same_wait(before: CtyValue, after: CtyValue) -> bool:
@@ -364,10 +395,3 @@ def _is_same_wait(before: CtyValue, after: CtyValue) -> bool:
         # Another timeout does not make it another wait.
         before, after = ({**one, "timeout": None} for one in (before, after))
     return same_value(before, after, type_ if before is not None else DYNAMIC)
-
-
-def note_key(clusters: ClusterConnections, values: AttributeValues, prior: AttributeValues | None) -> str:
-    """The object that a plan is noted for: by its ID, or by its identity while it has none."""
-    if prior is not None:
-        return str(prior["id"])
-    return digest([clusters.key(values.get("cluster")), list(object_identity(read_manifest(values)))])

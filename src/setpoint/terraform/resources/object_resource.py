@@ -11,15 +11,18 @@ import msgspec
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
-from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
-from setpoint.core.wait.outputs import Known, Null, output_of
-from setpoint.core.wait.wait_for import FieldWait
 from setpoint.errors import (
     ManifestInvalid,
     OperationRunning,
     RemoteRefused,
     RemoteUnavailable,
     ResponseTooLarge,
+)
+from setpoint.terraform.connections.clusters import (
+    ClusterConnections,
+    cluster_needed,
+    unreachable_warning,
+    validate_cluster,
 )
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
@@ -36,12 +39,6 @@ from setpoint.terraform.framework.provider import (
     PlanRequest,
     PlanResponse,
     UpdateRequest,
-)
-from setpoint.terraform.resources.clusters import (
-    ClusterConnections,
-    cluster_needed,
-    unreachable_warning,
-    validate_cluster,
 )
 from setpoint.terraform.resources.object_apply import GRACE_S, ObjectApply, apply_timeout
 from setpoint.terraform.resources.object_config import (
@@ -62,13 +59,14 @@ from setpoint.terraform.resources.object_diagnostics import (
 )
 from setpoint.terraform.resources.object_import import import_object
 from setpoint.terraform.resources.object_move import move_object
-from setpoint.terraform.resources.object_plan import ObjectPlanner, note_key
+from setpoint.terraform.resources.object_plan import ObjectPlanner
 from setpoint.terraform.resources.object_state import (
     ChangingDefinitions,
     InterruptedCreates,
     PrivateState,
     is_managed_under,
     location_of,
+    note_key,
     object_ref,
     read_private_state,
     session_for,
@@ -83,6 +81,7 @@ from setpoint.terraform.resources.stale_credentials import (
     refused_error,
     refused_warning,
 )
+from setpoint.terraform.resources.unchanged_objects import LocatedObject, UnchangedObjects
 from setpoint.terraform.resources.vocabulary import engine_diagnostic
 from setpoint.terraform.rpc.tls_proxy import cache_directory
 
@@ -101,12 +100,17 @@ class ObjectResource(ManagedResource):
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
         self._interrupted = InterruptedCreates(cache_directory(os.environ), str(Directory.cwd()))
-        self._notes = PlanNotes(cache_directory(os.environ), str(Directory.cwd()))
+        self._notes = PlanNotes.of_terraform(os.environ, Directory.cwd())
         # Terraform reads before it plans, not before it applies.
         self._has_read = False
         # The IDs of the objects that this process has created.
         self._created_ids: set[str] = set()
         self._definitions = ChangingDefinitions()
+        self._unchanged = UnchangedObjects(clusters)
+
+    def shut_down(self) -> None:
+        """Terraform has the state of every object that was created."""
+        self._interrupted.forget_finished()
 
     def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
         """See ManagedResource."""
@@ -128,6 +132,10 @@ class ObjectResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
+        if request.prior is not None and self._unchanged.is_plan_empty(request):
+            # One that was noted before does not hold any more.
+            self._notes.forget(note_key(self._clusters, request.config, request.prior))
+            return PlanResponse(request.prior, private=request.private)
         again = await read_again(self._clusters, request, call, partial(self._read, call=call))
         if again is not None:
             request = msgspec.structs.replace(request, private=again.private)
@@ -166,22 +174,23 @@ class ObjectResource(ManagedResource):
 
     async def _read(self, state: AttributeValues, stored: bytes, call: CallContext) -> InstanceState | None:
         private = read_private_state(stored)
-        session, live = await self._observed(state, private)
+        found = await self._unchanged.read(state, private) or await self._located(state, private)
+        live, location = found.live, found.location
         if live is None:
             return None
-        location = await location_of(self._clusters, state, session)
         if not is_managed_under(live, str(state["id"]), private):
             return self._read_foreign(InstanceState(state, stored), live, call)
         private = private.of_object(live)
         if private.is_pending:
-            self._interrupted.add_read(location, annotated_id(live) or str(state["id"]))
+            self._interrupted.add_read(location, annotated_id(live) or str(state["id"]), private.object_uid)
         else:
             self._interrupted.forget(location)
         status, private = _refreshed_status(state, private, live)
         computed = {"projection": _refreshed_projection(state, live), "object_ref": object_ref(live), "status": status}
-        found = {**state, **computed}
-        shown = shown_fields(found, None if state.get("fields") is None else state)
-        return InstanceState({**found, "fields": shown}, private.to_bytes())
+        read = {**state, **computed}
+        self._unchanged.add(read, private, live)
+        shown = shown_fields(read, None if state.get("fields") is None else state)
+        return InstanceState({**read, "fields": shown}, private.to_bytes())
 
     def _read_foreign(self, stored: InstanceState, live: Json, call: CallContext) -> InstanceState | None:
         """The state of an object that is another one by now: a deletion lets go of it, and says so."""
@@ -190,6 +199,10 @@ class ObjectResource(ManagedResource):
         call.add_diagnostic(made_again_warning(live))
         self._interrupted.add_lost(str(stored.state["id"]))
         return stored
+
+    async def _located(self, state: AttributeValues, private: PrivateState) -> LocatedObject:
+        session, live = await self._observed(state, private)
+        return LocatedObject(live, await location_of(self._clusters, state, session))
 
     async def _observed(self, state: AttributeValues, private: PrivateState) -> tuple["ObjectSession", Json]:
         """The object of a state, with the credentials there; or else with those of the provider's block."""
@@ -203,7 +216,7 @@ class ObjectResource(ManagedResource):
         return session, await session.observe()
 
     def _connection(self, state: AttributeValues) -> "ClusterConnection":
-        return self._clusters.session(state.get("cluster")).client.connection
+        return self._clusters.connection(state.get("cluster"))
 
     async def _leave_unread(self, stored: InstanceState, call: CallContext, why: Diagnostic) -> None:
         """The cluster does not answer: that is no reason to stop what other clusters are asked for."""
@@ -213,31 +226,33 @@ class ObjectResource(ManagedResource):
         if private.is_pending:
             session = session_for(self._clusters, stored.state, str(stored.state["id"]), private)
             location = await location_of(self._clusters, stored.state, session)
-            self._interrupted.add_read(location, str(stored.state["id"]))
+            self._interrupted.add_read(location, str(stored.state["id"]), private.object_uid)
 
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
         self._notes.forget(note_key(self._clusters, request.planned, None))
-        adopts = read_private_state(request.private).adopts
+        private = read_private_state(request.private)
+        adopts = private.adopts
         id_ = next_id(adopts) if adopts else new_id()
         if adopts:
             _keep_adopted(request.planned, adopts, None, call)
         session = session_for(self._clusters, request.planned, id_, PrivateState())
         with cluster_needed(session.connection):
-            live = await _observe_if_served(session)
-        if live is not None and (not adopts or annotated_id(live) not in ("", adopts)):
+            # Read anew: an apply has no precondition that there is no such object.
+            live = await _observe_if_served(session, may_be_recent=False)
+        if live is not None and not (adopts and is_managed_under(live, adopts, private)):
             raise DiagnosticsError(managed_elsewhere_error(live, request.planned))
         if adopts and live is not None:
             _keep_adopted(request.planned, adopts, live, call)
         self._created_ids.add(id_)
         location = await location_of(self._clusters, request.planned, session)
-        # Read by the next process if this one is killed. If it is not, the state says the same.
+        # Read by the next process if Terraform or this one is killed. If it is not, the state says the same.
         self._interrupted.note(location, id_)
         try:
             apply = ObjectApply(session, {**request.planned, "id": id_}, None, call)
             return await apply.create(apply_timeout(request.planned))
         finally:
-            self._interrupted.forget(location)
+            self._interrupted.finish(location)
 
     async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
@@ -245,7 +260,8 @@ class ObjectResource(ManagedResource):
         private, id_ = read_private_state(request.private), str(request.prior["id"])
         session = session_for(self._clusters, request.planned, id_, private)
         with cluster_needed(session.connection):
-            live = await _observe_if_served(session)
+            # Terraform has planned it just before, in this process. The apply has the uid as its precondition.
+            live = await _observe_if_served(session, may_be_recent=True)
         if live is not None:
             require_managed(live, id_, private, request.planned)
             session.pin()
@@ -258,7 +274,8 @@ class ObjectResource(ManagedResource):
         session = session_for(self._clusters, prior.state, id_, private)
         if private.adopts:
             # The create that follows adopts this very object.
-            self._interrupted.add_planned(await location_of(self._clusters, prior.state, session), private.adopts)
+            location = await location_of(self._clusters, prior.state, session)
+            self._interrupted.add_planned(location, private.adopts, private.uid)
             return
         session, live = await self._observed_for_deletion(session, prior.state, private)
         if live is None:
@@ -312,17 +329,17 @@ def _keep_adopted(planned: AttributeValues, adopts: str, live: Json, call: CallC
     call.save_state(InstanceState({**planned, "id": adopts, "status": None}, private.to_bytes()))
 
 
-async def _observe_if_served(session: "ObjectSession") -> Json:
+async def _observe_if_served(session: "ObjectSession", *, may_be_recent: bool) -> Json:
     """The live object; None when there is none, or its kind is not served yet: the apply waits for that."""
     try:
-        return await session.observe()
+        return await session.observe(may_be_recent=may_be_recent)
     except OperationRunning:
         return None
 
 
 def _refreshed_projection(state: AttributeValues, live: Json) -> CtyValue:
     """The declared fields with their live values. After an import nothing was applied: no field counts as declared."""
-    from setpoint.objects.session import fields_at
+    from setpoint.objects.object_fields import fields_at
 
     paths = state.get("projection")
     return dict(fields_at(live, list(paths))) if isinstance(paths, Mapping) else {}
@@ -334,6 +351,10 @@ def _refreshed_status(state: AttributeValues, private: PrivateState, live: Json)
     field = wait_for.get("field") if isinstance(wait_for, Mapping) else None
     if not isinstance(field, str):
         return state.get("status"), private
+    from setpoint.core.wait.judge import ObjectFound, is_present_at, secrecy_of
+    from setpoint.core.wait.outputs import Known, Null, output_of
+    from setpoint.core.wait.wait_for import FieldWait
+
     wait = FieldWait(Path.parse(field))
     if secrecy_of(wait, live) is not None:
         # From a version that did not know it as secret: it leaves the state.

@@ -8,24 +8,24 @@ object it is about to make, in case the process is killed. If a note is lost, no
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.references import OUTPUT
-from setpoint.engine.state import CONTESTS, ENGINE_STATE, READY_DETAILS, without_step_record
+from setpoint.objects.settled_objects import SettledObject
+from setpoint.terraform.connections.clusters import ClusterConnections, ClusterLocation
 from setpoint.terraform.cty.json_trees import from_untyped
 from setpoint.terraform.cty.types import DYNAMIC
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, Dynamic
-from setpoint.terraform.resources.clusters import ClusterConnections, ClusterLocation
 from setpoint.terraform.resources.object_config import (
     annotated_id,
     ignored_paths,
     kubernetes_object_name,
     kubernetes_object_spec,
+    object_identity,
     read_manifest,
 )
 
@@ -51,6 +51,8 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
     taken_over: tuple[str, ...] = ()
     # Of `setpoint_wait`: the satisfaction key of the wait.
     satisfied_for: str = ""
+    # The object as the last apply left it; None where something was left to do, and of an earlier version.
+    settled: SettledObject | None = None
     # The uid of an object that was imported, or read since it was applied; that of an applied one is in `engine`.
     uid: str = ""
 
@@ -73,6 +75,11 @@ class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
         is_untainted = self.is_untainted or not self.is_pending
         return msgspec.structs.replace(self, engine=engine, is_pending=True, is_untainted=is_untainted)
 
+    @property
+    def settled_object(self) -> SettledObject | None:
+        """`settled`, unless there is more to be done with the object than to compare it."""
+        return None if self.is_pending or self.adopts or self.takes or self.taken_over else self.settled
+
     def with_value(self) -> "PrivateState":
         """The same once the value is there. A tainted object stays pending: otherwise it would be replaced."""
         return msgspec.structs.replace(self, is_pending=False, is_untainted=False) if self.is_untainted else self
@@ -85,7 +92,7 @@ def read_private_state(private: bytes) -> PrivateState:
     except msgspec.DecodeError:
         return PrivateState()
     # An earlier version stored more.
-    return msgspec.structs.replace(found, engine=engine_state(found.engine))
+    return found if found.settled else msgspec.structs.replace(found, engine=engine_state(found.engine))
 
 
 def engine_state(status: JsonObject) -> dict[str, Any]:
@@ -94,6 +101,10 @@ def engine_state(status: JsonObject) -> dict[str, Any]:
     The record of the last step, messages and the values of other writers may be secret; the output is the attribute
     `status`.
     """
+    # Imported on use: an object that is as its last apply left it needs no engine.
+    from setpoint.engine.references import OUTPUT
+    from setpoint.engine.state import CONTESTS, ENGINE_STATE, READY_DETAILS, without_step_record
+
     kept = {name: value for name, value in without_step_record(status).items() if name != OUTPUT}
     conditions, ours = kept.get("conditions"), kept.get(ENGINE_STATE)
     if isinstance(conditions, list):
@@ -106,8 +117,14 @@ def engine_state(status: JsonObject) -> dict[str, Any]:
 # --- Interrupted creates ---------------------------------------------------------------------------------------------
 
 
-_DRY_RUN: Final = "planned"
 _DEFINITION: Final = "CustomResourceDefinition"
+
+
+class InterruptedCreate(NamedTuple):
+    """The ID of an object whose create did not finish; and its uid, once it was seen."""
+
+    id: str = ""
+    uid: str = ""
 
 
 class InterruptedCreates:
@@ -117,19 +134,20 @@ class InterruptedCreates:
     """
 
     def __init__(self, directory: Path | None, working_directory: str) -> None:
-        self._read: dict[ClusterLocation, str] = {}
-        self._planned: dict[ClusterLocation, str] = {}
+        self._read: dict[ClusterLocation, InterruptedCreate] = {}
+        self._planned: dict[ClusterLocation, InterruptedCreate] = {}
+        self._finished: set[ClusterLocation] = set()
         self._lost: set[str] = set()
         self._directory = directory
         self._working_directory = working_directory
 
-    def add_read(self, location: ClusterLocation, id_: str) -> None:
+    def add_read(self, location: ClusterLocation, id_: str, uid: str = "") -> None:
         """The state of the object, which was just read, has it as pending under `id_`."""
-        self._read[location] = id_
+        self._read[location] = InterruptedCreate(id_, uid)
 
-    def add_planned(self, location: ClusterLocation, id_: str) -> None:
+    def add_planned(self, location: ClusterLocation, id_: str, uid: str = "") -> None:
         """The plan that is being applied adopts the object under `id_`."""
-        self._planned[location] = id_
+        self._planned[location] = InterruptedCreate(id_, uid)
 
     def add_lost(self, id_: str) -> None:
         """Another writer has made the object again that the state has under `id_`: the user has been warned."""
@@ -139,51 +157,54 @@ class InterruptedCreates:
         """Whether this process found that the object of `id_` is another one."""
         return id_ in self._lost
 
-    def note(self, location: ClusterLocation, id_: str) -> None:
-        """Notes the ID on disk, for later processes."""
+    def note(self, location: ClusterLocation, id_: str, uid: str = "") -> None:
+        """Notes the ID on disk, for later processes; and the uid of an object that exists."""
         if (file := self._file(location)) is not None:
             # Without a home directory, or with a read-only one, only this process knows of it.
             with suppress(OSError):
                 file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                file.write_text(id_, encoding="ascii")
+                file.write_text(f"{id_} {uid}".strip(), encoding="ascii")
+        self._finished.discard(location)
 
-    def id_at(self, location: ClusterLocation) -> str:
-        """The ID of the interrupted create at `location`; empty when there is none."""
+    def at(self, location: ClusterLocation) -> InterruptedCreate:
+        """The interrupted create at `location`; an empty one when there is none."""
         if found := self._read.get(location) or self._planned.get(location):
             return found
-        if (file := self._file(location)) is not None:
+        if (file := self._file(location)) is not None and location not in self._finished:
             with suppress(OSError, UnicodeDecodeError):
-                return file.read_text(encoding="ascii")
-        return ""
+                id_, _, uid = file.read_text(encoding="ascii").partition(" ")
+                return InterruptedCreate(id_, uid)
+        return InterruptedCreate()
 
     def is_found_here(self, location: ClusterLocation) -> bool:
         """Whether this process read it from the state: then the user has not been warned yet."""
         return location in self._read
 
-    def forget(self, location: ClusterLocation) -> None:
-        """The create at `location` has finished, or the object has another ID by now."""
+    def finish(self, location: ClusterLocation) -> None:
+        """The create at `location` has been answered. Its note is for later processes, until Terraform has the state.
+
+        Terraform writes the state a while after the answer, to some backends twenty seconds.
+        """
         for known in (self._read, self._planned):
             known.pop(location, None)
-        for file in (self._file(location), self._file(location, _DRY_RUN)):
-            if file is not None:
-                with suppress(OSError):
-                    file.unlink(missing_ok=True)
+        self._finished.add(location)
 
-    def note_dry_run(self, location: ClusterLocation) -> None:
-        """A patch was planned by a dry run: what it showed is known, and may not be unknown when it is applied."""
-        if (file := self._file(location, _DRY_RUN)) is not None:
+    def forget_finished(self) -> None:
+        """Terraform has the state of every object."""
+        for location in self._finished:
+            self.forget(location)
+
+    def forget(self, location: ClusterLocation) -> None:
+        """The state has the object, or the object has another ID by now."""
+        for known in (self._read, self._planned):
+            known.pop(location, None)
+        if (file := self._file(location)) is not None:
             with suppress(OSError):
-                file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                file.touch()
+                file.unlink(missing_ok=True)
 
-    def is_dry_run(self, location: ClusterLocation) -> bool:
-        """Whether a patch was planned by a dry run, and not applied since."""
-        file = self._file(location, _DRY_RUN)
-        return file is not None and file.exists()
-
-    def _file(self, location: ClusterLocation, folder: str = "pending") -> Path | None:
+    def _file(self, location: ClusterLocation) -> Path | None:
         name = digest([self._working_directory, location.cluster, location.location])
-        return None if self._directory is None else self._directory / folder / name
+        return None if self._directory is None else self._directory / "pending" / name
 
 
 # --- Definitions that change -----------------------------------------------------------------------------------------
@@ -220,8 +241,13 @@ def session_for(
     """A session for the object that these attributes declare, managed under `id_`."""
     from setpoint.objects.session import ObjectSession
 
-    spec = kubernetes_object_spec(values, read_manifest(values), id_, private.taken_over)
-    return ObjectSession(clusters.session(values.get("cluster")), kubernetes_object_name(id_), spec, private.engine)
+    tree, cluster = read_manifest(values), clusters.session(values.get("cluster"))
+    spec = kubernetes_object_spec(values, tree, id_, private.taken_over)
+    if private.settled is not None and private.settled.plural:
+        served = private.settled.served(text_at(tree, "apiVersion"), text_at(tree, "kind"))
+        if served is not None:
+            cluster.assume(served)
+    return ObjectSession(cluster, kubernetes_object_name(id_), spec, private.engine)
 
 
 async def location_of(
@@ -279,3 +305,10 @@ def is_managed_under(live: Json, id_: str, private: PrivateState) -> bool:
     # A moved object has no annotation until its first apply, and not every tool has noted its uid.
     is_moved = bool(private.taken_over) and not private.object_uid
     return is_moved or text_at(live, "metadata", "uid") == private.object_uid
+
+
+def note_key(clusters: ClusterConnections, values: AttributeValues, prior: AttributeValues | None) -> str:
+    """The object that a plan is noted for: by its ID, or by its identity while it has none."""
+    if prior is not None:
+        return str(prior["id"])
+    return digest([clusters.portable_key(values.get("cluster")), list(object_identity(read_manifest(values)))])

@@ -1,10 +1,11 @@
 """Notes of what plans have shown: Terraform plans a second time when it applies, and both plans have to agree.
 
-That second plan is made in another process, and gets nothing of the first one. What is noted on disk, for the working
-directory of Terraform, are digests: enough to tell that the plan no longer holds. If a note is lost, Terraform itself
-compares the two.
+That second plan is made in another process, and gets nothing of the first one. What is noted on disk are digests:
+enough to tell that the plan no longer holds. The notes are in the data directory of Terraform, `.terraform`, which goes
+with a saved plan to the machine where it is applied. If a note is lost, Terraform itself compares the two.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,8 +16,10 @@ import msgspec
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json
 from setpoint.terraform.cty.json_trees import to_json_tree
-from setpoint.terraform.cty.values import AttributeValues, CtyValue, UnknownValue, is_known
+from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, UnknownValue, is_known
 from setpoint.terraform.framework.diagnostics import Diagnostic, error
+from setpoint.terraform.framework.provider import PlanRequest
+from setpoint.terraform.rpc.tls_proxy import cache_directory
 
 # Enough to tell two values apart.
 _DIGITS: Final = 16
@@ -30,6 +33,10 @@ class PlanNote(msgspec.Struct, frozen=True):
     manifest: str
     is_replacement: bool
     parts: dict[str, str]
+
+    def is_of(self, config: AttributeValues, sources: tuple[str, ...]) -> bool:
+        """Whether it may be of this configuration: the same of the attributes `sources` is null."""
+        return all((self.parts.get(name) == _digest(None)) == (config.get(name) is None) for name in sources)
 
     def has_known(self, name: str) -> bool:
         """Whether the map of this name was known."""
@@ -72,6 +79,25 @@ def _digest(value: CtyValue) -> str:
     return digest([to_json_tree(value)])[:_DIGITS] if is_known(value) else ""
 
 
+def held_state(
+    planned: AttributeValues, note: PlanNote, request: PlanRequest, sources: tuple[str, ...], fields: CtyValue
+) -> dict[str, CtyValue]:
+    """The planned state with what the noted plan had where both are right.
+
+    `sources` are the attributes of which one holds what is declared; `fields` are those that a dry run has shown.
+    """
+    prior, proposed, state = request.prior or {}, request.proposed, dict(planned)
+    for name in ("status", *sources):
+        state[name] = note.restored(name, planned, prior.get(name), proposed[name])
+    for name in sources:
+        # What was unknown in part is planned as it is written: what means the same may be written differently.
+        state[name] = state[name] if name in note.parts else proposed[name]
+    if note.has_known("projection") and state["projection"] is UNKNOWN:
+        # By now there may be changes beside these fields: they do not make them unknown.
+        state["projection"] = fields
+    return state
+
+
 def manifest_digest(tree: Json) -> str:
     """The digest of a manifest in a note; empty when it is not known."""
     return "" if tree is None else digest([tree])[:_DIGITS]
@@ -83,6 +109,15 @@ class PlanNotes:
     def __init__(self, directory: Path | None, working_directory: str) -> None:
         self._directory = directory
         self._working_directory = working_directory
+
+    @staticmethod
+    def of_terraform(environment: Mapping[str, str], working_directory: Path) -> "PlanNotes":
+        """Those of a working directory of Terraform: in its data directory, or else in the cache of the user."""
+        data = working_directory / (environment.get("TF_DATA_DIR") or ".terraform")
+        if data.is_dir() and os.access(data, os.W_OK):
+            # Wherever the directory is copied to.
+            return PlanNotes(data / "setpoint", "")
+        return PlanNotes(cache_directory(environment), str(working_directory))
 
     def write(self, key: str, note: PlanNote) -> None:
         """Notes what a plan has shown of the object of `key`."""

@@ -48,6 +48,8 @@ _RULES: Final = ("rules",)
 _NAMES: Final = frozenset((("metadata", "name"), ("metadata", "namespace")))
 _HIDDEN: Final = re.compile(r"\(hidden, version ([0-9]{1,9})\)")
 _MANIFESTS: Final = ("yaml_body", "manifest")
+# Stands for an `apiVersion` that is not known: the least is shown.
+UNKNOWN_VERSION: Final = "unknown.example/v1"
 
 
 def is_shown(path: Path, text: str, api_version: str) -> bool:
@@ -100,9 +102,10 @@ def shown_fields(state: AttributeValues, prior: AttributeValues | None) -> CtyVa
 
 
 def _api_version(state: AttributeValues) -> str:
-    ref = state.get("object_ref")
+    # Of a patch, the target is given by the same names.
+    ref = state.get("object_ref", state.get("target"))
     found = ref.get("api_version") if isinstance(ref, Mapping) else None
-    return found if isinstance(found, str) else "unknown.example/v1"
+    return found if isinstance(found, str) else UNKNOWN_VERSION
 
 
 def _merged(projection: CtyValue, api_version: str) -> dict[str, str | tuple[str, ...]]:
@@ -171,14 +174,20 @@ def _texts_of(manifest: CtyValue) -> HiddenTexts:
 def texts_in(tree: Json) -> HiddenTexts:
     """The texts of an object that may be secret; the names in it may be shown."""
     api_version = text_at(tree, "apiVersion")
-    hidden, shown = set[str](), {api_version}
-    for path, value in _leaves(tree, Path()):
+    names = [text_at(tree, "metadata", name) for name in ("namespace", "name")]
+    shown = HiddenTexts(shown=frozenset({api_version, *names, "/".join(names)} - {""}))
+    return texts_below(tree, Path(), api_version) | shown
+
+
+def texts_below(tree: Json, at: Path, api_version: str) -> HiddenTexts:
+    """The same of a part of an object of this `apiVersion`: what is at the path `at`."""
+    hidden, shown = set[str](), set[str]()
+    for path, value in _leaves(tree, at):
         text = scalar_text(value)
         shown.update(step for step in path.steps if isinstance(step, str))
         if text is not None:
             (shown if is_shown(path, text, api_version) else hidden).add(text)
-    names = [text_at(tree, "metadata", name) for name in ("namespace", "name")]
-    return HiddenTexts(frozenset(hidden), frozenset({*shown, *names, "/".join(names)} - {""}))
+    return HiddenTexts(frozenset(hidden), frozenset(shown - {""}))
 
 
 def words_in(text: str) -> HiddenTexts:

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from setpoint.errors import RemoteRefused, RemoteUnavailable
+from setpoint.terraform.connections.clusters import ClusterConnections, described_fault
 from setpoint.terraform.cty.values import AttributeValues
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import Diagnostic, error, warning
 from setpoint.terraform.framework.provider import PlanRequest
-from setpoint.terraform.resources.clusters import ClusterConnections, described_fault
 from setpoint.terraform.resources.object_config import waits_for_value
 from setpoint.terraform.resources.shown_values import shown_fields
 

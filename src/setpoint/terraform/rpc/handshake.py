@@ -2,17 +2,16 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-import msgspec
+from setpoint.terraform.rpc.fork_client import COOKIE_NAME
 
 PROTOCOL: Final = 6
-COOKIE_NAME: Final = "TF_PLUGIN_MAGIC_COOKIE"
 COOKIE: Final = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2"
 _CORE_PROTOCOL: Final = 1
 
 
-class PluginHandshake(msgspec.Struct, frozen=True):
+class PluginHandshake(NamedTuple):
     """What Terraform passes to a provider that it starts."""
 
     # Terraform's client certificate for mutual TLS, in PEM; empty when it uses none.
@@ -38,6 +37,8 @@ def handshake_line(socket: str, certificate: bytes) -> str:
 
 def reattach_config(address: str, socket: str, process: int) -> str:
     """The value of TF_REATTACH_PROVIDERS that makes Terraform use this running provider instead of starting one."""
+    import msgspec
+
     listener = {"Network": "unix", "String": socket}
     config = {"Protocol": "grpc", "ProtocolVersion": PROTOCOL, "Pid": process, "Test": True, "Addr": listener}
     return msgspec.json.encode({address: config}).decode()

@@ -6,6 +6,7 @@ skipped, and an RPC that is not listed is answered with UNIMPLEMENTED.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
@@ -141,11 +142,13 @@ _SCALARS: Final = {
 }
 
 
+@cache
 def provider_messages() -> MessageClasses:
     """The message classes of protocol 6, by their name in the table."""
     return build_messages("tfplugin6", PROVIDER_MESSAGES)
 
 
+@cache
 def plugin_messages() -> MessageClasses:
     """The message classes of go-plugin's own services, by their name in the table."""
     return build_messages("plugin", PLUGIN_MESSAGES)

@@ -82,6 +82,12 @@ class PluginServices:
         return self._messages["HealthCheckResponse"](status=_HEALTH_SERVING)
 
 
+def build_all_messages() -> None:
+    """Builds the classes of all messages, for this process and its forks."""
+    provider_messages()
+    plugin_messages()
+
+
 def serve(provider: Provider) -> NoReturn:
     """Serves `provider` to the Terraform that started this process, and ends the process."""
     handshake = read_handshake(os.environ)
@@ -140,6 +146,8 @@ async def _serve(provider: Provider, directory: Path, handshake: PluginHandshake
     # Terraform disconnects once Shutdown is answered; gRPC's own stop would wait for the unused connections.
     await proxy.close(_SHUTDOWN_S)
     await server.stop(0)
+    if services.shutdown.is_set():
+        provider.shut_down()
 
 
 async def _serve_for_reattach(provider: Provider, directory: Path, address: str) -> None:
@@ -151,6 +159,7 @@ async def _serve_for_reattach(provider: Provider, directory: Path, address: str)
     sys.stdout.flush()
     await services.shutdown.wait()
     await server.stop(_SHUTDOWN_S)
+    provider.shut_down()
 
 
 async def start_server(

@@ -34,6 +34,7 @@ _VALIDITY: Final = timedelta(days=30)
 _MIN_REMAINING: Final = timedelta(days=2)
 _CERTIFICATE_FILE: Final = "server.pem"
 _BEGIN: Final = "-----BEGIN CERTIFICATE-----"
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _Connection: TypeAlias = tuple[StreamReader, StreamWriter]
 
@@ -180,8 +181,14 @@ def _validity_period(pem: str) -> tuple[datetime, datetime]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_verify_locations(cadata=_certificate_block(pem))
     (found,) = context.get_ca_certs()
-    not_before, not_after = (ssl.cert_time_to_seconds(str(found[name])) for name in ("notBefore", "notAfter"))
-    return datetime.fromtimestamp(not_before, UTC), datetime.fromtimestamp(not_after, UTC)
+    return _certificate_time(str(found["notBefore"])), _certificate_time(str(found["notAfter"]))
+
+
+def _certificate_time(text: str) -> datetime:
+    """A time such as `Jan  5 09:34:43 2026 GMT`. `ssl.cert_time_to_seconds` would import 5 ms of `strptime`."""
+    month, day, time, year, _ = text.split()
+    hour, minute, second = map(int, time.split(":"))
+    return datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second, tzinfo=UTC)
 
 
 def _write_cache(cache: Path, pem: str) -> None:

@@ -2,28 +2,20 @@
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
+from setpoint.terraform.connections.clusters import cluster_needed, validate_cluster
 from setpoint.terraform.cty.values import AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
-from setpoint.terraform.framework.hidden_texts import HiddenTexts
 from setpoint.terraform.framework.provider import DataSource
-from setpoint.terraform.resources.clusters import ClusterConnections, cluster_needed, validate_cluster
 from setpoint.terraform.resources.object_state import dynamic_value
 from setpoint.terraform.sources.schemas import DEFAULT_LIMIT, LARGEST_LIMIT, OBJECTS_SOURCE_SCHEMA
-from setpoint.terraform.sources.single_object import visible_object
+from setpoint.terraform.sources.single_object import ClusterReader, visible_object
 
 
-class ObjectsDataSource(DataSource):
+class ObjectsDataSource(ClusterReader, DataSource):
     """Lists objects, whichever field manager keeps them."""
 
     schema = OBJECTS_SOURCE_SCHEMA
-
-    def __init__(self, clusters: ClusterConnections) -> None:
-        self._clusters = clusters
-
-    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
-        """See DataSource."""
-        return self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See DataSource."""

@@ -2,19 +2,14 @@
 
 from typing import Final
 
+from setpoint.terraform.connections.clusters import CLUSTER
 from setpoint.terraform.cty.types import BOOL, DYNAMIC, NUMBER, STRING, MapType
 from setpoint.terraform.framework.schema import Attribute, Presence, TerraformSchema
-from setpoint.terraform.resources.clusters import CLUSTER
-from setpoint.terraform.resources.schemas import OBJECT_NAMES
+from setpoint.terraform.resources.schemas import OBJECT_NAMES, computed, optional
 
 # So many objects a list may have where the configuration does not say.
 DEFAULT_LIMIT: Final = 1000
 LARGEST_LIMIT: Final = 10_000
-
-
-def _optional(type_: type[bool | str | int], description: str) -> Attribute:
-    types = {bool: BOOL, str: STRING, int: NUMBER}
-    return Attribute(type=types[type_], presence=Presence.OPTIONAL, description=description)
 
 
 def _secret(description: str) -> Attribute:
@@ -29,18 +24,17 @@ OBJECT_SOURCE_SCHEMA: Final = TerraformSchema(
     attributes={
         **OBJECT_NAMES,
         "cluster": CLUSTER,
-        "optional": _optional(bool, "Whether it may be missing: then what is computed is null."),
-        "read_secrets": _optional(
-            bool,
+        "optional": optional(BOOL, "Whether it may be missing: then what is computed is null."),
+        "read_secrets": optional(
+            BOOL,
             "Whether the values of a Secret are read, into `secret_data` and `secret_data_base64`. Terraform keeps "
             "them in its state; the ephemeral resource `setpoint_secret` leaves them out of it.",
         ),
-        "object": Attribute(
-            type=DYNAMIC,
-            presence=Presence.COMPUTED,
-            description="The object, without its managedFields; a Secret without its values.",
+        "object": computed(
+            DYNAMIC,
+            "The object, without its managedFields; a Secret without its values.",
         ),
-        "yaml_body": Attribute(type=STRING, presence=Presence.COMPUTED, description="The same as YAML."),
+        "yaml_body": computed(STRING, "The same as YAML."),
         "secret_data": _secret(f"{_TEXT}; null without `read_secrets`."),
         "secret_data_base64": _secret(f"{_BASE64}; null without `read_secrets`."),
     },
@@ -51,20 +45,19 @@ OBJECTS_SOURCE_SCHEMA: Final = TerraformSchema(
     attributes={
         "api_version": OBJECT_NAMES["api_version"],
         "kind": Attribute(type=STRING, presence=Presence.REQUIRED, description="Their kind."),
-        "namespace": _optional(str, "Their namespace, if their kind has one and it is not the default one."),
-        "all_namespaces": _optional(bool, "Whether those of all namespaces are listed."),
-        "label_selector": _optional(str, "Only those with these labels: `app=web,tier in (a, b)`."),
-        "field_selector": _optional(
-            str, "Only those with these fields, as far as the API server selects by them: `spec.nodeName=a`."
+        "namespace": optional(STRING, "Their namespace, if their kind has one and it is not the default one."),
+        "all_namespaces": optional(BOOL, "Whether those of all namespaces are listed."),
+        "label_selector": optional(STRING, "Only those with these labels: `app=web,tier in (a, b)`."),
+        "field_selector": optional(
+            STRING, "Only those with these fields, as far as the API server selects by them: `spec.nodeName=a`."
         ),
-        "limit": _optional(
-            int, f"How many there may be; more are an error. By default {DEFAULT_LIMIT}, at most {LARGEST_LIMIT}."
+        "limit": optional(
+            NUMBER, f"How many there may be; more are an error. By default {DEFAULT_LIMIT}, at most {LARGEST_LIMIT}."
         ),
         "cluster": CLUSTER,
-        "objects": Attribute(
-            type=DYNAMIC,
-            presence=Presence.COMPUTED,
-            description="The objects by `namespace/name`, or by `name` where their kind has no namespace; each without "
+        "objects": computed(
+            DYNAMIC,
+            "The objects by `namespace/name`, or by `name` where their kind has no namespace; each without "
             "its managedFields, a Secret without its values.",
         ),
     },
@@ -74,7 +67,7 @@ SECRET_SCHEMA: Final = TerraformSchema(
     description="The values of a Secret, for this run of Terraform: they are in no plan and in no state.",
     attributes={
         "name": Attribute(type=STRING, presence=Presence.REQUIRED, description="Its name."),
-        "namespace": _optional(str, "Its namespace, if it is not the default one."),
+        "namespace": optional(STRING, "Its namespace, if it is not the default one."),
         "cluster": CLUSTER,
         "data": _secret(f"{_TEXT}."),
         "data_base64": _secret(f"{_BASE64}."),

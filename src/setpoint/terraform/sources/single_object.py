@@ -8,12 +8,12 @@ from setpoint.core.secret_paths import without_secrets
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, remove_at
 from setpoint.core.values.yaml_documents import write_document
+from setpoint.terraform.connections.clusters import ClusterConnections, cluster_needed, validate_cluster
 from setpoint.terraform.cty.values import AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
 from setpoint.terraform.framework.hidden_texts import HiddenTexts
-from setpoint.terraform.framework.provider import DataSource, EphemeralResource
-from setpoint.terraform.resources.clusters import ClusterConnections, cluster_needed, validate_cluster
+from setpoint.terraform.framework.provider import DataSource, EphemeralResource, HasSchema
 from setpoint.terraform.resources.object_state import dynamic_value
 from setpoint.terraform.sources.schemas import OBJECT_SOURCE_SCHEMA, SECRET_SCHEMA
 from setpoint.terraform.sources.wait_resource import target_of
@@ -22,17 +22,21 @@ _MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
 _SECRET: Final = {"api_version": "v1", "kind": "Secret"}
 
 
-class ObjectDataSource(DataSource):
-    """Reads an object that may be managed by any field manager."""
-
-    schema = OBJECT_SOURCE_SCHEMA
+class ClusterReader(HasSchema):
+    """What reads objects of clusters."""
 
     def __init__(self, clusters: ClusterConnections) -> None:
         self._clusters = clusters
 
     def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
-        """See DataSource."""
+        """See HasSchema."""
         return self._clusters.hidden_texts(values.get("cluster"))
+
+
+class ObjectDataSource(ClusterReader, DataSource):
+    """Reads an object that may be managed by any field manager."""
+
+    schema = OBJECT_SOURCE_SCHEMA
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See DataSource."""
@@ -60,17 +64,10 @@ class ObjectDataSource(DataSource):
         }
 
 
-class SecretResource(EphemeralResource):
+class SecretResource(ClusterReader, EphemeralResource):
     """Reads the values of a Secret, which Terraform does not store."""
 
     schema = SECRET_SCHEMA
-
-    def __init__(self, clusters: ClusterConnections) -> None:
-        self._clusters = clusters
-
-    def hidden_texts(self, values: AttributeValues) -> HiddenTexts:
-        """See EphemeralResource."""
-        return self._clusters.hidden_texts(values.get("cluster"))
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See EphemeralResource."""

@@ -8,6 +8,11 @@ from setpoint.core.wait.judge import secrecy_of
 from setpoint.core.wait.rollout import require_rollout
 from setpoint.core.wait.wait_for import parse_wait
 from setpoint.errors import ManifestInvalid, RemoteRefused, RemoteUnavailable, ResponseTooLarge, SetpointError
+from setpoint.terraform.connections.clusters import (
+    ClusterConnections,
+    unreachable_warning,
+    validate_cluster,
+)
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, is_known
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
@@ -18,11 +23,6 @@ from setpoint.terraform.framework.provider import (
     PlanRequest,
     PlanResponse,
     UpdateRequest,
-)
-from setpoint.terraform.resources.clusters import (
-    ClusterConnections,
-    unreachable_warning,
-    validate_cluster,
 )
 from setpoint.terraform.resources.object_config import new_id, validate_wait, wait_spec, waits_for_value
 from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, read_private_state

@@ -1,7 +1,6 @@
 """What the Cloud SQL kinds share: the parent instance, secrets of a spec, operations."""
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 import msgspec
@@ -12,6 +11,7 @@ from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_opera
 from setpoint.clients.http import decode_response
 from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.constraints import Matches
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import Location, RemoteOperation, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource, ResourceRef

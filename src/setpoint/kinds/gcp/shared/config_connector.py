@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Final
 
@@ -16,6 +16,7 @@ from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.checks import AnyOf, Check, ExactlyOne, Given, Not, NotEmpty, Predicate
 from setpoint.core.schema.constraints import Matches
 from setpoint.core.schema.policy import Rule
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Absent, CrdDetails, LiveObservation, Reference, ResolvedReferences
@@ -326,7 +327,7 @@ def _recorded_project(resource: Resource) -> str | None:
 
 def resource_id(resource: Resource, rule: GoogleNameRule = ANY_NAME) -> str:
     """The object's name in its service: spec.resourceID, or else metadata.name. ManifestInvalid if not allowed."""
-    found = resource.spec.get("resourceID")
+    found = resource.spec.get("resourceID") if resource.mentions("resourceID") else None
     if found is not None and not (isinstance(found, str) and found):
         raise field_invalid(resource, "spec.resourceID", " is not a name: write text, or leave it out")
     name = found or resource.ref.name

@@ -1,11 +1,12 @@
 """The author's SQLInstance: validated, normalized for the comparison, and fitted to what the live instance allows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems

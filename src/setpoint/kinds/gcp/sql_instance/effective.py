@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cache
 from typing import Final
 
-from setpoint.core.overlay import Declared, EffectiveState, effective_state, overlay, rule_at, struct_of
+from setpoint.core.overlay import Declared, EffectiveState, effective_state, overlay, rule_at
 from setpoint.core.schema.policy import FieldPolicy, Rule
 from setpoint.core.schema.shape import Mark, ObjectShape, with_defaults, with_marks
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
@@ -46,7 +46,7 @@ def effective_instance(
     if not isinstance(live, Missing):
         _require_edition_of_tier(found, live)
         return found
-    return replace(found, state=struct_of(created_fields(found.declared, found.tree), SqlInstanceTree))
+    return replace(found, tree=created_fields(found.declared, found.tree))
 
 
 # --- Editions ---------------------------------------------------------------------------------------------------------

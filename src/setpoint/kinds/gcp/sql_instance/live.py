@@ -4,13 +4,13 @@ Settings in use that no spec field models are listed, because a full update woul
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.http import decode_response, decode_tree
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.kinds.typed_spec import Maybe
 
 # States without settings to compare: not yet, or never. Other states are transient and irrelevant to settings.

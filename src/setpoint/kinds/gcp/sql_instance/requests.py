@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.core.overlay import Declared
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Intent, Location, Present, match_location

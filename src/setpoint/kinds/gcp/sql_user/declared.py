@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from setpoint.core.overlay import EffectiveState, effective_state, struct_of
+from setpoint.core.overlay import EffectiveState, effective_state
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, Missing
@@ -128,7 +128,7 @@ def effective_user(spec: SqlUserTree, live: SqlUserTree | Missing, policy: Field
         created["type"] = user["type"]
     if terms := policy_not_default(user.get("passwordPolicy")):
         created["passwordPolicy"] = terms
-    return replace(found, state=struct_of({"spec": created}, SqlUserTree))
+    return replace(found, tree={"spec": created})
 
 
 def policy_not_default(policy: Json) -> dict[str, Json]:

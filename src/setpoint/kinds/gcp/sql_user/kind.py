@@ -1,7 +1,7 @@
 """The kind SQLUser: location, comparison, and the verbs observe, create, update and delete."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final
 
 import msgspec
@@ -12,6 +12,7 @@ from setpoint.core.overlay import EffectiveState
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject, Missing
 from setpoint.core.values.problems import Problems
 from setpoint.engine.contention.operation_queue import OperationScope

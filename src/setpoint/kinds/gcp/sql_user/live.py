@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import quote, unquote
 
@@ -11,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.http import decode_response
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.kind import Location, ResolvedReferences, match_location
 from setpoint.engine.resource import Resource

@@ -24,12 +24,11 @@ from setpoint.kinds.gcp.shared.config_connector import (
     self_link,
     without_empty,
 )
-from setpoint.kinds.gcp.storage_bucket.live import LiveLifecycle, LiveLifecycleRule
+from setpoint.kinds.gcp.storage_bucket.live import LiveLifecycle
 from setpoint.kinds.gcp.storage_bucket.spec import (
     CONDITION_NOT_EMPTY,
     BucketEncryption,
     BucketIpFilter,
-    LifecycleRule,
     StorageBucketSpec,
 )
 from setpoint.kinds.typed_spec import decode_spec, field_invalid
@@ -45,7 +44,7 @@ def check_bucket(resource: Resource) -> None:
     spec = problems.collect(decode_spec, resource, StorageBucketSpec)
     problems.collect(resource_id, resource, BUCKET_NAME)
     if spec is not None:
-        problems.collect(declared_rules, spec.lifecycleRule or ())
+        problems.collect(declared_rules, msgspec.to_builtins(spec.lifecycleRule or ()))
         problems.collect(_placement, spec, resource)
         for at, ref, target in _references(spec):
             problems.collect(reference_at, at, ref, resource, target)
@@ -54,7 +53,8 @@ def check_bucket(resource: Resource) -> None:
 
 def bucket_dependencies(resource: Resource) -> Sequence[Dependency]:
     """The key and the networks that are referred to as resources."""
-    if "encryption" not in resource.spec and "ipFilter" not in resource.spec:
+    # Nothing is decoded for the many that refer to nothing.
+    if not resource.mentions("Ref") or ("encryption" not in resource.spec and "ipFilter" not in resource.spec):
         return ()
     spec = decode_spec(resource, StorageBucketSpec)
     found = [reference_at(at, ref, resource, target) for at, ref, target in _references(spec)]
@@ -73,7 +73,7 @@ def declared_bucket(
     if older is not None and tree.get("uniformBucketLevelAccess") is None:
         tree["uniformBucketLevelAccess"] = older
     if spec.lifecycleRule:
-        tree["lifecycleRule"] = declared_rules(spec.lifecycleRule)
+        tree["lifecycleRule"] = declared_rules(tree["lifecycleRule"])
     _place(tree, spec, resource)
     _classes(tree, spec)
     _references_resolved(tree, spec, resolved)
@@ -151,21 +151,20 @@ def without_default_prefix(logging: Mapping[str, Json], bucket: str) -> dict[str
 # A normalized rule has no nulls, no empty lists, no `withState: ANY` and no age of 0 days, which every object has.
 
 _STATES: Final = {True: "LIVE", False: "ARCHIVED"}
-_EMPTY: Final[tuple[Json, ...]] = (None, "", [], "ANY")
 
 
-def declared_rules(rules: Sequence[LifecycleRule]) -> list[Json]:
+def declared_rules(rules: Sequence[Mapping[str, Any]]) -> list[Json]:
     """The normalized declared rules; ManifestInvalid for a rule whose empty condition would match every object."""
     for position, rule in enumerate(rules):
-        if not CONDITION_NOT_EMPTY.rule.holds(msgspec.to_builtins(rule.condition)):
+        if not CONDITION_NOT_EMPTY.rule.holds(rule["condition"]):
             place = FieldTerm(f"spec.lifecycleRule[{position}].condition")
             raise ManifestInvalid(Message(place, f" {CONDITION_NOT_EMPTY.message}"))
-    return [_normalized_rule(msgspec.to_builtins(rule.action), msgspec.to_builtins(rule.condition)) for rule in rules]
+    return [_normalized_rule(rule) for rule in rules]
 
 
 def live_rules(lifecycle: LiveLifecycle) -> list[Json]:
     """The normalized live rules."""
-    return [_live_rule(rule) for rule in lifecycle.rule or ()]
+    return [_live_rule(rule) for rule in msgspec.to_builtins(lifecycle.rule or ())]
 
 
 def request_rule(rule: Json) -> Json:
@@ -179,19 +178,21 @@ def request_rule(rule: Json) -> Json:
     return {"action": rule["action"], "condition": condition}
 
 
-def _live_rule(rule: LiveLifecycleRule) -> Json:
-    condition = msgspec.to_builtins(rule.condition)
+def _live_rule(rule: Mapping[str, Any]) -> Json:
+    condition = rule["condition"]
     is_live = condition.pop("isLive", None)
-    state = {} if is_live is None else {"withState": _STATES[is_live]}
-    return _normalized_rule(msgspec.to_builtins(rule.action), {**condition, **state})
+    if is_live is not None:
+        condition["withState"] = _STATES[is_live]
+    return _normalized_rule(rule)
 
 
-def _normalized_rule(action: Mapping[str, Json], condition: Mapping[str, Json]) -> Json:
+def _normalized_rule(rule: Mapping[str, Any]) -> Json:
+    action, condition = rule["action"], rule["condition"]
     return {
-        "action": {name: value for name, value in action.items() if value not in _EMPTY},
+        "action": {name: value for name, value in action.items() if value},
         "condition": {
             name: value
             for name, value in condition.items()
-            if value not in _EMPTY and not (name == "age" and value == 0)
+            if (value and value != "ANY") or (value == 0 and name != "age")
         },
     }

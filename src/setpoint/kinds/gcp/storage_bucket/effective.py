@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from setpoint.core.overlay import Declared, EffectiveState, effective_state, overlay, rule_at, struct_of
+from setpoint.core.overlay import Declared, EffectiveState, effective_state, overlay_at, rule_at
 from setpoint.core.schema.policy import FieldPolicy, Rule
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.json_types import Json, JsonObject, Missing
@@ -29,7 +29,7 @@ def effective_bucket(
     found = effective_state(spec, live, policy, _fit_unless_locked)
     if not isinstance(live, Missing):
         return found
-    return replace(found, state=struct_of(_created_fields(found.declared, found.tree), StorageBucketTree))
+    return replace(found, tree=_created_fields(found.declared, found.tree))
 
 
 # --- A new bucket -----------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def _mapping(value: Json | Missing) -> Mapping[str, Json]:
 def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared:
     """While Autoclass is on, the service sets the storage class: output only, and STANDARD when it is turned on."""
     declared = without_managed_label(declared, live)
-    if get_at(overlay(declared, live), _AUTOCLASS) is not True:
+    if overlay_at(declared, live, _AUTOCLASS) is not True:
         return _without_terminal(declared)
     if get_at(live, _AUTOCLASS) is True:
         return replace(declared, shape=with_marks(declared.shape, _SERVICE_DECIDES))
@@ -106,7 +106,7 @@ def _without_terminal(declared: Declared) -> Declared:
 
 def _require_lock(declared: Declared, live: Mapping[str, Json]) -> None:
     """ImmutableFieldChanged when the live policy is locked and the desired one is not."""
-    if get_at(live, LOCKED) is True and get_at(overlay(declared, live), LOCKED) is not True:
+    if get_at(live, LOCKED) is True and overlay_at(declared, live, LOCKED) is not True:
         raise ImmutableFieldChanged(
             f"{LOCKED} cannot change from true to false: a locked retention policy stays locked. Put true back",
             (str(LOCKED),),

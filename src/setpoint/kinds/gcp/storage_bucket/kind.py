@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar, Final
 
 import msgspec
@@ -17,6 +17,7 @@ from setpoint.core.overlay import EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.engine.capabilities import ListScope
@@ -54,7 +55,7 @@ from setpoint.kinds.gcp.storage_bucket.declared import (
     check_bucket,
     declared_bucket,
 )
-from setpoint.kinds.gcp.storage_bucket.effective import LOCKED, effective_bucket, fit_bucket_to_live
+from setpoint.kinds.gcp.storage_bucket.effective import LOCKED, effective_bucket
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, StorageBucketOutputs, read_bucket
 from setpoint.kinds.gcp.storage_bucket.live_view import bucket_view
 from setpoint.kinds.gcp.storage_bucket.requests import depends_on_live, insert_body, patch_body
@@ -65,6 +66,7 @@ from setpoint.kinds.gcp.storage_bucket.spec import (
 )
 
 GROUP: Final = "storage.cnrm.cloud.google.com"
+_STORAGE: Final = GoogleService.STORAGE
 _LOCATION: Final = re.compile(r"projects/([^/]+)/buckets/([^/]+)")
 _LOCK: Final = "lock"
 # The lock cannot be undone: it follows when the policy itself is as declared.
@@ -214,7 +216,7 @@ class StorageBucketKind:
 
     def _call(self, location: Location, metageneration: str | None = None) -> GoogleCall:
         query = {} if metageneration is None else {"ifMetagenerationMatch": metageneration}
-        return GoogleCall(GoogleService.STORAGE, ("b", self._parts(location)[1]), query)
+        return GoogleCall(_STORAGE, ("b", self._parts(location)[1]), query)
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Creates the bucket. The lock of its retention policy follows as an update."""
@@ -237,9 +239,10 @@ class StorageBucketKind:
         if write.name == _LOCK:
             await self._lock(intent.location, before)
             return None
-        view = self.view(before.live)
-        guard = before.version if depends_on_live(fit_bucket_to_live(intent.declared, view), wanted, write) else None
-        body = patch_body(intent, wanted, write, view)
+        effective = intent.effective.over(before, self)
+        assert not isinstance(effective.live, Missing)
+        guard = before.version if depends_on_live(effective.declared, wanted, write) else None
+        body = patch_body(intent, wanted, write, effective.live)
         await self.google.patch(self._call(intent.location, guard), body)
         return None
 

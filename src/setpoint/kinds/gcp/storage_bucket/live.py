@@ -1,12 +1,12 @@
 """The live bucket as the JSON API reports it, reduced to the fields that a spec models: no other changes its digest."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from setpoint.clients.http import decode_response
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.kinds.typed_spec import Maybe
 
 

@@ -1,6 +1,6 @@
 """Request bodies for a StorageBucket: a new bucket, or a patch of the members that change."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.overlay import Declared, rule_at
@@ -34,7 +34,7 @@ def insert_body(intent: Intent, wanted: JsonObject, name: str) -> dict[str, Json
     """The body of an insert: `wanted` as a whole, with the name. The lock of a retention policy follows."""
     spec = _spec(wanted)
     sent = {_MEMBER.get(field, field) for field in spec}
-    members = {member: value for member, value in _members(wanted).items() if member in sent or member == "labels"}
+    members = _members(wanted, (*sent, "labels"))
     members |= {field: spec[field] for field in ("location", "customPlacementConfig") if field in spec}
     # In the author's spelling: the service corrects what Autoclass does not allow.
     written = intent.resource.spec.get("storageClass")
@@ -43,8 +43,9 @@ def insert_body(intent: Intent, wanted: JsonObject, name: str) -> dict[str, Json
 
 def patch_body(intent: Intent, wanted: JsonObject, write: PlannedWrite, view: JsonObject) -> dict[str, Json]:
     """The body of a patch: every changed member as a whole, and null for removed ones."""
-    before, after = _members(view), _members(wanted)
-    body: dict[str, Json] = {member: _patched(member, before, after) for member in _changed_members(write)}
+    changed = _changed_members(write)
+    before, after = _members(view, changed), _members(wanted, changed)
+    body: dict[str, Json] = {member: _patched(member, before, after) for member in changed}
     if body.get("autoclass"):
         body["autoclass"] = _patched_autoclass(body["autoclass"], intent, _spec(view))
     return body
@@ -118,13 +119,18 @@ def _without_default_terminal(autoclass: Json, declared: _Spec, view: _Spec) -> 
 # --- From fields of the spec to members of the API -------------------------------------------------------------------
 
 
-def _members(tree: JsonObject) -> dict[str, Json]:
-    """Every member that the tree sets, in the terms of the API."""
-    spec, metadata = _spec(tree), tree.get("metadata", {})
-    assert isinstance(metadata, Mapping)
-    found = {member: build(spec) for member, build in _BUILDERS.items()}
+def _members(tree: JsonObject, names: Collection[str]) -> dict[str, Json]:
+    """Those members of these names that the tree sets, in the terms of the API."""
+    spec = _spec(tree)
+    found = {member: build(spec) for member, build in _BUILDERS.items() if member in names}
     members: dict[str, Json] = {member: one for member, one in found.items() if not isinstance(one, Missing)}
-    return {**members, "labels": metadata.get("labels", {})}
+    return {**members, "labels": _labels(tree)} if "labels" in names else members
+
+
+def _labels(tree: JsonObject) -> Json:
+    metadata = tree.get("metadata", {})
+    assert isinstance(metadata, Mapping)
+    return metadata.get("labels", {})
 
 
 def _iam(spec: _Spec) -> Json:

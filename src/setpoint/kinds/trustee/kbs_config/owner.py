@@ -1,7 +1,7 @@
 """The owner KbsConfig: generates the Deployment and the Service, and derives its readiness from the Deployment."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from setpoint.core.merge.children import Child
 from setpoint.core.unstructured import count_at, display_name
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.wait.rollout import rollout_pending
 from setpoint.engine.conditions import ReadyCondition

@@ -2,13 +2,13 @@
 
 import base64
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
 from setpoint.core.merge.threeway import WholeValue
 from setpoint.core.owner_references import owner_reference
 from setpoint.core.unstructured import text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource

@@ -6,11 +6,12 @@ The result is parsed again: where it does not mean what it should, the text is l
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.merge.threeway import EditableFields, WholeValue
 from setpoint.core.unstructured import text_at
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.kinds.trustee.constants import KBS_TOML

@@ -1,7 +1,7 @@
 """The owner TrusteeConfig: generates ConfigMaps, Secrets and a KbsConfig, and derives its readiness from that."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import msgspec
@@ -17,6 +17,7 @@ from setpoint.core.unstructured import (
     observed_generation,
     text_at,
 )
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path, get_at, nearest
 from setpoint.core.values.problems import Problems

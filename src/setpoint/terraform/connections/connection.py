@@ -25,9 +25,9 @@ from setpoint.clients.kubernetes.kubeconfig import (
     SkipVerify,
     SystemRoots,
 )
+from setpoint.terraform.connections.clusters import cluster_error
 from setpoint.terraform.cty.values import AttributeValues, CtyValue
 from setpoint.terraform.framework.diagnostics import DiagnosticsError
-from setpoint.terraform.resources.clusters import cluster_error
 
 _PEM: Final = "-----BEGIN "
 

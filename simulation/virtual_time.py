@@ -3,7 +3,7 @@
 `run` is `asyncio.run` on a loop with a number for its `time()`. When no callback is ready, the loop does not wait for
 its next timer: it sets the number to the time of that timer. So `asyncio.sleep`, `asyncio.timeout`, `call_later` and a
 `VirtualClock` are exact, take no real time, and come in the same order on every run. Nothing ready and no timer is a
-`Deadlock`, with the tasks that wait and where, instead of a test that hangs.
+`Deadlock`, with the tasks that wait and where, instead of a run that hangs.
 
 Threads run in real time, so virtual time must not pass while one of them works. The loop cannot know that by itself:
 
@@ -39,9 +39,9 @@ class Deadlock(Exception):
     """Nothing will ever happen again: no callback is ready, no timer is set, and no thread answers."""
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
+def run(main: Coroutine[Any, Any, T], loop_factory: "Callable[[], VirtualLoop] | None" = None) -> T:
     """What `main` gives, in virtual time from zero seconds on."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with asyncio.Runner(loop_factory=loop_factory or VirtualLoop) as runner:
         return runner.run(main)
 
 
@@ -74,10 +74,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._now = 0.0
         self._under_way = 0
-        # The threads of the test runner do not answer this loop.
+        # Threads that were there before do not answer this loop.
         self._foreign_threads = set(threading.enumerate())
         super().__init__(_Jumping(self))
-        self._jump_to(0.0)
+        self.jump_to(0.0)
 
     def time(self) -> float:
         return self._now
@@ -112,10 +112,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         elif timeout is None:
             raise Deadlock(f"nothing is ready and no timer is set{self._waiting_tasks()}")
         else:
-            self._jump_to(self._scheduled[0].when())
+            self.jump_to(self._scheduled[0].when())
         return found
 
-    def _jump_to(self, when: float) -> None:
+    def jump_to(self, when: float) -> None:
+        """The time is `when` now."""
         self._now = when
         # A timer fires when its time is less than so much ahead: with one step of a float, not before its time.
         self._clock_resolution = math.ulp(when)
@@ -171,7 +172,7 @@ def _discard_result(task: "asyncio.Task[Any]") -> None:
 def _running() -> VirtualLoop:
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualLoop):
-        raise RuntimeError("virtual time needs a loop of its own: start it with tests.runtime.virtual_time.run")
+        raise RuntimeError("virtual time needs a loop of its own: start it with simulation.virtual_time.run")
     return loop
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,7 +23,9 @@ from setpoint.terraform.resources.shown_values import leaf_texts, words_in
 from setpoint.terraform.resources.vocabulary import attribute_words
 
 if TYPE_CHECKING:
+    from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+    from setpoint.objects.recent_answers import RecentAnswers
     from setpoint.objects.session import ClusterSession
 
 _OPTIONAL: Final = Presence.OPTIONAL
@@ -188,6 +191,7 @@ class ClusterConnections:
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self.default: CtyValue = None
         self._environment = environment
+        self._clients: dict[str, tuple[KubernetesClient, RecentAnswers]] = {}
         self._open: dict[str, ClusterSession] = {}
         # Those that a read of this process found not to answer. Terraform reads before it plans, not before it applies.
         self._unread: set[str] = set()
@@ -214,12 +218,29 @@ class ClusterConnections:
         """The session of the cluster that `cluster` selects; UserError when it is invalid."""
         key = self.key(cluster)
         if key not in self._open:
-            # Imported on use: most processes of a Terraform command reach no cluster.
+            # Imported on use: it loads the engine, which a plan without changes does not need.
             from setpoint.objects.session import ClusterSession
-            from setpoint.terraform.resources.connection import connection_for
 
-            self._open[key] = ClusterSession.at(connection_for(self._selected(cluster), self._environment))
+            client, answers = self.client(cluster)
+            self._open[key] = ClusterSession.at(client.connection, client, answers)
         return self._open[key]
+
+    def client(self, cluster: CtyValue) -> "tuple[KubernetesClient, RecentAnswers]":
+        """The client of that session, and what it was answered of late."""
+        key = self.key(cluster)
+        if key not in self._clients:
+            # Imported on use: most processes of a Terraform command reach no cluster.
+            from setpoint.clients.kubernetes.client import KubernetesClient
+            from setpoint.objects.recent_answers import RecentAnswers
+            from setpoint.terraform.connections.connection import connection_for
+
+            client = KubernetesClient(connection_for(self._selected(cluster), self._environment))
+            self._clients[key] = client, RecentAnswers()
+        return self._clients[key]
+
+    def connection(self, cluster: CtyValue) -> "ClusterConnection":
+        """The connection of that session."""
+        return self.client(cluster)[0].connection
 
     def is_login_changed(self, before: CtyValue, after: CtyValue) -> bool:
         """Whether `after` is the same server as `before` with something else, such as another token."""
@@ -247,7 +268,7 @@ class ClusterConnections:
 
     def server_key(self, cluster: CtyValue) -> str:
         """A digest that identifies a cluster, whatever its user."""
-        connection = self.session(cluster).client.connection
+        connection = self.connection(cluster)
         return digest([connection.server, connection.server_name, connection.proxy])
 
     def location_key(self, cluster: CtyValue) -> str:
@@ -257,6 +278,14 @@ class ClusterConnections:
             return self.key(cluster) if selected is None else self.server_key(cluster)
         named = {name: one for name, one in selected.items() if name not in _CREDENTIALS}
         return digest([to_json_tree(named)])
+
+    def portable_key(self, cluster: CtyValue) -> str:
+        """As `location_key`, wherever the file of a kubeconfig is: on another machine it has another path."""
+        selected = self._selected(cluster)
+        path = selected.get("config_path") if isinstance(selected, Mapping) else None
+        if isinstance(selected, Mapping) and isinstance(path, str):
+            return self.location_key({**selected, "config_path": PurePath(path).name})
+        return self.location_key(cluster)
 
     def _selected(self, cluster: CtyValue) -> CtyValue:
         return self.default if cluster is None else cluster

@@ -1,0 +1,19 @@
+"""The group `peers`: `setpoint run`, a controller of controller-runtime and one of kopf do the same work in turns.
+
+The work item is a custom resource of 4 KB, a KubernetesObject, that holds the manifest of a ConfigMap. All three
+controllers reconcile this one kind on one API server: each keeps a ConfigMap as the resource says, corrects what
+another writer changed in it, and writes `observedGeneration` and the condition Ready into the status of the resource.
+It is the one kind of setpoint whose service is the API server itself, so that no other server is part of the work.
+
+Each controller does the work as its users do:
+
+* controller-runtime and kopf read both objects from their caches, and give the ConfigMap an owner reference. They
+  write no events and elect no leader: the peers are measured without what is optional.
+* kopf has no client for other objects. The controller has the cheapest one there is, a bare request of aiohttp.
+* setpoint records the object and a finalizer before it writes, applies as the ServiceAccount of the namespace, writes
+  events, renews a lease, and caches no ConfigMap. None of that can be turned off.
+
+Drift is an edit of a ConfigMap by another writer; all three watch ConfigMaps. A resync is what each does by itself when
+its period ends: the resync of an informer, a timer of kopf, a resync of setpoint. Requests are counted by the audit log
+of the API server, CPU time and memory by the kernel.
+"""

@@ -1,0 +1,36 @@
+"""A mapping whose values are made when they are first asked for."""
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import TypeVar, cast
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class DeferredMapping(Mapping[K, V]):
+    """The keys are known from the beginning; each value is made by its function once, and kept."""
+
+    def __init__(self, makers: Mapping[K, Callable[[], V]]) -> None:
+        self._makers = makers
+        self._made: dict[K, V] = {}
+
+    def __getitem__(self, key: K) -> V:
+        if key not in self._made:
+            self._made[key] = self._makers[key]()
+        return self._made[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._makers
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def joined(first: Mapping[K, V], second: Mapping[K, V]) -> Mapping[K, V]:
+    """Both as one; of a key in both, the second has the value. What is deferred in one stays so."""
+    # Read through this alone, it may be of mappings that cannot be written to.
+    return ChainMap(cast(MutableMapping[K, V], second), cast(MutableMapping[K, V], first))
