@@ -33,6 +33,7 @@ COMMAND_HELP = {
     "install": "Install or upgrade setpoint in a cluster. The cluster is that of the current kubeconfig context.",
     "local-cloud": "Serve a strict local Cloud SQL and Cloud Storage. For demos and tests.",
     "migrate": "Preview a migration from another controller; hand over. Exit 0 nothing to write, 2 changes, 1 error.",
+    "new": "Write a package with a kind of your own.",
     "plan": "Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error.",
     "reconcile": "Reconcile now, and retry what a service did not accept.",
     "record": "Record all that setpoint plan --all reads in one file. Without Secrets; it can be planned elsewhere.",

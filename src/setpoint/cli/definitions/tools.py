@@ -66,4 +66,22 @@ def terraform_uninstall(context: click.Context, /, **options: object) -> None:
     exit_with(context, uninstall, options)
 
 
-COMMANDS: Final = (version, demo, local_cloud, terraform)
+@click.group("new", help=COMMAND_HELP["new"])
+def new() -> None:
+    pass
+
+
+@new.command("kind")
+@click.argument("name", metavar="NAME")
+@click.option("--group", default="example.com", show_default=True, help="The API group: a domain of your own.")
+@click.option("--to", type=click.Path(), metavar="DIR", help="The folder to make.  [default: ./setpoint-NAME]")
+@TEXT_OR_JSON
+@click.pass_context
+def new_kind(context: click.Context, /, **options: object) -> None:
+    """Write a package with the kind NAME: its types and verbs, its tests, and a page. Its tests pass as it is."""
+    from setpoint.cli.commands.new import new_kind as write_package
+
+    exit_with(context, write_package, options)
+
+
+COMMANDS: Final = (version, demo, local_cloud, terraform, new)
