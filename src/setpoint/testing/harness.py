@@ -250,7 +250,7 @@ class ContractHarness:
         await self.fixture.restart()
         if self.path is not None:
             await self.store.close()
-            self.store = await open_sqlite(self.path, self.clock, _new_uid)
+            self.store = self.fixture.store = await open_sqlite(self.path, self.clock, _new_uid)
         if self.revisions is not None:
             self.run_continuously()
 
@@ -345,14 +345,15 @@ class ContractHarness:
 @asynccontextmanager
 async def contract_harness(fixture: KindFixture, path: Path | None = None) -> AsyncIterator[ContractHarness]:
     """A new world of `fixture`, and an engine for its kind; the store is in the file `path`, or in memory."""
-    async with fixture.opened():
-        clock = VirtualClock(passing=fixture.finish)
-        store: Store = MemoryStore(clock, _new_uid) if path is None else await open_sqlite(path, clock, _new_uid)
-        harness = ContractHarness(fixture, store, clock, path)
-        try:
+    clock = VirtualClock(passing=fixture.finish)
+    store: Store = MemoryStore(clock, _new_uid) if path is None else await open_sqlite(path, clock, _new_uid)
+    harness = ContractHarness(fixture, store, clock, path)
+    fixture.store = store
+    try:
+        async with fixture.opened():
             yield harness
-        finally:
-            await harness.store.close()
+    finally:
+        await harness.store.close()
 
 
 def _new_uid() -> str:

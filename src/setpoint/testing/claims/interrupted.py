@@ -39,9 +39,9 @@ async def _killed(undertaking: Undertaking, pace: Pace, open_harness: OpenHarnes
 
             is_to_go = undertaking is Undertaking.DELETING
             assert isinstance(outcome, Gone if is_to_go else Settled), f"killed after await {awaits}: {outcome}"
-            await (_expect_none if is_to_go else _expect_one)(harness)
             creates = harness.writes.count("create")
-            assert creates == 1, f"killed after await {awaits}: created {creates} times"
+            assert creates == 1, f"killed after await {awaits}: created {creates} times: {await harness.objects()}"
+            await (_expect_none if is_to_go else _expect_one)(harness)
             return was_killed
 
     await after_any_await(is_killed_after, least=4)
