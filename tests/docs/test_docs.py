@@ -81,6 +81,7 @@ ON_A_CLUSTER = (
     Path("docs/how-to/patch-an-object.md"),
     Path("docs/how-to/wait-for-an-object.md"),
     Path("docs/tutorials/terraform.md"),
+    Path("docs/tutorials/write-a-kind.md"),
 )
 CONSOLE = [
     page for page in TESTED if page not in ON_A_CLUSTER and any(fence[0] == "console" for fence in _fences(page))

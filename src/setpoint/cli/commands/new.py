@@ -1,6 +1,6 @@
 """`setpoint new kind`: writes a package with a kind of one's own, its tests and its page.
 
-The files are templates in `cli/templates`; a name in them such as `$kind` stands for one of `_names`.
+The files are templates in `cli/templates`; a name in them such as `$kind` stands for one of `template_names`.
 """
 
 import re
@@ -32,8 +32,6 @@ _PLACES: Final = {
     "gitignore": ".gitignore",
     "src/__init__.py": "src/$package/__init__.py",
     "src/kind.py": "src/$package/$module.py",
-    "example.yaml": "example.yaml",
-    "tests/service.py": "tests/${module}_service.py",
     "tests/test_kind.py": "tests/test_$module.py",
 }
 
@@ -44,7 +42,7 @@ def new_kind(options: dict[str, Any]) -> int:
 
 
 async def _new_kind(request: CommandRequest, kind: str, group: str, to: str | None) -> ExitCode:
-    names = _names(kind, group)
+    names = template_names(kind, group)
     folder = Path(to or names["distribution"]).expanduser().absolute()
     texts = package_files(names)
     _write_folder(folder, texts)
@@ -68,7 +66,7 @@ def _instructions(folder: Path, names: Mapping[str, str], files_written: list[st
     ]
 
 
-def _names(kind: str, group: str) -> Mapping[str, str]:
+def template_names(kind: str, group: str) -> Mapping[str, str]:
     """What the names in templates stand for."""
     if not _KIND.fullmatch(kind):
         raise UserError(f"{kind!r} is no name of a kind: write one in camel case, such as WidgetOrder")
