@@ -110,7 +110,7 @@ class KindContract:
     ) -> None:
         """The claim holds for the kind; what it lacks is reported as skipped."""
         if isinstance(claim, LackingPart):
-            pytest.skip(f"{claim.reason} ({claim.left_out} claims are left out)")
+            pytest.skip(f"{claim.reason} (claims left out: {claim.left_out})")
         worlds = 0
 
         @asynccontextmanager

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from setpoint.core.values.json_types import Json, Missing
@@ -57,7 +58,7 @@ class KindFixture(ABC):
     annotations: ClassVar[Mapping[str, str]] = {}
     field: ClassVar[SpecifiedField]
     # How many steps stand for any number of them.
-    many_steps: ClassVar[int] = 1_000
+    many_steps: ClassVar[int] = 200
     # The least that a spec can say.
     bare: ClassVar[Spec] = {}
     # The spec that most claims use, apart from `field`, which is added; without it, `bare`.
@@ -215,6 +216,10 @@ class KindFixture(ABC):
         kind: AnyKind = wrap(self.new_kind(client))
         return kind
 
+    def read_only_kind(self) -> AnyKind:
+        """The kind of a process that only plans, where nothing may be written."""
+        return self.new_kind(replace(self.client, is_read_only=True))
+
     def counted(self, kind: AnyKind) -> AnyKind:
         """The kind as the engine gets it: all writes of one verb are one call, where a FaultyClient counts."""
         counted: Any = CountedKind(kind) if self._counts_calls else kind
@@ -341,6 +346,8 @@ class KindFixture(ABC):
                 return "it is stateless: it compares every time"
             case Part.STATELESS if self.is_stateful:
                 return "it keeps a cookie"
+            case Part.CONTEXT if not isinstance(self.client, KindContext):
+                return "it is made with a client, and knows nothing of plans"
             case Part.FORMER if not isinstance(self.kind, SupportsFormerRevisions):
                 return "it has no former implementation"
             case _:
