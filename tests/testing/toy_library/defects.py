@@ -155,10 +155,10 @@ class ChangesADefault(kind.BaseKind[ClothSpec, Book]):
     name = "Book"
     revision = 2
     locate = BookKind.locate
-    observe = BookKind.observe  # type: ignore[assignment] # of a kind with the same live type
-    create = BookKind.create  # type: ignore[assignment]
-    update = BookKind.update  # type: ignore[assignment]
-    delete = BookKind.delete  # type: ignore[assignment]
+    observe = BookKind.observe
+    create = BookKind.create
+    update = BookKind.update
+    delete = BookKind.delete
     call, translated, open_client = BookKind.call, BookKind.translated, BookKind.open_client
 
     def former(self) -> Sequence[Any]:
