@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         UserError,
         WriteBlocked,
     )
-    from setpoint.kind.base_kind import BaseKind
+    from setpoint.kind.base_kind import BaseKind, Observation
     from setpoint.kind.json_service import FromEnvironment, FromSecret, JsonService, ServiceToken
     from setpoint.kind.kind_context import KindContext
     from setpoint.kind.spec_references import (
@@ -195,7 +195,10 @@ _HOMES = {
         "UserError",
         "WriteBlocked",
     ),
-    "kind.base_kind": ("BaseKind",),
+    "kind.base_kind": (
+        "BaseKind",
+        "Observation",
+    ),
     "kind.json_service": (
         "FromEnvironment",
         "FromSecret",
@@ -269,6 +272,7 @@ __all__ = (  # the names above, spelled out for those who read
     "Not",
     "NotEmpty",
     "NotReady",
+    "Observation",
     "OneOf",
     "OperationRunning",
     "OperationScope",
