@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.testing.test_toy_project import run_project
+
+pytestmark = pytest.mark.slow
 
 PAGE = Path("docs/how-to/test-a-kind.md")
 BLOCKS = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -29,6 +29,8 @@ DEFECTS = """
 from setpoint.testing import KindContract
 from toy_library.defects import FOUND_BY, with_defect
 
+pytestmark = pytest.mark.slow
+
 for defect in FOUND_BY:
     name = f"Test{defect.__name__}"
     globals()[name] = type(name, (KindContract,), {"fixture": with_defect(defect)})

@@ -30,6 +30,16 @@ class CreatesTwice(BookKind):
         self.created[intent.location] = name
 
 
+class RetriesUnderAnotherName(BookKind):
+    """It takes a creation without an answer for one that came to nothing, and tries another name."""
+
+    async def create(self, intent: kind.Intent, wanted: kind.JsonObject) -> None:
+        try:
+            await super().create(intent, wanted)
+        except kind.RemoteUnavailable:
+            await self.call("add", f"{intent.location}-again", self.body(wanted))
+
+
 class TakesAnErrorForAbsence(BookKind):
     """It treats an error of the service as if there were no book."""
 
@@ -173,6 +183,7 @@ def with_defect(defect: type[kind.BaseKind[Any, Any]]) -> type[BookFixture]:
 # The claim that has to find each defect.
 FOUND_BY: Final[Mapping[type[kind.BaseKind[Any, Any]], str]] = {
     CreatesTwice: "killed after any await, creating at once, it ends with one object or none",
+    RetriesUnderAnotherName: "after any await, the next call has the fault LOST: it ends as declared",
     TakesAnErrorForAbsence: "an outage is not absence and no failure",
     IgnoresDrift: "corrects drift",
     WritesInAPreview: "a plan changes nothing and is what the step does",
