@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -12,6 +13,7 @@ from setpoint import kind, testing
 from setpoint.core.plan import Action
 from setpoint.engine.step.outcomes import Gone, Settled
 from setpoint.testing import CallFault, KindContract, KindFixture, Part, contract_harness, engine_harness
+from setpoint.testing.contract import CLAIMS
 from setpoint.testing.kind_parts import PART_MEMBERS
 from tests.testing.toy_library.book_fixture import NAME, BookFixture
 from tests.testing.toy_library.library import THE_LIBRARY, BookKind, Library
@@ -86,6 +88,17 @@ def test_a_fixture_without_verbs_or_calls_of_its_own_says_what_to_do() -> None:
 
     with pytest.raises(AssertionError, match="Uncounted has no `verbs`, and does not define `fail_next_calls`"):
         asyncio.run(play())
+
+
+def test_what_the_kind_itself_tells_cannot_be_listed_as_lacking(tmp_path: Path) -> None:
+    class Forgetful(BookFixture):
+        without: ClassVar = {**BookFixture.without, Part.COOKIE: "it compares every time"}
+
+    contract = _contract(Forgetful)()
+    rests = next(claim for claim in CLAIMS if claim.name == "creates then rests")
+
+    with pytest.raises(AssertionError, match=r"Forgetful lists .*COOKIE.* in `without`, and Book has it: remove it"):
+        contract.test_lifecycle(rests, Forgetful, tmp_path)
 
 
 # --- The harness -----------------------------------------------------------------------------------------------------

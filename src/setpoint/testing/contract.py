@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import pytest
 
@@ -125,7 +125,10 @@ class KindContract:
                 _skip_what_the_kind_lacks(harness.fixture, claim)
                 yield harness
 
-        asyncio.run(_played(claim.play(open_harness)))
+        async def play() -> None:
+            await claim.play(open_harness)
+
+        asyncio.run(play())
 
     def test_the_fixture_has_each_part_or_says_why_the_kind_lacks_it(self) -> None:
         """No claim is left out in silence."""
@@ -136,11 +139,12 @@ class KindContract:
         )
 
 
-async def _played(play: Any) -> None:
-    await play
-
-
 def _skip_what_the_kind_lacks(fixture: KindFixture, claim: LifecycleClaim) -> None:
+    """The kind itself tells some parts: what it has may not be listed as lacking."""
+    wrong = [part for part in fixture.without if part not in PART_MEMBERS and fixture.lacks(part) is None]
+    assert wrong == [], (
+        f"{type(fixture).__name__} lists {wrong} in `without`, and {fixture.kind.name} has it: remove it"
+    )
     for part in sorted(claim.parts):
         if (why := fixture.lacks(part)) is not None:
             pytest.skip(f"{fixture.kind.name} lacks {part}: {why}")

@@ -16,7 +16,7 @@ from setpoint.clients.http import READ_METHODS, HttpRequest, HttpResponse
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import RemoteConflict, RemoteError, RemoteRefused, RemoteUnavailable
-from setpoint.testing.clock import MaybeAwaitable, resolved
+from setpoint.testing.awaiting import MaybeAwaitable, resolved
 
 # What a call does. "get" is any read.
 EVERY_VERB: Final = ("get", "create", "update", "delete")

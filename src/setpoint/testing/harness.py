@@ -25,14 +25,14 @@ from setpoint.kind.base_kind import BaseKind
 from setpoint.kind.kind_context import KindContext, KindServices
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite
-from setpoint.testing.clock import VirtualClock, resolved
+from setpoint.testing.awaiting import resolved
+from setpoint.testing.clock import VirtualClock
 from setpoint.testing.faults import EVERY_VERB, FOR_EVER, CallFault
 from setpoint.testing.kind_fixture import KindFixture
 from setpoint.testing.kind_parts import Spec, UnspecifiedField
 
 # No claim needs more steps than this for one change.
 _ENOUGH_STEPS: Final = 8
-Manifest = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -56,11 +56,11 @@ class EngineHarness:
 
     # --- The author --------------------------------------------------------------------------------------------------
 
-    async def apply(self, manifest: Manifest) -> Resource:
+    async def apply(self, manifest: Mapping[str, Any]) -> Resource:
         """Applies a manifest, as `setpoint apply --no-wait` does; no step is taken."""
         return await self.store.apply(manifest)
 
-    async def settle(self, manifest: Manifest) -> Resource:
+    async def settle(self, manifest: Mapping[str, Any]) -> Resource:
         """Applies, and steps until nothing is left to do; fails if that is not how it ends."""
         resource = await self.apply(manifest)
         outcome = await self.go_on(resource.ref)

@@ -14,7 +14,7 @@ from setpoint.engine.ports import Store
 from setpoint.engine.resource import ResourceRef
 from setpoint.kind.base_kind import BaseKind
 from setpoint.kind.kind_context import KindContext, KindServices
-from setpoint.testing.clock import MaybeAwaitable, resolved
+from setpoint.testing.awaiting import MaybeAwaitable, resolved
 from setpoint.testing.counted_services import ClientWrapper, CountedCalls, CountedServices, unwrapped
 from setpoint.testing.faults import (
     EVERY_VERB,
