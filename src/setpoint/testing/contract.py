@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -74,11 +74,9 @@ class KindContract:
         """Makes a fixture for each world."""
         return self.fixture
 
-    @asynccontextmanager
-    async def harness(self, fixture: KindFixture, folder: Path) -> AsyncIterator[ContractHarness]:
-        """A new engine, with a store in memory. `folder` is empty, and its own."""
-        async with contract_harness(fixture) as harness:
-            yield harness
+    def harness(self, fixture: KindFixture, folder: Path) -> AbstractAsyncContextManager[ContractHarness]:
+        """A new engine, with a store in memory. `folder` is for files: it is empty, and another one for each world."""
+        return contract_harness(fixture)
 
     @classmethod
     def marks(cls, claim: LifecycleClaim) -> Collection[pytest.MarkDecorator]:
