@@ -130,6 +130,8 @@ class KindContract:
 
     def test_the_fixture_has_each_part_or_says_why_the_kind_lacks_it(self) -> None:
         """No claim is left out in silence."""
+        name = self.fixture.__name__
+        assert hasattr(self.fixture, "field"), f"{name} has no `field`: name a field of the spec, and values of it"
         assert _advice(self.fixture, self.fixture.undeclared(), "neither defines {member!r} nor lists {part}") == []
         assert (
             _advice(self.fixture, self.fixture.contradicted(), "defines {member!r}, and lists {part} all the same")
