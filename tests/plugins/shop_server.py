@@ -63,6 +63,7 @@ class Shop:
         app.router.add_get("/widgets/{name}", self._get)
         app.router.add_put("/widgets/{name}", self._put)
         app.router.add_delete("/widgets/{name}", self._delete)
+        app.router.add_get("/stickers", self._all_stickers)
         app.router.add_route("*", "/stickers/{name}", self._sticker)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
@@ -107,6 +108,9 @@ class Shop:
     async def _delete(self, request: web.Request) -> web.Response:
         found = self.widgets.pop(request.match_info["name"], None)
         return _not_there() if found is None else web.Response(status=204)
+
+    async def _all_stickers(self, request: web.Request) -> web.Response:
+        return web.json_response(self.stickers)
 
     async def _sticker(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

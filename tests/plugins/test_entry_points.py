@@ -282,7 +282,7 @@ def test_kinds_are_listed_with_their_source(workspace: ShopWorkspace) -> None:
     assert code == 0
     assert rows[0] == "KIND API VERSION SOURCE COOKIE"
     assert "SQLDatabase sql.cnrm.cloud.google.com/v1beta1 built in no" in rows
-    assert "Sticker shop.example.com/v1 shop_setpoint 1.2 no" in rows
+    assert "Sticker shop.example.com/v1 shop_setpoint 1.2 yes" in rows
     assert "Widget shop.example.com/v1 shop_setpoint 1.2 yes" in rows
 
 
@@ -298,9 +298,7 @@ def test_broken_kinds_are_listed_with_their_error(
     assert (code, "Widget" in text) == (1, True)
     assert "Gizmo: the entry point Gizmo.v1.shop.example.com = nowhere_to_be_found:Kind of broken 1.2" in text
     assert [one["entryPoint"] for one in data["refused"]] == ["SQLUser.v1.other", "nonsense"]
-    assert [one["error"][:21] for one in data["kinds"] if "error" in one] == [
-        "the entry point Gizmo"
-    ]
+    assert [one["error"][:21] for one in data["kinds"] if "error" in one] == ["the entry point Gizmo"]
 
 
 def test_a_kind_is_described_with_its_fields_policies_and_references(workspace: ShopWorkspace) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from setpoint.engine.capabilities import (
         ListScope,
         SupportsAliases,
+        SupportsBulkObserve,
         SupportsCreationCheck,
         SupportsDeletionProtection,
         SupportsDryRun,
@@ -136,6 +137,7 @@ _HOMES = {
     "engine.capabilities": (
         "ListScope",
         "SupportsAliases",
+        "SupportsBulkObserve",
         "SupportsCreationCheck",
         "SupportsDeletionProtection",
         "SupportsDryRun",
@@ -302,6 +304,7 @@ __all__ = (  # the names above, spelled out for those who read
     "Sized",
     "SpecStruct",
     "SupportsAliases",
+    "SupportsBulkObserve",
     "SupportsClaimKeys",
     "SupportsCreationCheck",
     "SupportsDeletionProtection",

@@ -1,7 +1,9 @@
 """The kind Sticker: a text on a widget of the shop."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
+import msgspec
 from msgspec import Struct
 
 from setpoint import kind
@@ -22,7 +24,6 @@ class StickerKind(kind.BaseKind[StickerSpec, Sticker]):
     """A sticker on a widget."""
 
     group = "shop.example.com"
-    reconciliation = kind.Reconciliation.STATELESS
     writes_through_clients = True
 
     def __init__(self, context: kind.KindContext) -> None:
@@ -35,6 +36,13 @@ class StickerKind(kind.BaseKind[StickerSpec, Sticker]):
 
     async def observe(self, location: kind.Location, known: str | None = None) -> kind.Observation[Sticker]:
         return await self.shop.observe(Sticker, "stickers", location, known=known)
+
+    async def observe_many(
+        self, locations: Sequence[kind.Location]
+    ) -> Mapping[kind.Location, kind.Absent | kind.Present[Sticker]]:
+        stickers = msgspec.json.decode(await self.shop.get("stickers") or b"{}", type=dict[str, msgspec.Raw])
+        found = {one: self.shop.read(Sticker, bytes(stickers[one])) for one in locations if one in stickers}
+        return {one: found.get(one, kind.Absent()) for one in locations}
 
     async def create(self, intent: kind.Intent, wanted: kind.JsonObject) -> kind.Written[Sticker]:
         return self.shop.written(Sticker, await self.shop.put("stickers", intent.location, body=self.body(wanted)))
