@@ -14,6 +14,7 @@ from setpoint.testing.claims import (
     failing,
     fields,
     interrupted,
+    listing,
     oscillation,
     oscillation_end,
     previews,
@@ -38,6 +39,7 @@ CHAPTERS: Final = (
     oscillation_end,
     deleting,
     upgrading,
+    listing,
     interrupted,
 )
 CLAIMS: Final[tuple[LifecycleClaim, ...]] = tuple(claim for chapter in CHAPTERS for claim in chapter.CLAIMS)
