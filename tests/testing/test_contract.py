@@ -12,6 +12,7 @@ import pytest
 
 from setpoint import kind, testing
 from setpoint.core.plan import Action
+from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Gone, Settled
 from setpoint.testing import (
     CallFault,
@@ -28,6 +29,7 @@ from setpoint.testing import (
 from setpoint.testing.claims.claim import LifecycleClaim
 from setpoint.testing.contract import CLAIMS
 from setpoint.testing.kind_parts import PART_MEMBERS
+from tests.engine.owners.website import WebsiteOwner
 from tests.testing.toy_library.book_fixture import NAME, BookFixture
 from tests.testing.toy_library.library import THE_LIBRARY, BookKind, Library
 
@@ -158,6 +160,23 @@ def test_the_harness_applies_plans_steps_reads_and_deletes() -> None:
             assert (await harness.is_gone(ref), library.books) == (True, {})
 
     asyncio.run(play())
+
+
+def test_the_harness_takes_owners_as_well() -> None:
+    async def play() -> Any:
+        owner = WebsiteOwner()
+        async with engine_harness(owner) as harness:
+            manifest = {
+                "apiVersion": f"{owner.group}/{owner.version}",
+                "kind": owner.name,
+                "metadata": {"name": "shop"},
+                "spec": {"title": "The shop"},
+            }
+            ref = (await harness.apply(manifest)).ref
+            await harness.step(ref)
+            return (await harness.resource(ResourceRef("", "ConfigMap", "default", "shop-page"))).document["data"]
+
+    assert asyncio.run(play())["title"] == "The shop"
 
 
 def test_time_passes_by_steps_alone() -> None:
