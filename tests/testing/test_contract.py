@@ -162,6 +162,20 @@ def test_the_harness_applies_plans_steps_reads_and_deletes() -> None:
     asyncio.run(play())
 
 
+def test_several_plans_take_one_observation_together() -> None:
+    library = THE_LIBRARY[0] = Library()
+
+    async def play() -> tuple[list[int], list[str]]:
+        fixture = BookFixture()
+        async with contract_harness(fixture) as harness:
+            refs = [(await harness.base.apply(_book(f"volume-{number}", pages=1))).ref for number in range(12)]
+            plans = await harness.base.plans(refs)
+            return [len(plan.writes) for plan in plans.values()], harness.calls
+
+    assert asyncio.run(play()) == ([1] * 12, ["get"])
+    assert library.books == {}
+
+
 def test_the_harness_takes_owners_as_well() -> None:
     async def play() -> Any:
         owner = WebsiteOwner()
