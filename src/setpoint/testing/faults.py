@@ -104,7 +104,7 @@ class CallFaults:
         self._pending.append(_PendingFault(fault, verbs, times))
 
     def override_writes(self, after_write: Callable[[], MaybeAwaitable[None]]) -> None:
-        """From now on this is called after each write that was carried out: the service has it its own way."""
+        """From now on this is called after each creation and update: the service has it its own way."""
         self._after_write = after_write
 
     def clear(self) -> None:
@@ -130,7 +130,8 @@ class CallFaults:
 
     async def _carry_out(self, verb: str, work: Callable[[], Awaitable[object]]) -> object:
         answer = await work()
-        if verb in WRITING_VERBS and self._after_write is not None:
+        # After a deletion there is nothing left to have its own way with.
+        if verb in ("create", "update") and self._after_write is not None:
             await resolved(self._after_write())
         return answer
 
