@@ -20,12 +20,18 @@ from setpoint.localcloud.faults import (
     RewriteField,
 )
 from setpoint.localcloud.server import LocalCloud
-from setpoint.testing import CallFault, KindFixture
+from setpoint.testing import CallFault, KindFixture, Part
 from setpoint.testing.faults import EVERY_VERB, FOR_EVER
 
 PROJECT: Final = "some-project"
 NAMESPACE: Final = "team"
 OPERATION_SECONDS: Final = 10.0
+# What the kinds themselves tell that they lack.
+TOLD: Final[Mapping[Part, str]] = {
+    Part.BULK_OBSERVE: "it observes one object at a time",
+    Part.CONTEXT: "it is made with a client of Google",
+    Part.FORMER: "it has no former implementation",
+}
 _METHODS: Final = {"get": "GET", "create": "POST", "update": "PATCH|PUT", "delete": "DELETE"}
 _VERBS: Final = {method: verb for verb, methods in _METHODS.items() for method in methods.split("|")}
 _STATUSES: Final = {CallFault.UNAVAILABLE: 503, CallFault.QUOTA: 429, CallFault.REFUSED: 403, CallFault.CONFLICT: 412}
@@ -40,6 +46,7 @@ class GoogleFixture(KindFixture):
     """One object in the local cloud. Requests go over HTTP; changes by another writer do not."""
 
     namespace = NAMESPACE
+    many_steps = 1_000
     annotations: ClassVar[Mapping[str, str]] = {"cnrm.cloud.google.com/project-id": PROJECT}
     # The object's path in the API, and the type of the object there.
     path: ClassVar[str]

@@ -3,7 +3,10 @@
 Nothing of the product imports it. It needs pytest: `pip install 'setpoint[testing]'`.
 """
 
-import pytest
+try:
+    import pytest
+except ImportError as error:
+    raise ImportError("setpoint.testing needs pytest: pip install 'setpoint[testing]'") from error
 
 # Before they are imported: a claim that fails shows both sides of its comparison.
 pytest.register_assert_rewrite(
@@ -15,12 +18,14 @@ pytest.register_assert_rewrite(
     "setpoint.testing.upgrades",
 )
 
+from setpoint.testing.claims.claim import LifecycleClaim  # noqa: E402 - see above
 from setpoint.testing.clock import VirtualClock  # noqa: E402 - see above
-from setpoint.testing.contract import KindContract  # noqa: E402 - see above
+from setpoint.testing.contract import KindContract, LackingPart  # noqa: E402 - see above
 from setpoint.testing.faults import (  # noqa: E402 - see above
     CallFault,
     CallFaults,
     FaultyClient,
+    VerbOf,
     http_failure,
     http_verb,
     setpoint_failure,
@@ -55,6 +60,8 @@ __all__ = (
     "Killed",
     "KindContract",
     "KindFixture",
+    "LackingPart",
+    "LifecycleClaim",
     "MovedObject",
     "Part",
     "ProtectedField",
@@ -62,6 +69,7 @@ __all__ = (
     "Spec",
     "SpecifiedField",
     "UnspecifiedField",
+    "VerbOf",
     "VirtualClock",
     "after_any_await",
     "contract_harness",

@@ -3,17 +3,18 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, set_at
-from setpoint.engine.capabilities import SupportsFormerRevisions
+from setpoint.engine.capabilities import SupportsBulkObserve, SupportsFormerRevisions, SupportsList
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import ResourceRef
 from setpoint.kind.base_kind import BaseKind
 from setpoint.kind.kind_context import KindContext, KindServices
-from setpoint.testing.clock import MaybeAwaitable, resolved
+from setpoint.testing.awaiting import MaybeAwaitable, resolved
 from setpoint.testing.counted_services import ClientWrapper, CountedCalls, CountedServices, unwrapped
 from setpoint.testing.faults import (
     EVERY_VERB,
@@ -57,7 +58,7 @@ class KindFixture(ABC):
     annotations: ClassVar[Mapping[str, str]] = {}
     field: ClassVar[SpecifiedField]
     # How many steps stand for any number of them.
-    many_steps: ClassVar[int] = 1_000
+    many_steps: ClassVar[int] = 200
     # The least that a spec can say.
     bare: ClassVar[Spec] = {}
     # The spec that most claims use, apart from `field`, which is added; without it, `bare`.
@@ -215,6 +216,10 @@ class KindFixture(ABC):
         kind: AnyKind = wrap(self.new_kind(client))
         return kind
 
+    def read_only_kind(self) -> AnyKind:
+        """The kind of a process that only plans, where nothing may be written."""
+        return self.new_kind(replace(self.client, is_read_only=True))
+
     def counted(self, kind: AnyKind) -> AnyKind:
         """The kind as the engine gets it: all writes of one verb are one call, where a FaultyClient counts."""
         counted: Any = CountedKind(kind) if self._counts_calls else kind
@@ -341,8 +346,14 @@ class KindFixture(ABC):
                 return "it is stateless: it compares every time"
             case Part.STATELESS if self.is_stateful:
                 return "it keeps a cookie"
+            case Part.CONTEXT if not isinstance(self.client, KindContext):
+                return "it is made with a client, and knows nothing of plans"
             case Part.FORMER if not isinstance(self.kind, SupportsFormerRevisions):
                 return "it has no former implementation"
+            case Part.LIST if not isinstance(self.kind, SupportsList):
+                return "its objects cannot be listed"
+            case Part.BULK_OBSERVE if not isinstance(self.kind, SupportsBulkObserve):
+                return "it observes one object at a time"
             case _:
                 return None
 

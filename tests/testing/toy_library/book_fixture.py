@@ -15,6 +15,7 @@ from setpoint.testing import (
     Spec,
     SpecifiedField,
     UnspecifiedField,
+    VerbOf,
 )
 
 from .library import THE_LIBRARY, BookKind, Library, LibraryError
@@ -28,7 +29,13 @@ class BookFixture(KindFixture):
 
     kind_type = BookKind
     name = NAME
-    verbs: ClassVar = {"find": "get", "add": "create", "change": "update", "drop": "delete"}
+    verbs: ClassVar[Mapping[str, VerbOf] | None] = {
+        "find": "get",
+        "catalogue": "get",
+        "add": "create",
+        "change": "update",
+        "drop": "delete",
+    }
     field = SpecifiedField("spec.pages", 100, 200, drifted=900)
     without: ClassVar[Mapping[Part, str]] = {
         Part.LABELS: "a book has no labels",
