@@ -19,7 +19,7 @@ from setpoint.engine.management import CookieLocation
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import EventRecord, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.step.observe_together import plan_together
+from setpoint.engine.drivers.observe_together import plan_together
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning
