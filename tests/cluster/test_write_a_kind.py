@@ -7,7 +7,9 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
+from threading import Timer
 from typing import Final
 
 import pytest
@@ -26,6 +28,8 @@ _NAMESPACE: Final = "/api/v1/namespaces/garden"
 # The port of the service on the page.
 _PORT: Final = "8080"
 _END: Final = "the line has ended"
+# Long enough for a busy machine: a deadline, not an assertion.
+_TIMEOUT_S: Final = 600.0
 
 
 class ReaderShell:
@@ -55,9 +59,13 @@ class ReaderShell:
             return _install_setpoint(self.home / "kinds")
         assert self._bash.stdin is not None
         assert self._bash.stdout is not None
-        self._bash.stdin.write(f"{line.replace(_PORT, self.port)}\necho {_END}\n")
+        # Behind a line break: the output need not end with one.
+        self._bash.stdin.write(f"{line.replace(_PORT, self.port)}\nprintf '\\n{_END}\\n'\n")
         self._bash.stdin.flush()
-        printed = "".join(iter(self._bash.stdout.readline, f"{_END}\n"))
+        watchdog = Timer(_TIMEOUT_S, self._bash.kill)
+        watchdog.start()
+        printed = "".join(takewhile(f"{_END}\n".__ne__, self._bash.stdout)).removesuffix("\n")
+        watchdog.cancel()
         if "service.py" in line:
             until(self._is_served)
         return printed.replace(self.port, _PORT).replace(str(self.home), "~")
