@@ -101,6 +101,14 @@ class DependencyCycle(UserError):
     """Resources that wait for each other."""
 
 
+class ResourcesFailed(UserError):
+    """Resources of a command failed; `refs` names them, and the message has a line for each."""
+
+    def __init__(self, message: str = "", refs: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.refs = refs
+
+
 class NotReady(SetpointError):
     """Something outside the resource has to change first; the resource itself has not failed."""
 
