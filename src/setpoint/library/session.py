@@ -279,6 +279,11 @@ class Session:
 
     # --- Controllers --------------------------------------------------------------------------------------------------
 
+    @property
+    def is_running(self) -> bool:
+        """Whether `run` takes the steps of a store in memory or in a file."""
+        return self._turns.are_handed_over
+
     async def run(
         self,
         *,

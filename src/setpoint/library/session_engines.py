@@ -125,6 +125,11 @@ class WriteTurns:
         self._is_taken = False
         self._changed = asyncio.Event()
 
+    @property
+    def are_handed_over(self) -> bool:
+        """Whether controllers are running."""
+        return self._link is not None
+
     @asynccontextmanager
     async def taken(self) -> AsyncIterator["ControllerLink | None"]:
         """Waits for the turn; with controllers running, it is not needed, and this is the way to them."""

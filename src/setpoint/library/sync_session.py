@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future, wait
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from setpoint.app import AppSettings
 from setpoint.engine.resource import Revision
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from setpoint.library.results import CommandResult
 
 T = TypeVar("T")
+
+# The longest time until an interrupt is noticed.
+_SIGNAL_SECONDS: Final = 0.5
 
 
 class SyncSession:
@@ -38,6 +41,7 @@ class SyncSession:
         self._thread = threading.Thread(target=self._loop.run_forever, name="setpoint session", daemon=True)
         self._closing = threading.Lock()
         self._is_closed = False
+        self._watches: set[AsyncGenerator[DeclaredChange]] = set()
         self._stop = asyncio.Event()
         self._thread.start()
 
@@ -66,6 +70,8 @@ class SyncSession:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        for changes in tuple(self._watches):
+            await changes.aclose()
         await self._loop.shutdown_asyncgens()
         await self._loop.shutdown_default_executor()
 
@@ -154,12 +160,23 @@ class SyncSession:
     ) -> Iterator[DeclaredChange]:
         """See Session.watch. Without `since`, what changes before the first item is asked for is not shown."""
         changes = self._session.watch(*targets, since=since, all_namespaces=all_namespaces, show_secrets=show_secrets)
+        self._watches.add(changes)
         try:
-            while (change := self._call(_next(changes))) is not None:
+            while (change := self._next_change(changes)) is not None:
                 yield change
         finally:
+            self._watches.discard(changes)
             if not self._is_closed:
                 self._call(changes.aclose())
+
+    def _next_change(self, changes: AsyncGenerator[DeclaredChange]) -> DeclaredChange | None:
+        """The next change; None at the end, and when the session closes."""
+        try:
+            return self._call(_next(changes))
+        except (UserError, CancelledError):
+            if not self._is_closed:
+                raise
+            return None
 
     def run(
         self,
@@ -203,13 +220,15 @@ class SyncSession:
 
         self._loop.call_soon_threadsafe(start)
         try:
-            return result.result()
+            # In pieces: not on every system does a signal end a wait.
+            while not wait([result], _SIGNAL_SECONDS).done:
+                pass
         except BaseException:
-            if not result.done():
-                # `start` is called before it.
-                self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())
-                wait([result])
+            # `start` is called before it.
+            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+            wait([result])
             raise
+        return result.result()
 
 
 async def _next(changes: AsyncGenerator[DeclaredChange]) -> DeclaredChange | None:

@@ -17,6 +17,7 @@ from setpoint.errors import ManifestInvalid
 
 # Imported where manifests are read: a command that names resources alone does without.
 if TYPE_CHECKING:
+    from setpoint.library.declared import ResourceListing
     from setpoint.library.manifests.reading import ReadManifests
     from setpoint.library.manifests.sources import ManifestLike, ManifestSource
 
@@ -48,7 +49,7 @@ class Selection:
 
 
 # What a call is about: manifests, KIND/NAME or refs, and lists of them.
-Named: TypeAlias = "ManifestLike | Target | Selection | Iterable[ManifestLike | Target]"
+Named: TypeAlias = "ManifestLike | Target | Selection | Sequence[ManifestLike | Target] | ResourceListing"
 
 
 def select(arguments: Sequence[Named], namespace: str) -> Selection:
@@ -72,7 +73,7 @@ def select(arguments: Sequence[Named], namespace: str) -> Selection:
 def _flat(arguments: Iterable[object]) -> Iterator[tuple[str, object]]:
     """Each argument with its name in messages; the members of lists one by one."""
     for number, value in enumerate(arguments, 1):
-        is_single = isinstance(value, str | Mapping | ResourceRef | msgspec.Struct)
+        is_single = isinstance(value, str | bytes | Mapping | ResourceRef | msgspec.Struct)
         if isinstance(value, Iterable) and not is_single:
             yield from ((f"argument {number}[{index}]", one) for index, one in enumerate(value))
         else:

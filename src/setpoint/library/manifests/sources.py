@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import msgspec
 
@@ -71,6 +71,12 @@ class ManifestObject:
 ManifestSource: TypeAlias = ManifestFile | YamlText | ManifestObject
 
 
+class IsDataclass(Protocol):
+    """An object of a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
 class HasDocument(Protocol):
     """A resource that was read before, and can be applied as it is."""
 
@@ -82,7 +88,7 @@ class HasDocument(Protocol):
 
 # A manifest as a caller has it: YAML or JSON text, a path, a map, a typed object (a msgspec.Struct or a dataclass, as a
 # whole or as a part of a map), or a resource that was read before.
-ManifestLike: TypeAlias = str | os.PathLike[str] | Mapping[str, object] | msgspec.Struct | HasDocument
+ManifestLike: TypeAlias = str | os.PathLike[str] | Mapping[str, object] | msgspec.Struct | IsDataclass | HasDocument
 
 
 def manifest_source(value: object, name: str) -> ManifestSource:
