@@ -339,3 +339,57 @@ def _fetched(here: World) -> int:
     with urlopen(f"{here.cloud.url}/storage/v1/b?project=some-project") as answer:
         status: int = answer.status
     return status
+
+
+# --- Calls of one session do not depend on each other ---------------------------------------------------------------
+
+
+def test_an_object_can_be_claimed_once_its_former_resource_is_gone() -> None:
+    other = bucket()
+    other["metadata"]["namespace"] = "other"
+
+    async def main() -> None:
+        async with world() as here, here.open() as session:
+            await session.apply(bucket())
+            refused = await session.apply(other)
+            await session.delete(LOGS)
+            made = await session.apply(other)
+
+            assert (refused.exit_code, made[0].outcome, here.buckets) == (
+                ExitCode.FAILED,
+                ResultOutcome.CREATED,
+                ["logs"],
+            )
+
+    run(main())
+
+
+def instance(**settings: Any) -> dict[str, Any]:
+    """The manifest of a Cloud SQL instance."""
+    return {
+        "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
+        "kind": "SQLInstance",
+        "metadata": {"name": "main", "annotations": dict(PROJECT)},
+        "spec": {
+            "databaseVersion": "MYSQL_8_0",
+            "region": "europe-west1",
+            "settings": {"tier": "db-n1-standard-1", **settings},
+        },
+    }
+
+
+def test_a_call_that_ended_with_an_operation_under_way_holds_up_no_later_call() -> None:
+    async def main() -> None:
+        async with world() as here, here.open() as session:
+            await session.apply(instance())
+            here.cloud.clock.hold()
+            first = await session.apply(instance(tier="db-n1-standard-2"), timeout=0.5)
+            here.cloud.advance(3600)
+            here.cloud.clock.release()
+            other = database("app", "main")
+            other["spec"]["instanceRef"] = {"external": "main"}
+            second = await session.apply(other, timeout=5)
+
+            assert (first.exit_code, second.exit_code) == (ExitCode.WAITING, ExitCode.DONE)
+
+    run(main())

@@ -20,7 +20,7 @@ from setpoint.engine.ports import (
 from setpoint.engine.resource import Resource, Revision
 from setpoint.errors import ManifestInvalid, StoreError, StoreInUse, UserError
 from setpoint.library.declared import DeclaredChange, DeclaredResource, ResourceListing
-from setpoint.library.session_engines import SessionEngines, WriteTurns
+from setpoint.library.session_engines import SessionEngines, WriteTurns, for_one_call
 from setpoint.library.targets import (
     Named,
     Selection,
@@ -346,7 +346,7 @@ class Session:
         if self._engines.is_shared:
             return ClusterExecutor(engine)
         link = await stack.enter_async_context(self._turns.taken())
-        return LocalExecutor(engine) if link is None else DaemonExecutor(engine, link)
+        return LocalExecutor(for_one_call(engine)) if link is None else DaemonExecutor(engine, link)
 
     def _select(self, what: Sequence[Named]) -> Selection:
         return select(what, self.namespace)

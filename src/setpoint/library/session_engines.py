@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app import (
@@ -15,6 +16,8 @@ from setpoint.app import (
     store_file,
 )
 from setpoint.clients.write_guard import BlockedWrites
+from setpoint.engine.claims.object_claims import ObjectClaims
+from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import EngineContext
 from setpoint.errors import UserError
 
@@ -115,6 +118,14 @@ class SessionEngines:
     def _require_open(self) -> None:
         if self.closed.is_set():
             raise UserError("the session is closed: open another one")
+
+
+def for_one_call(engine: EngineContext) -> EngineContext:
+    """The engine with the memory of one call: which operations take turns, and which objects are claimed.
+
+    A call may end while an operation goes on, and other writers may change claims before the next.
+    """
+    return replace(engine, claims=ObjectClaims(), operations=OperationQueues())
 
 
 class WriteTurns:
