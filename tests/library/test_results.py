@@ -23,8 +23,8 @@ from setpoint.cli.commands.delete import delete
 from setpoint.cli.commands.inspect import get
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.terminal import SafeConsole
-from setpoint.engine.resource import Revision
-from setpoint.library.command_document import ChangeData, CommandDocument
+from setpoint.engine.resource import Resource, Revision
+from setpoint.library.command_document import ChangeData, CommandDocument, ResultData
 from setpoint.library.declared import SessionValue
 from setpoint.library.results import CommandResult
 from tests.laws.json_values import text
@@ -123,7 +123,8 @@ def test_a_document_is_that_of_the_schema() -> None:
 
 def result_with(**members: Any) -> ResourceResult:
     """A result."""
-    return ResourceResult(**{"ref": LOGS, "outcome": ResultOutcome.CREATED, "data": {}, **members})
+    source = ResultData(**LOGS._asdict(), outcome=ResultOutcome.CREATED)
+    return ResourceResult(**{"ref": LOGS, "outcome": ResultOutcome.CREATED, "source": source, **members})
 
 
 def command_result(*results: ResourceResult) -> CommandResult:
@@ -134,7 +135,7 @@ def command_result(*results: ResourceResult) -> CommandResult:
 VALUES = [
     (result_with(message="x" * 200 + "\nmore"), "<StorageBucket default/logs created: " + "x" * 79 + "…>"),
     (command_result(result_with()), "<apply: created 1>"),
-    (DeclaredResource(bucket()), "<StorageBucket logs: no step yet>"),
+    (DeclaredResource(Resource(bucket())), "<StorageBucket logs: no step yet>"),
     (setpoint.ResourceListing((), Revision("7")), "<0 resources at revision 7>"),
 ]
 
@@ -192,7 +193,7 @@ def html_of(hostile: str) -> str:
     change = ChangeData(path=hostile, rule=hostile, before=hostile, after={hostile: hostile})
     result = result_with(ref=LOGS._replace(name=hostile), message=hostile, changes=(change,))
     condition = {"type": "Ready", "status": hostile, "reason": hostile, "message": hostile}
-    declared = DeclaredResource({**bucket(hostile), "status": {"conditions": [condition]}})
+    declared = DeclaredResource(Resource({**bucket(hostile), "status": {"conditions": [condition]}}))
     return command_result(result)._repr_html_() + result._repr_html_() + declared._repr_html_()
 
 

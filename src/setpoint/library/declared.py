@@ -40,7 +40,8 @@ class SessionValue(ABC):
 class DeclaredResource(SessionValue):
     """A resource as it is on record: what the author declared, and what the engine reports; without secret values."""
 
-    document: JsonObject
+    # With labels, annotations, generation and finalizers.
+    resource: Resource
 
     @property
     def ref(self) -> ResourceRef:
@@ -48,9 +49,9 @@ class DeclaredResource(SessionValue):
         return self.resource.ref
 
     @property
-    def resource(self) -> Resource:
-        """The resource, with labels, annotations, generation and finalizers."""
-        return Resource(self.document)
+    def document(self) -> JsonObject:
+        """Its manifest, with the status."""
+        return self.resource.document
 
     @property
     def spec(self) -> JsonObject:

@@ -1,7 +1,7 @@
 """The results of a command: what was done with each resource, or what a plan would do. The document of `-o json`."""
 
 from collections.abc import Iterator, Mapping
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 from msgspec import UNSET
@@ -9,15 +9,17 @@ from msgspec import UNSET
 from setpoint.core.conditions import Condition
 from setpoint.core.plan import Plan
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import Json
 from setpoint.core.wait.outputs import Null, OutputState
-from setpoint.engine.resource import ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.outcomes import Stopped
 from setpoint.errors import ManifestInvalid, ResourcesFailed, SetpointError
-from setpoint.library.command_document import ChangeData, CommandDocument, ResultOutcome, summary_line
+from setpoint.library.command_document import ChangeData, CommandDocument, ResultData, ResultOutcome, summary_line
 from setpoint.library.command_record import CommandRecord
 from setpoint.library.declared import DeclaredResource, SessionValue
 from setpoint.library.outcome import ExitCode
+
+_NOT_TRACKED: Final = Null()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -36,12 +38,12 @@ class ResourceResult(SessionValue):
     location: str | None = None
     plan: Plan | None = None
     conditions: tuple[Condition, ...] = ()
-    outputs: OutputState = Null()
+    outputs: OutputState = _NOT_TRACKED
     error: SetpointError | None = None
     # What it means for the exit code of the command.
     exit_code: ExitCode = ExitCode.DONE
-    # The result as a member of the document for programs.
-    data: JsonObject
+    # As a member of the document for programs.
+    source: ResultData
 
     @property
     def is_failed(self) -> bool:
@@ -55,7 +57,8 @@ class ResourceResult(SessionValue):
 
     def to_data(self) -> Json:
         """The result as a member of the document for programs."""
-        return dict(self.data)
+        data: Json = msgspec.to_builtins(self.source)
+        return data
 
     def __repr__(self) -> str:
         return f"<{self.ref} {self.outcome.value}" + (f": {_cut(self.message)}>" if self.message else ">")
@@ -141,21 +144,23 @@ def _cut(text: str, most: int = 80) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def results_of(record: CommandRecord, redacted: Mapping[ResourceRef, JsonObject]) -> CommandResult:
+def results_of(record: CommandRecord, redacted: Mapping[ResourceRef, DeclaredResource]) -> CommandResult:
     """The results of a command at its end; `redacted` are its resources without secret values."""
-    document = record.document()
-    return CommandResult(tuple(_result_of(ref, record, redacted.get(ref)) for ref in record.results), document)
+    results = tuple(_result_of(ref, record, redacted.get(ref, _UNDECLARED)) for ref in record.results)
+    return CommandResult(results, record.document())
 
 
-def _result_of(ref: ResourceRef, record: CommandRecord, document: JsonObject | None) -> ResourceResult:
+_UNDECLARED: Final = DeclaredResource(Resource({}))
+
+
+def _result_of(ref: ResourceRef, record: CommandRecord, declared: DeclaredResource) -> ResourceResult:
     result, planned, outcome = record.results[ref], record.plans.get(ref), record.outcomes.get(ref)
-    declared = DeclaredResource(document or {})
-    data: JsonObject = msgspec.to_builtins(result)
     error = planned if isinstance(planned, SetpointError) else None
     if result.outcome is ResultOutcome.NOT_FOUND:
         error = ManifestInvalid(f"{ref}: {result.message}")
     elif isinstance(outcome, Stopped):
         error = outcome.error
+    is_declared = declared is not _UNDECLARED
     return ResourceResult(
         ref=ref,
         outcome=result.outcome,
@@ -164,9 +169,9 @@ def _result_of(ref: ResourceRef, record: CommandRecord, document: JsonObject | N
         changes=tuple(result.changes),
         location=declared.location if result.location is UNSET else result.location,
         plan=planned if isinstance(planned, Plan) else None,
-        conditions=declared.conditions,
-        outputs=declared.outputs,
+        conditions=declared.conditions if is_declared else (),
+        outputs=declared.outputs if is_declared else _NOT_TRACKED,
         error=error,
         exit_code=record.codes[ref],
-        data=data,
+        source=result,
     )

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from setpoint.app import AppSettings, default_namespace
+from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.durations import parse_duration_text
 from setpoint.engine.context import EngineContext
 from setpoint.engine.owners.children import is_unreconciled
@@ -197,7 +198,7 @@ class Session:
         """The resource as it is on record; ManifestInvalid when it is not declared."""
         async with self._engines.reading() as engine:
             found = await get_declared(ref_of_target(target, self.namespace, engine), engine)
-            return _declared(found, engine, show_secrets=show_secrets)
+            return _declared(found, _secrets(engine, are_shown=show_secrets))
 
     async def list(
         self,
@@ -217,7 +218,8 @@ class Session:
                 self.settings.warn(str(not_served(missing)))
             if not ignore_not_found:
                 require_targets_found(wanted, found)
-            shown = tuple(_declared(one, engine, show_secrets=show_secrets) for one in found)
+            secrets = _secrets(engine, are_shown=show_secrets)
+            shown = tuple(_declared(one, secrets) for one in found)
         return ResourceListing(shown, listing.revision)
 
     async def watch(
@@ -236,11 +238,11 @@ class Session:
             return
         async with self._engines.reading() as engine:
             wanted = [parse_target(target, engine) for target in targets]
+            secrets = _secrets(engine, are_shown=show_secrets)
             async with aclosing(self._changes(engine, since, is_new=is_new, all_namespaces=all_namespaces)) as changes:
                 async for one in changes:
                     if matches_targets(one.resource, wanted):
-                        resource = _declared(one.resource, engine, show_secrets=show_secrets)
-                        yield DeclaredChange(one.change, resource, one.revision)
+                        yield DeclaredChange(one.change, _declared(one.resource, secrets), one.revision)
 
     async def _changes(
         self, engine: EngineContext, since: Revision | None, *, is_new: bool, all_namespaces: bool
@@ -363,12 +365,18 @@ def _record(command: "ReportedCommand", observer: "CommandObserver | None") -> "
 def _result(record: "CommandRecord", engine: EngineContext) -> "CommandResult":
     from setpoint.library.results import results_of
 
-    secrets = engine.secret_fields
-    return results_of(record, {ref: secrets.redacted(one.document) for ref, one in record.resources.items()})
+    secrets = _secrets(engine)
+    return results_of(record, {ref: _declared(one, secrets) for ref, one in record.resources.items()})
 
 
-def _declared(resource: Resource, engine: EngineContext, *, show_secrets: bool) -> DeclaredResource:
-    return DeclaredResource(resource.document if show_secrets else engine.secret_fields.redacted(resource.document))
+def _secrets(engine: EngineContext, *, are_shown: bool = False) -> SecretFields | None:
+    """What is to be redacted; None where secret values are shown."""
+    return None if are_shown else engine.secret_fields
+
+
+def _declared(resource: Resource, secrets: SecretFields | None) -> DeclaredResource:
+    shown = resource.document if secrets is None else secrets.redacted(resource.document)
+    return DeclaredResource(resource if shown is resource.document else Resource(shown))
 
 
 def _seconds(timeout: Timeout) -> float:
