@@ -1,4 +1,8 @@
-"""The number of hypothesis examples in `make quick`, `make test` and `make laws`, and the plugins of the test suite."""
+"""The number of hypothesis examples in `make quick`, `make test` and `make laws`, and the plugins of the test suite.
+
+With `CI` in the environment the examples are the same in every run: a change lands or not by what it changes. Elsewhere
+they are drawn anew each time.
+"""
 
 import os
 
@@ -33,5 +37,11 @@ _SLOW_CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large)
 # `make quick`; `make test`; `make laws`, outside of tests/laws and in it.
 _EXAMPLES = {"glance": 10, "quick": 50, "wide": 1_000, "deep": 20_000}
 for _name, _most in _EXAMPLES.items():
-    settings.register_profile(_name, max_examples=_most, deadline=None, suppress_health_check=_SLOW_CHECKS)
+    settings.register_profile(
+        _name,
+        max_examples=_most,
+        deadline=None,
+        suppress_health_check=_SLOW_CHECKS,
+        derandomize=bool(os.environ.get("CI")),
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -73,19 +73,21 @@ def _serve_by(connection: _socket.socket, address: bytes) -> int | None:
     if not is_same_user(connection):
         return None
     termination = PassedTermination()
+    # Ctrl-C reaches the session as well, and Terraform, which tells it what to do. The session may serve before its
+    # id comes.
+    interrupt = _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     try:
         send_request(connection)
         # From here on the fork server serves, or closes the connection.
         connection.settimeout(None)
         session = int.from_bytes(connection.recv(LENGTH_BYTES), "big")
-        if not session:
-            return None
-        termination.pass_to(session)
-        # Ctrl-C reaches the session as well.
-        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-        return _exit_code(connection)
+        if session:
+            termination.pass_to(session)
+            return _exit_code(connection)
     finally:
         termination.end()
+        _signal.signal(_signal.SIGINT, interrupt)
+    return None
 
 
 def _exit_code(connection: _socket.socket) -> int:
