@@ -388,7 +388,7 @@ def test_a_call_that_ended_with_an_operation_under_way_holds_up_no_later_call() 
             here.cloud.clock.release()
             other = database("app", "main")
             other["spec"]["instanceRef"] = {"external": "main"}
-            second = await session.apply(other, timeout=5)
+            second = await session.apply(other, timeout=60)
 
             assert (first.exit_code, second.exit_code) == (ExitCode.WAITING, ExitCode.DONE)
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import inspect
+import json
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -15,6 +18,7 @@ import pytest
 import setpoint
 from setpoint import ResourceRef, ResultOutcome, Session, SyncSession
 from setpoint.errors import StoreInUse, UserError
+from setpoint.localcloud.server import LocalCloud
 from tests.cli.workspace import Workspace, user_environment
 from tests.library.worlds import bucket
 
@@ -182,3 +186,34 @@ def test_closing_cancels_the_calls_of_other_threads(cloud: Workspace) -> None:
     runner.join()
 
     assert len(ended) == 1
+
+
+KILLED = """
+import json, os, signal, sys
+import setpoint
+
+class Killing(setpoint.CommandObserver):
+    def {moment}(self, *_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with setpoint.open_sync(sys.argv[1], environment=json.loads(sys.argv[2])) as session:
+    session.apply(json.loads(sys.argv[3]), observer=Killing())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["expected", "changed"])
+def test_a_process_that_is_killed_in_an_apply_is_gone_on_with(cloud: Workspace, tmp_path: Path, moment: str) -> None:
+    store, manifests = f"sqlite:///{tmp_path}/state.db", [bucket(), bucket("more")]
+    arguments = [store, json.dumps(cloud.environment), json.dumps(manifests)]
+    killed = subprocess.run([sys.executable, "-c", KILLED.format(moment=moment), *arguments], check=False)
+    with opened(cloud, store) as session:
+        declared, result = len(session.list()), session.apply(manifests)
+
+        assert (killed.returncode, declared, result.is_done, session.plan().is_done) == (-9, 2, True, True)
+    assert sorted(cloud.in_cloud(lambda cloud: [one["name"] for one in _buckets(cloud)])) == ["logs", "more"]
+
+
+def _buckets(cloud: LocalCloud) -> Any:
+    body: Any = cloud.call("GET", "/storage/v1/b?project=some-project").body
+    return body["items"]

@@ -64,8 +64,9 @@ class Controllers:
     ) -> "Controllers":
         """The controllers of an opened store; `metrics` counts steps in front of the telemetry."""
         names = select_kinds(options.kinds, opened.engine.resource_types)
-        kinds = {name: kind for name, kind in opened.engine.kinds.items() if name in names}
-        owners = {name: owner for name, owner in opened.engine.owners.items() if name in names}
+        # Only those that are reconciled here are loaded.
+        kinds = {name: opened.engine.kinds[name] for name in opened.engine.kinds if name in names}
+        owners = {name: opened.engine.owners[name] for name in opened.engine.owners if name in names}
         engine = replace(
             opened.engine, kinds=kinds, owners=owners, metrics=metrics or telemetry, reporter=reporter or StepLog()
         )
