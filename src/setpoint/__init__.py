@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from setpoint.core.wait.judge import judge
     from setpoint.core.wait.outputs import Known, Null, Unknown
     from setpoint.core.wait.wait_for import parse_wait
+    from setpoint.engine.resource import ResourceRef
     from setpoint.errors import SetpointError
+    from setpoint.library.command_document import ResultOutcome
+    from setpoint.library.command_record import CommandObserver
+    from setpoint.library.declared import DeclaredChange, DeclaredResource, ResourceListing
+    from setpoint.library.opening import open, open_sync  # noqa: A004  # read as setpoint.open
+    from setpoint.library.outcome import ExitCode
+    from setpoint.library.results import CommandResult, ResourceResult
+    from setpoint.library.session import Session
+    from setpoint.library.sync_session import SyncSession
 
 __version__ = "0.1.0"
 
@@ -55,17 +64,35 @@ _HOMES = {
     "Null": "core.wait.outputs",
     "Unknown": "core.wait.outputs",
     "parse_wait": "core.wait.wait_for",
+    "ResourceRef": "engine.resource",
     "SetpointError": "errors",
+    "ResultOutcome": "library.command_document",
+    "CommandObserver": "library.command_record",
+    "DeclaredChange": "library.declared",
+    "DeclaredResource": "library.declared",
+    "ResourceListing": "library.declared",
+    "open": "library.opening",
+    "open_sync": "library.opening",
+    "ExitCode": "library.outcome",
+    "CommandResult": "library.results",
+    "ResourceResult": "library.results",
+    "Session": "library.session",
+    "SyncSession": "library.sync_session",
 }
 
 __all__ = (  # a tuple of the names above, spelled out for those who read
     "MISSING",
     "Check",
+    "CommandObserver",
+    "CommandResult",
     "Condition",
     "Cookie",
     "Decision",
     "Declared",
+    "DeclaredChange",
+    "DeclaredResource",
     "Default",
+    "ExitCode",
     "FieldPolicy",
     "Keyed",
     "Known",
@@ -73,8 +100,14 @@ __all__ = (  # a tuple of the names above, spelled out for those who read
     "Null",
     "Path",
     "Plan",
+    "ResourceListing",
+    "ResourceRef",
+    "ResourceResult",
+    "ResultOutcome",
     "Rule",
+    "Session",
     "SetpointError",
+    "SyncSession",
     "Unknown",
     "__version__",
     "canonical",
@@ -83,6 +116,8 @@ __all__ = (  # a tuple of the names above, spelled out for those who read
     "digest",
     "judge",
     "merge",
+    "open",
+    "open_sync",
     "overlay",
     "parse_wait",
     "plan_fields",

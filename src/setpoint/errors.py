@@ -105,6 +105,14 @@ class PluginBroken(UserError):
     """A kind of a plug-in that cannot be used: it fails to load, or others offer the same. The operator corrects it."""
 
 
+class ResourcesFailed(UserError):
+    """Resources of a command failed; `refs` names them, and the message has a line for each."""
+
+    def __init__(self, message: str = "", refs: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.refs = refs
+
+
 class NotReady(SetpointError):
     """Something outside the resource has to change first; the resource itself has not failed."""
 

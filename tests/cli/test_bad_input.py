@@ -10,12 +10,12 @@ from hypothesis import settings
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
 from setpoint.cli.commands.apply import apply
-from setpoint.cli.manifest_checks import check_manifests
-from setpoint.cli.manifests import load_manifests
 from setpoint.cli.request import CommandRequest
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import SafeConsole
 from setpoint.errors import SetpointError
+from setpoint.library.manifests.checks import check_manifests
+from setpoint.library.manifests.reading import load_manifests
+from setpoint.library.outcome import ExitCode
 
 BUCKET = """apiVersion: storage.cnrm.cloud.google.com/v1beta1
 kind: StorageBucket

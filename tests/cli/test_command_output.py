@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from setpoint.cli.views.command_document import CommandDocument, ResultOutcome, counts_of, summary_line
+from setpoint.library.command_document import CommandDocument, ResultOutcome, counts_of, summary_line
 from setpoint.localcloud.faults import FailOperation, FailRequest
 from tests.cli.test_delete import INSTANCE
 from tests.cli.workspace import Workspace, bucket, database

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from setpoint.cli.manifests import load_manifests
 from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message, MessageTerm, SubjectTerm
 from setpoint.engine.intent import check_manifest
 from setpoint.errors import ManifestInvalid, SetpointError
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
+from setpoint.library.manifests.reading import load_manifests
 
 if TYPE_CHECKING:
     from setpoint.clients.google.client import GoogleClient

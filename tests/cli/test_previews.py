@@ -9,13 +9,13 @@ import pytest
 
 from setpoint.app import open_engine_read_only
 from setpoint.cli.commands.plan_all import exit_code_of
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.engine.kind import Present, ResolvedReferences, observe_decoded
 from setpoint.engine.step.outcomes import Stopped
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import WriteBlocked
+from setpoint.library.outcome import ExitCode
 from tests.cli.fleets import (
     BUCKET,
     CUT,

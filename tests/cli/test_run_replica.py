@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from setpoint.app import OpenedEngine
-from setpoint.cli.commands.run import RunOptions, replica_for
+from setpoint.cli.commands.run import RunOptions
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.engine.context import EngineContext
 from setpoint.errors import UserError
+from setpoint.library.controller import ControllerOptions, replica_for
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 
@@ -33,8 +34,8 @@ def opened(*, shared: bool) -> OpenedEngine:
     return OpenedEngine(EngineContext(MemoryStore(clock, lambda: "uid"), clock, {}), QuotaBudgets(), shared=shared)
 
 
-def run_options(**options: Any) -> RunOptions:
-    return RunOptions.of({**OPTIONS, **options})
+def run_options(**options: Any) -> ControllerOptions:
+    return RunOptions.of({**OPTIONS, **options}).controller
 
 
 def test_a_process_on_a_shared_store_is_a_replica_with_an_identity() -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from setpoint.cli.views.command_document import schema
+from setpoint.library.command_document import schema
 
 FILE: Final = Path("docs/command-output.schema.json")
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from setpoint.cli.views.command_document import ResultOutcome
+from setpoint.library.command_document import ResultOutcome
 from tests.docs.command_schema import FILE, schema_text
 
 PAGE = Path("docs/command-output.md").read_text(encoding="utf-8")

@@ -17,6 +17,8 @@ from tests.localcloud.process import cloud_process
 PAGES = sorted([*Path().glob("*.md"), *Path("docs").rglob("*.md"), *Path("changelog.d").glob("*.md")])
 # STYLE.md shows bad code on purpose.
 TESTED = [page for page in PAGES if page.name != "STYLE.md"]
+# Its examples need a cloud: they are tested in tests/library.
+EMBEDDING = Path("docs/how-to/embed-the-engine.md")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`((?:make|setpoint)(?: [^`]+)?)`")
 LINK = re.compile(r"\]\(([^)#:]+)\)")
@@ -47,7 +49,9 @@ def test_every_command_in_the_docs_exists(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in TESTED if any(fence[0] == "python" for fence in _fences(page))], ids=str
+    "page",
+    [page for page in TESTED if page != EMBEDDING and any(fence[0] == "python" for fence in _fences(page))],
+    ids=str,
 )
 def test_a_python_example_prints_the_output_on_the_page(page: Path) -> None:
     printed = io.StringIO()

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from setpoint.cli.views.outcome import ExitCode, summarize_outcome
 from setpoint.engine.step.outcomes import StepOutcome, Stopped
+from setpoint.library.outcome import ExitCode, summarize_outcome
 from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS, RunnerHarness
 from tests.engine.things import value_of
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from setpoint.cli.views.outcome import OutcomeSummary, summarize_outcome
 from setpoint.engine.drivers.follower import outcome_of, step_records
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import DependencyNotFound, DependencyNotReady, OperationRunning
+from setpoint.library.outcome import OutcomeSummary, summarize_outcome
 from setpoint.stores.journal import StoreLimits
 from setpoint.testing.faults import CallFault
 from setpoint.testing.kind_parts import Spec

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from setpoint.cli.views.outcome import ExitCode, summarize_outcome
 from setpoint.engine.step.outcomes import Stopped
 from setpoint.errors import ManifestInvalid, RemoteRefused
+from setpoint.library.outcome import ExitCode, summarize_outcome
 from tests.engine.either_way import By, apply_pair, codes, either_way, ends, time_now
 from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS, T0, RunnerHarness, play
 from tests.engine.things import value_of

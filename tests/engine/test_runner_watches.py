@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.cli.views.outcome import ExitCode, summarize_outcome
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location
 from setpoint.errors import StillWaiting, WaitTimedOut
+from setpoint.library.outcome import ExitCode, summarize_outcome
 from tests.engine.either_way import By, apply_pair, either_way, ends, time_now
 from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS, RunnerHarness, play
 from tests.engine.things import ThingKind, thing_ref

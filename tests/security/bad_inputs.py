@@ -18,7 +18,6 @@ from click.testing import CliRunner
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
 from setpoint.cli.main import main as commands
-from setpoint.cli.manifests import load_manifests
 from setpoint.clients.google.client import GoogleClient, GoogleSettings, SqlOperation
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.core.values.yaml_documents import read_documents
@@ -34,6 +33,7 @@ from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.kubernetes_object.location import parse_object_location
+from setpoint.library.manifests.reading import load_manifests
 from setpoint.localcloud.cloud import Cloud, CloudRequest
 from setpoint.replay.world_file import unpack_world
 

@@ -15,8 +15,6 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from setpoint.app import AppSettings, ClientWiring, StoreAccess, dry_run_apply, open_app, overlay_drafts
-from setpoint.cli.manifest_checks import check_manifests
-from setpoint.cli.manifests import load_manifests
 from setpoint.clients.http import HttpRequest, HttpResponse
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.yaml_documents import write_document
@@ -25,6 +23,8 @@ from setpoint.engine.dependency_graph import dependency_graph
 from setpoint.engine.resource import Resource
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import RemoteError, SetpointError
+from setpoint.library.manifests.checks import check_manifests
+from setpoint.library.manifests.reading import load_manifests
 from setpoint.runtime import logs
 from tests.security.admin_server import write
 from tests.security.manifest_mutations import SECRET, manifest_text

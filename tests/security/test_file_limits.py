@@ -12,12 +12,12 @@ import pytest
 
 from setpoint.cli.commands import transfer
 from setpoint.cli.commands.transfer import load_export
-from setpoint.cli.manifests import load_manifests
 from setpoint.clients.admin_api import APPLY_PATH, MAX_MESSAGE, socket_link
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
+from setpoint.library.manifests.reading import load_manifests
 from setpoint.replay import world_file
 from setpoint.replay.http_recording import HttpRecording
 from setpoint.replay.world_file import RecordedWorld, WorldHeader, pack_world, read_world

@@ -15,9 +15,11 @@ from setpoint.app.engine import (
 )
 from setpoint.app.kinds import all_plugins, annotation_policies, definitions, described_types, owners, select_kinds
 from setpoint.app.settings import (
+    COOKIE_LOCATION_VARIABLE,
     DEFAULT_STORE,
     OTHER_CLIENTS,
     STORE,
+    STORE_VARIABLE,
     TENANCY_VARIABLE,
     AppSettings,
     ClientWiring,
@@ -25,12 +27,15 @@ from setpoint.app.settings import (
     default_namespace,
     is_shared_store,
     store_file,
+    tenancy_from,
 )
 
 __all__ = (
+    "COOKIE_LOCATION_VARIABLE",
     "DEFAULT_STORE",
     "OTHER_CLIENTS",
     "STORE",
+    "STORE_VARIABLE",
     "TENANCY_VARIABLE",
     "AppSettings",
     "ClientWiring",
@@ -52,4 +57,5 @@ __all__ = (
     "require_valid",
     "select_kinds",
     "store_file",
+    "tenancy_from",
 )

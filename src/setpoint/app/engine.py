@@ -70,12 +70,18 @@ async def open_engine(settings: AppSettings, access: StoreAccess) -> AsyncIterat
 
 
 @asynccontextmanager
-async def open_engine_read_only(settings: AppSettings, blocked_writes: BlockedWrites) -> AsyncIterator[EngineContext]:
-    """The engine with a write guard: every write to a cloud or a cluster is blocked."""
-    with process_guarded_by(blocked_writes), intercepted_by(read_only(OTHER_CLIENTS, blocked_writes)):
-        async with open_app(
-            settings, StoreAccess.READ, ClientWiring(lambda client: read_only(client, blocked_writes))
-        ) as opened:
+async def open_engine_read_only(
+    settings: AppSettings, blocked_writes: BlockedWrites, store: Store | None = None, *, guards_threads: bool = True
+) -> AsyncIterator[EngineContext]:
+    """The engine with a write guard: every write to a cloud or a cluster is blocked.
+
+    `store` is one that is open already. `guards_threads`: threads that start meanwhile are guarded, too, which takes a
+    process that does nothing else.
+    """
+    guard = process_guarded_by(blocked_writes, covers_threads=guards_threads)
+    with guard, intercepted_by(read_only(OTHER_CLIENTS, blocked_writes)):
+        wiring = ClientWiring(lambda client: read_only(client, blocked_writes), opened=store)
+        async with open_app(settings, StoreAccess.READ, wiring) as opened:
             yield opened.engine
 
 
@@ -109,7 +115,8 @@ async def open_app(
         if clusters.own is not None:
             stack.push_async_callback(clusters.own.close)
         clusters.secret = context.read_secret = store.get
-        stack.push_async_callback(store.close)
+        if wiring.opened is None:
+            stack.push_async_callback(store.close)
         engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners, tenancy=tenancy)
         yield OpenedEngine(
             engine, google.budgets, counts, lambda: clusters.default_cluster, shared=is_shared_store(settings)
@@ -172,6 +179,8 @@ async def _open_store(
     if wiring.recorded is not None:
         clusters.recorded, clusters.default_cluster = _unreachable_connection(), wiring.cluster
         return OpenedStore(wiring.recorded, recorded_tenancy(wiring.recorded, wiring, settings, access))
+    if wiring.opened is not None:
+        return OpenedStore(wiring.opened)
     if is_shared_store(settings):
         return open_cluster_store(settings, access, wiring, clusters, resource_types)
     return OpenedStore(await _open_embedded(settings, access, resource_types))

@@ -12,9 +12,11 @@ from setpoint.engine.management import CookieLocation
 from setpoint.engine.ports import Clock, Store, SystemClock
 from setpoint.engine.resource import DEFAULT_NAMESPACE
 from setpoint.engine.tenancy.tenants import TenancyMode
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import ManifestInvalid, UserError
 
 DEFAULT_STORE = "sqlite:///.setpoint/state.db"
+STORE_VARIABLE: Final = "SETPOINT_STORE"
+COOKIE_LOCATION_VARIABLE: Final = "SETPOINT_COOKIE_LOCATION"
 # How far the tenants of a store in a cluster are kept apart, where no option says so.
 TENANCY_VARIABLE: Final = "SETPOINT_TENANCY"
 
@@ -49,6 +51,14 @@ class AppSettings:
     warn: Callable[[str], None] = _ignore_warning
     # How far the tenants of a store in a cluster are kept apart; without effect on other stores.
     tenancy: TenancyMode = TenancyMode.STRICT
+
+
+def tenancy_from(environment: Mapping[str, str], word: str = "") -> TenancyMode:
+    """By `word`, or by the environment where it is empty; UserError for an unknown word."""
+    word = word or environment.get(TENANCY_VARIABLE) or TenancyMode.STRICT.value
+    if word not in tuple(TenancyMode):
+        raise UserError(f"{TENANCY_VARIABLE} is {word!r}: write {' or '.join(TenancyMode)}")
+    return TenancyMode(word)
 
 
 def default_namespace(settings: AppSettings) -> str:
@@ -107,6 +117,8 @@ class ClientWiring:
     environment: Mapping[str, str] | None = None
     # Of a recorded world with tenants: how far they were kept apart.
     recorded_tenancy: TenancyMode | None = None
+    # A store of this process that is open already, and stays open.
+    opened: Store | None = None
 
 
 DIRECT_WIRING: Final = ClientWiring()

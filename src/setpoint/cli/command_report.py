@@ -1,65 +1,34 @@
 """What a command says: lines while it runs, the unfinished and a summary at its end; or one document for programs."""
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import field
-from enum import StrEnum
-from typing import Final
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
 
-from msgspec import UNSET
-from msgspec.structs import replace
 from rich.text import Text
 
 from setpoint.cli.request import CommandRequest, print_document
-from setpoint.cli.views.command_document import (
-    CommandDocument,
-    DependantData,
-    ResultData,
-    ResultOutcome,
-    counts_of,
-    result_of,
-    summary_line,
-    with_record,
-)
-from setpoint.cli.views.outcome import ExitCode, OutcomeSummary, worst_exit_code
 from setpoint.cli.views.progress import ResourceProgress
-from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.context import EngineContext
-from setpoint.engine.drivers.follower import step_records
+from setpoint.engine.dependency_graph import EdgeType, GraphEdge
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.state import StoredState
-from setpoint.engine.step.outcomes import Gone
 from setpoint.errors import SetpointError
+from setpoint.library.command_document import counts_of, summary_line
+from setpoint.library.command_record import CommandObserver, CommandRecord, ReportedCommand
+from setpoint.library.outcome import ExitCode, OutcomeSummary
 
-_WRITTEN: Final = (ResultOutcome.CREATED, ResultOutcome.UPDATED, ResultOutcome.REPLACED, ResultOutcome.ADOPTED)
-
-
-class ReportedCommand(StrEnum):
-    """A command whose output ends with a summary."""
-
-    APPLY = "apply"
-    PLAN = "plan"
-    RECONCILE = "reconcile"
-    DELETE = "delete"
+if TYPE_CHECKING:
+    from setpoint.library.deletion import Deletion
 
 
-@dataclass(slots=True)
-class CommandReport:
-    """The report of one command. `progress` shows steps; results are added beside them."""
+class CommandReport(CommandObserver):
+    """The report of one command: shows its record on the console, as it grows."""
 
-    request: CommandRequest
-    command: ReportedCommand
-    progress: ResourceProgress
-    dependants: list[DependantData] | None = None
-    # Of `delete`: the live objects, and the resources whose object stays.
-    locations: Mapping[ResourceRef, str] = field(default_factory=dict)
-    abandoned: Collection[ResourceRef] = ()
-    _results: dict[ResourceRef, ResultData] = field(default_factory=dict)
-    _codes: list[ExitCode] = field(default_factory=list)
-    _warnings: list[str] = field(default_factory=list)
-    # The records of earlier steps; a deletion writes no field.
-    _before: Mapping[ResourceRef, JsonObject | None] | None = None
+    def __init__(self, request: CommandRequest, command: ReportedCommand) -> None:
+        self.request = request
+        self.progress = ResourceProgress(request.console, self.prints_lines)
+        self.needs_fields = self.is_data
+        # Of `delete`: whether what depends on the resources is still to be printed.
+        self.prints_dependants = True
+        self.record = CommandRecord(command, self)
 
     @property
     def is_data(self) -> bool:
@@ -76,93 +45,67 @@ class CommandReport:
         if not self.is_data:
             self.request.console.print(Text(text, style=style), soft_wrap=True)
 
-    def warn(self, text: str, code: ExitCode = ExitCode.DONE) -> None:
-        """Adds a warning, for the end of the output; `code` is the exit code that it means."""
-        self._warnings.append(text)
-        self._codes.append(code)
+    # --- While it runs ----------------------------------------------------------------------------------------------
 
-    def warn_at_once(self, text: str) -> None:
-        """Prints a warning about the input on standard error; a document for programs has it, too."""
+    def begun(self, record: CommandRecord) -> None:
+        """See CommandObserver."""
+        self.record = record
+
+    def warned(self, text: str) -> None:
+        """See CommandObserver."""
         self.request.settings.warn(text)
-        if self.is_data:
-            self._warnings.append(text)
 
-    def add(self, ref: ResourceRef, result: ResultData, code: ExitCode) -> None:
-        """Adds a result that is not that of a step; `code` is the exit code that it means."""
-        self._results[ref] = result
-        self._codes.append(code)
+    def announced(self, deletion: "Deletion") -> None:
+        """See CommandObserver."""
+        if self.prints_lines and self.prints_dependants:
+            for edge in deletion.dependants:
+                self.print_line(dependant_line(edge), "yellow")
 
-    def show(self, ref: ResourceRef, outcome: ResultOutcome, state: OutcomeSummary) -> None:
-        """Adds a result that is not that of a step, and shows it among those of steps."""
+    def running(self) -> AbstractContextManager[object]:
+        """See CommandObserver."""
+        return self.progress
+
+    def expected(self, refs: Iterable[ResourceRef]) -> None:
+        """See CommandObserver."""
+        self.progress.expect(refs)
+
+    def changed(self, ref: ResourceRef, state: OutcomeSummary) -> None:
+        """See CommandObserver."""
         self.progress.set_state(ref, state)
-        self.add(ref, ResultData(**ref._asdict(), outcome=outcome, message=state.detail), state.code)
 
-    async def begin(self, refs: Iterable[ResourceRef], engine: EngineContext) -> None:
-        """To be called before the first write: for programs, what is written since then is told field by field."""
-        if self.is_data:
-            self._before = await step_records(refs, engine.store)
+    # --- At its end -------------------------------------------------------------------------------------------------
 
-    async def end(self, engine: EngineContext) -> None:
-        """To be called after the last step, with the store open: takes the results of all steps."""
-        deleting = self.command is ReportedCommand.DELETE
-        for ref, state in self.progress.states.items():
-            if ref not in self._results:
-                begun, outcome = self.progress.begun_action(ref), self.progress.outcomes.get(ref)
-                result = result_of(ref, state, outcome, begun=begun, deleting=deleting)
-                if isinstance(outcome, Gone) and ref in self.abandoned:
-                    result = replace(result, outcome=ResultOutcome.ABANDONED)
-                self.add(ref, result, state.code)
-        self._results = dict(sorted(self._results.items()))
-        if self.is_data:
-            await self._add_records(list(self._results), engine)
-
-    async def _add_records(self, refs: Sequence[ResourceRef], engine: EngineContext) -> None:
-        for ref, resource in zip(refs, await engine.store.get_many(refs), strict=True):
-            state = StoredState() if resource is None else StoredState.of(resource)
-            location = self.locations.get(ref) or state.location
-            result = self._results[ref]
-            # Owners and children join the steps later: of these, only what was written now has a record of now.
-            if self._before is not None and (ref in self._before or result.outcome in _WRITTEN):
-                result = with_record(result, state.step, self._before.get(ref))
-            self._results[ref] = replace(result, location=UNSET if location is None else location)
-
-    def finish(self, *, dry_run: bool = False) -> ExitCode:
+    def finish(self) -> ExitCode:
         """Prints the end of the output, or the whole document; returns the exit code."""
-        code = worst_exit_code(self._codes)
+        record = self.record
         if self.is_data:
-            print_document(self._document(code, dry_run=dry_run).to_data(), self.request)
-            return code
-        for text in self._warnings:
+            print_document(record.document().to_data(), self.request)
+            return record.exit_code
+        for text in record.warnings:
             self.print_line(text, "yellow")
         self.progress.print_unfinished()
-        counts = counts_of(one.outcome for one in self._results.values())
-        self.print_line(summary_line(counts) + (" (dry run)" if dry_run else ""), "bold")
-        return code
+        counts = counts_of(one.outcome for one in record.results.values())
+        self.print_line(summary_line(counts) + (" (dry run)" if record.dry_run else ""), "bold")
+        return record.exit_code
 
     def print_failure(self, error: SetpointError) -> None:
         """For programs, the document of a command that ended early."""
         if self.is_data:
-            document = replace(self._document(ExitCode.FAILED, dry_run=self.request.dry_run), error=str(error))
-            print_document(document.to_data(), self.request)
+            self.record.dry_run = self.request.dry_run
+            print_document(self.record.document(error).to_data(), self.request)
 
-    def _document(self, code: ExitCode, *, dry_run: bool) -> CommandDocument:
-        results = list(self._results.values())
-        return CommandDocument(
-            command=self.command.value,
-            results=results,
-            summary=counts_of(one.outcome for one in results),
-            exit_code=int(code),
-            warnings=self._warnings,
-            dry_run=dry_run or UNSET,
-            dependants=UNSET if self.dependants is None else self.dependants,
-        )
+
+def dependant_line(edge: GraphEdge) -> str:
+    """That a resource stays, and refers to one that is deleted."""
+    if edge.type is EdgeType.ORDER:
+        return f"{edge.dependant} depends on {edge.needed}, and stays"
+    return f"{edge.dependant} refers to {edge.needed} by {edge.label}, and stays"
 
 
 @asynccontextmanager
 async def reporting(request: CommandRequest, command: ReportedCommand) -> AsyncIterator[CommandReport]:
     """The report of a command; for programs, also one that ends with an error prints its document."""
-    is_shown = not request.quiet and request.output not in ("json", "yaml")
-    report = CommandReport(request, command, ResourceProgress(request.console, is_shown))
+    report = CommandReport(request, command)
     try:
         yield report
     except SetpointError as error:

@@ -1,34 +1,32 @@
-"""What every command shares: its checked options, KIND/NAME targets, printed data, and the exit code."""
+"""What every command shares: its checked options, its session, printed data, and the exit code."""
 
 import asyncio
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from rich.text import Text
 
-from setpoint.app import DEFAULT_STORE, TENANCY_VARIABLE, AppSettings, default_namespace
-from setpoint.app.kinds import find_kind, named_kind
-from setpoint.cli.manifest_checks import named_by
-from setpoint.cli.manifests import SUFFIXES, ReadManifests, read_manifests
+from setpoint.app import DEFAULT_STORE, AppSettings, default_namespace, tenancy_from
 from setpoint.cli.output_pipes import PipeWriter, output_pipe
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import SafeConsole, error_console, make_logging_printable
-from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import parse_duration_text
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.problems import problems_of
-from setpoint.engine.context import EngineContext
 from setpoint.engine.management import CookieLocation
-from setpoint.engine.owners.children import unreconciled_kinds
-from setpoint.engine.ports import ResourceQuery, not_served, unserved_kinds
-from setpoint.engine.resource import DEFAULT_NAMESPACE, Resource, ResourceRef
-from setpoint.engine.tenancy.tenants import TenancyMode
+from setpoint.engine.resource import DEFAULT_NAMESPACE
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
+from setpoint.library.outcome import ExitCode
+from setpoint.library.targets import Selection
+
+# Imported where a command uses it: others do without.
+if TYPE_CHECKING:
+    from setpoint.library.manifests.reading import ReadManifests
+    from setpoint.library.session import Session
 
 _PIPE_COLUMNS = 200
 
@@ -63,7 +61,7 @@ class CommandRequest:
             CookieLocation(options["cookies"]),
             environment=dict(os.environ),
             warn=warn_once(),
-            tenancy=_tenancy(options),
+            tenancy=tenancy_from(os.environ, options.get("tenancy") or ""),
         )
         return CommandRequest(
             settings,
@@ -82,9 +80,26 @@ class CommandRequest:
         )
 
 
-def read_request_files(request: CommandRequest) -> ReadManifests:
+def read_request_files(request: CommandRequest) -> "ReadManifests":
     """The manifests in the files of a command; those that name no namespace are in the one that the command names."""
-    return read_manifests(request.files, request.namespace or default_namespace(request.settings))
+    from setpoint.library.manifests.reading import read_manifests
+    from setpoint.library.manifests.sources import ManifestFile
+
+    namespace = request.namespace or default_namespace(request.settings)
+    return read_manifests(list(map(ManifestFile, request.files)), namespace)
+
+
+def selection_of(request: CommandRequest) -> Selection:
+    """What the command is about: the manifests in its files, and its KIND/NAME targets."""
+    return Selection(read_request_files(request) if request.files else None, request.targets, request.namespace)
+
+
+def open_session(request: CommandRequest) -> "Session":
+    """The session of a command, which closes with it."""
+    from setpoint.library.session import Session
+
+    namespace = request.namespace or default_namespace(request.settings)
+    return Session(request.settings, namespace, owns_process=True)
 
 
 def duration_option(name: str, text: str) -> float:
@@ -110,6 +125,8 @@ def files_and_targets(options: dict[str, Any]) -> tuple[tuple[str, ...], tuple[s
 
 def _is_file(word: str, *, takes_kinds: bool) -> bool:
     """Whether a word is a file or folder. With `takes_kinds`, a word alone may be a kind, and is no folder then."""
+    from setpoint.library.manifests.reading import SUFFIXES
+
     exists = os.path.exists(word)
     if word.endswith(SUFFIXES):
         return exists or not _TARGET.fullmatch(word)
@@ -127,14 +144,6 @@ def warn_once() -> Callable[[str], None]:
             error_console().print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
 
     return warn
-
-
-def _tenancy(options: dict[str, Any]) -> TenancyMode:
-    """By the option of the command, or by the variable for one without it; UserError for an unknown word."""
-    word = options.get("tenancy") or os.environ.get(TENANCY_VARIABLE) or TenancyMode.STRICT.value
-    if word not in tuple(TenancyMode):
-        raise UserError(f"{TENANCY_VARIABLE} is {word!r}: write {' or '.join(TenancyMode)}")
-    return TenancyMode(word)
 
 
 def console_for(is_terminal: bool) -> SafeConsole:  # noqa: FBT001  # there is only this to know
@@ -224,74 +233,3 @@ def _in_yaml(document: Json) -> str:
 def print_json(document: Json, request: CommandRequest) -> None:
     """Prints indented JSON."""
     request.console.out(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
-
-
-# --- Targets ----------------------------------------------------------------------------------------------------------
-
-
-async def declared_refs(request: CommandRequest, engine: EngineContext) -> list[ResourceRef]:
-    """The resources named by `-f` and KIND/NAME, or all of the namespace; ManifestInvalid for one not declared."""
-    refs = named_refs(request, engine)
-    if not refs:
-        listing = await engine.store.list(ResourceQuery(namespace=request.namespace))
-        refs = [one.ref for one in listing.resources if (one.ref.group, one.ref.kind) in engine.resource_types]
-    for ref in refs:
-        await get_declared(ref, engine)
-    return refs
-
-
-def named_refs(request: CommandRequest, engine: EngineContext) -> list[ResourceRef]:
-    """The resources named by `-f` and KIND/NAME, declared or not."""
-    named = named_by(read_request_files(request), engine) if request.files else []
-    return [*named, *(ref_of_target(target, request.namespace, engine) for target in request.targets)]
-
-
-async def get_declared(ref: ResourceRef, engine: EngineContext) -> Resource:
-    """The resource on record; ManifestInvalid when it is not declared, StoreError without the CRD of its kind."""
-    found = await engine.store.get(ref)
-    if found is None:
-        require_served([ref.group_kind], engine)
-        raise ManifestInvalid(f"{ref} is not declared here: `setpoint get -A` lists what is")
-    return found
-
-
-def require_served(kinds: Iterable[GroupKind], engine: EngineContext) -> None:
-    """StoreError for kinds that the cluster of the store was found not to serve."""
-    missing = unserved_kinds(engine.store).intersection(kinds)
-    if missing:
-        raise not_served(missing)
-
-
-def ref_of_target(target: str, namespace: str | None, engine: EngineContext) -> ResourceRef:
-    """The resource that KIND/NAME names; the kind in upper or lower case, singular or plural."""
-    kind, slash, name = target.partition("/")
-    if not slash or not name:
-        raise ManifestInvalid(f"{target!r} names no resource: write KIND/NAME, such as StorageBucket/logs")
-    group, exact = kind_of_word(kind, engine)
-    return ResourceRef(group, exact, namespace or DEFAULT_NAMESPACE, name)
-
-
-def kind_of_word(word: str, engine: EngineContext) -> GroupKind:
-    """The group and name of the kind that `word` names."""
-    types = engine.resource_types
-    return named_kind(word, types) or find_kind(word, [*types, *unreconciled_kinds(engine)])
-
-
-def parse_target(target: str, engine: EngineContext) -> tuple[GroupKind, str]:
-    """The kind and the name of a target, KIND or KIND/NAME; an empty name means all resources of the kind."""
-    kind, _, name = target.partition("/")
-    return kind_of_word(kind, engine), name
-
-
-def matches_targets(resource: Resource, wanted: Sequence[tuple[GroupKind, str]]) -> bool:
-    """Whether the resource is one of the wanted targets; without any target, every resource is."""
-    kind = (resource.ref.group, resource.ref.kind)
-    return not wanted or any(kind == one and name in ("", resource.ref.name) for one, name in wanted)
-
-
-def require_targets_found(wanted: Sequence[tuple[GroupKind, str]], found: Sequence[Resource]) -> None:
-    """ManifestInvalid for the first target with a name that was not found."""
-    there = {((one.ref.group, one.ref.kind), one.ref.name) for one in found}
-    for kind, name in wanted:
-        if name and (kind, name) not in there:
-            raise ManifestInvalid(f"{kind[1]} {name} is not declared here: `setpoint get -A` lists what is")

@@ -149,17 +149,21 @@ BYPASSING_CLIENT: Final = "past our client"
 
 
 class ProcessGuard:
-    """Guards a task, the tasks it starts, and every thread that starts meanwhile, since its starter is unknown."""
+    """Guards a task, the tasks it starts, and every thread that starts meanwhile, since its starter is unknown.
 
-    __slots__ = ("_earlier_threads", "blocked_writes")
+    With `covers_threads` False, only threads that inherit the context of the task are guarded.
+    """
 
-    def __init__(self, blocked_writes: BlockedWrites) -> None:
+    __slots__ = ("_covers_threads", "_earlier_threads", "blocked_writes")
+
+    def __init__(self, blocked_writes: BlockedWrites, *, covers_threads: bool = True) -> None:
         self.blocked_writes = blocked_writes
+        self._covers_threads = covers_threads
         self._earlier_threads = WeakSet(threading.enumerate())
 
     def covers(self, thread: threading.Thread) -> bool:
         """Whether the thread started after the guard."""
-        return thread not in self._earlier_threads
+        return self._covers_threads and thread not in self._earlier_threads
 
 
 _task_guard: Final[ContextVar[ProcessGuard | None]] = ContextVar("task_guard", default=None)
@@ -170,9 +174,9 @@ _hook_installed: Final = threading.Event()
 
 
 @contextmanager
-def process_guarded_by(blocked_writes: BlockedWrites) -> Iterator[None]:
+def process_guarded_by(blocked_writes: BlockedWrites, *, covers_threads: bool = True) -> Iterator[None]:
     """Blocks inside, in this task, in those it starts and in new threads, everything that bypasses our clients."""
-    guard = ProcessGuard(blocked_writes)
+    guard = ProcessGuard(blocked_writes, covers_threads=covers_threads)
     if not _hook_installed.is_set():
         _hook_installed.set()
         # For the life of the process: an audit hook cannot be removed.

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from setpoint.cli.views.command_document import CommandDocument
+from setpoint.library.command_document import CommandDocument
 from tests.cluster.access import ADMIN
 from tests.cluster.polling import until
 from tests.cluster.running.controller_harness import ControllerHarness

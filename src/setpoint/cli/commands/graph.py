@@ -8,16 +8,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from setpoint.app import StoreAccess, open_engine, overlay_drafts
-from setpoint.cli.manifest_checks import dry_run_manifests
-from setpoint.cli.request import (
-    CommandRequest,
-    matches_targets,
-    parse_target,
-    read_request_files,
-    require_targets_found,
-    run_command,
-)
-from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.request import CommandRequest, read_request_files, run_command
 from setpoint.cli.views.table import one_line
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import EngineContext
@@ -31,6 +22,9 @@ from setpoint.engine.dependency_graph import (
 )
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.library.manifests.checks import dry_run_manifests
+from setpoint.library.outcome import ExitCode
+from setpoint.library.targets import matches_targets, parse_target, require_targets_found
 
 _PIPE_COLUMNS: Final = 100_000
 

@@ -11,33 +11,21 @@ from setpoint.app import StoreAccess, all_plugins, annotation_policies, definiti
 from setpoint.app.kinds import find_kind
 from setpoint.cli.request import (
     CommandRequest,
-    declared_refs,
-    get_declared,
-    matches_targets,
     names_one,
-    parse_target,
+    open_session,
     print_document,
     print_documents,
-    ref_of_target,
-    require_served,
-    require_targets_found,
+    selection_of,
 )
 from setpoint.cli.views import resources as view
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.resources import has_output
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import EngineContext
-from setpoint.engine.owners.children import is_unreconciled
-from setpoint.engine.ports import (
-    EventRecord,
-    ResourceChange,
-    ResourceChangeType,
-    ResourceQuery,
-    not_served,
-    unserved_kinds,
-)
+from setpoint.engine.ports import EventRecord, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.library.outcome import ExitCode
+from setpoint.library.targets import declared_refs, get_declared, ref_of_target
 
 # A resource as data, and as text.
 _Rendered: TypeAlias = tuple[Json, RenderableType]
@@ -45,45 +33,33 @@ _Rendered: TypeAlias = tuple[Json, RenderableType]
 
 async def get(request: CommandRequest) -> ExitCode:
     """Shows resources as they are on record."""
-    async with open_engine(request.settings, StoreAccess.READ) as engine:
-        wanted = [parse_target(target, engine) for target in request.targets]
-        query = ResourceQuery(namespace=request.namespace)
-        listing = await engine.store.list(query)
-        resources = [one for one in listing.resources if matches_targets(one, wanted)]
-        resources += await _unlisted_objects(request, resources, engine)
-        require_served((kind for kind, _ in wanted), engine)
-        if not wanted and (missing := unserved_kinds(engine.store)):
-            request.settings.warn(str(not_served(missing)))
+    async with open_session(request) as session:
+        everywhere = request.namespace is None
+        # A table shows no secret values.
+        show_secrets = request.show_secrets or request.output not in ("json", "yaml")
+        listing = await session.list(
+            *request.targets, all_namespaces=everywhere, show_secrets=show_secrets, ignore_not_found=request.watch
+        )
+        resources = [one.resource for one in listing]
+        async with session.reading() as engine:
+            types = engine.resource_types
         wide, outputs = request.output == "wide", any(map(has_output, resources))
-        table = view.ResourceTable(engine.resource_types, wide=wide, outputs=outputs)
-        if not request.watch:
-            require_targets_found(wanted, resources)
-        secrets = engine.secret_fields
-        _show_resources(resources, table, request, secrets)
+        table = view.ResourceTable(types, wide=wide, outputs=outputs)
+        _show_resources(resources, table, request)
         if request.watch:
-            async for event in engine.store.watch(listing.revision, query):
-                if matches_targets(event.resource, wanted):
-                    _show_resources([_resource_after(event)], table, request, secrets)
+            changes = session.watch(
+                *request.targets, since=listing.revision, all_namespaces=everywhere, show_secrets=show_secrets
+            )
+            async for change in changes:
+                _show_resources([_resource_after(change.change, change.resource.resource)], table, request)
     return ExitCode.DONE
 
 
-async def _unlisted_objects(
-    request: CommandRequest, listed: Sequence[Resource], engine: EngineContext
-) -> list[Resource]:
-    """Objects without a kind of ours that are named on the command line: a cluster has too many of them to list."""
-    refs = [ref_of_target(target, request.namespace, engine) for target in request.targets if target.partition("/")[2]]
-    there = {one.ref for one in listed}
-    found = [await engine.store.get(ref) for ref in refs if ref not in there and is_unreconciled(ref, engine)]
-    return [one for one in found if one is not None]
-
-
-def _show_resources(
-    resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest, secrets: SecretFields
-) -> None:
+def _show_resources(resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest) -> None:
     if request.output not in ("json", "yaml"):
         request.console.print(table.lines(resources, _now()), soft_wrap=True)
         return
-    documents: list[Json] = [dict(_shown(resource, secrets, request).document) for resource in resources]
+    documents: list[Json] = [dict(resource.document) for resource in resources]
     if request.watch or names_one(request):
         print_documents(documents, request)
     else:
@@ -109,9 +85,9 @@ async def describe(request: CommandRequest) -> ExitCode:
 
 async def explain(request: CommandRequest) -> ExitCode:
     """Shows the record of the last step of the named resources."""
-    from setpoint.cli.executors import is_resynced
+    from setpoint.library.executors import is_resynced
 
-    resyncs = await is_resynced(request)
+    resyncs = await is_resynced(request.settings)
 
     async def show(resource: Resource, engine: EngineContext) -> _Rendered:
         is_owner = resource.ref.group_kind in engine.owners
@@ -129,14 +105,14 @@ async def _show_each(
         query = ResourceQuery(namespace=request.namespace)
         listing = await engine.store.list(query)
         listed = {one.ref: one for one in listing.resources}
-        refs = await declared_refs(request, engine)
+        refs = await declared_refs(selection_of(request), engine)
         _print_rendered(
             [await show(listed.get(ref) or await get_declared(ref, engine), engine) for ref in refs], request
         )
         if request.watch:
             async for event in engine.store.watch(listing.revision, query):
                 if event.resource.ref in refs:
-                    data, text = await show(_resource_after(event), engine)
+                    data, text = await show(_resource_after(event.change, event.resource), engine)
                     if event.change is ResourceChangeType.DELETED:
                         text = Text(f"{event.resource.ref} deleted", style="dim")
                     _print_rendered([(data, text)], request)
@@ -153,9 +129,9 @@ def _print_rendered(rendered: Sequence[_Rendered], request: CommandRequest) -> N
             request.console.print()
 
 
-def _resource_after(event: ResourceChange) -> Resource:
+def _resource_after(change: ResourceChangeType, resource: Resource) -> Resource:
     """The resource after a change; a deleted one is marked as such."""
-    return view.as_deleted(event.resource, _now()) if event.change is ResourceChangeType.DELETED else event.resource
+    return view.as_deleted(resource, _now()) if change is ResourceChangeType.DELETED else resource
 
 
 async def events(request: CommandRequest) -> ExitCode:

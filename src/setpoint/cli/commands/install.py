@@ -12,7 +12,6 @@ from rich.text import Text
 
 from setpoint.app import all_plugins, annotation_policies, definitions, described_types, select_kinds
 from setpoint.cli.request import CommandRequest, print_json, run_command
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import error_console
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_environment
@@ -40,6 +39,7 @@ from setpoint.engine.ports import Clock
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import TenancyMode
 from setpoint.errors import KindNotServed, UserError, WaitTimedOut
+from setpoint.library.outcome import ExitCode
 
 # Not the field manager of the controllers: an installation is applied by an operator.
 FIELD_MANAGER: Final = "setpoint-install"

@@ -7,10 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from setpoint.app import StoreAccess, open_engine
-from setpoint.cli.annotation_warnings import warn_of
-from setpoint.cli.executors import has_controller
 from setpoint.cli.request import CommandRequest, print_json, run_command
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.plan import plan_rows
 from setpoint.cli.views.progress import PreviewProgress
 from setpoint.cli.views.table import fold_similar, one_line
@@ -20,6 +17,9 @@ from setpoint.engine.conditions import join_names
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.errors import UserError
+from setpoint.library.executors import has_controller
+from setpoint.library.manifests.checks import warn_of
+from setpoint.library.outcome import ExitCode
 from setpoint.migration import (
     AdoptionReport,
     MigrationSource,
@@ -91,7 +91,7 @@ def _require_no_writes(found: AdoptionReport, code: ExitCode, *, accepts: bool) 
 
 async def _hand_over(request: CommandRequest, source: MigrationSource) -> None:
     async with open_engine(request.settings, StoreAccess.READ) as ours:
-        if await has_controller(request, ours):
+        if await has_controller(request.settings, ours):
             raise UserError(
                 "a controller is running for our store already, and would begin before Config Connector has stopped: "
                 "stop it first, then hand over"

@@ -8,14 +8,14 @@ from typing import Any
 
 from rich.text import Text
 
-from setpoint.cli.annotation_warnings import warn_about_resources
 from setpoint.cli.atomic_files import write_private_file
 from setpoint.cli.request import CommandRequest, print_document, print_json, run_command
-from setpoint.cli.views.outcome import ExitCode, worst_exit_code
 from setpoint.cli.views.plan import preview_report_summary, preview_report_view
 from setpoint.cli.views.progress import PreviewProgress
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.errors import UserError
+from setpoint.library.manifests.checks import warn_about_resources
+from setpoint.library.outcome import ExitCode, worst_exit_code
 from setpoint.preview import (
     PreviewSession,
     WorldRecording,

@@ -16,30 +16,24 @@ from setpoint.app import (
     ClientWiring,
     OpenedEngine,
     StoreAccess,
-    dry_run_apply,
     open_app,
     select_kinds,
-    store_file,
 )
 from setpoint.cli.request import CommandRequest, duration_option, run_command
 from setpoint.cli.views.live_screen import LogBuffer, live_screen
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.process_snapshot import StepCounter
-from setpoint.clients.admin_api import prepare_socket, remove_socket
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import stateless_kinds
-from setpoint.engine.resource import Resource
 from setpoint.engine.step.reports import StepReporter
-from setpoint.errors import Bug, UserError
+from setpoint.errors import UserError
+from setpoint.library.controller import ControllerOptions, Controllers
+from setpoint.library.outcome import ExitCode
 from setpoint.runtime import logs
-from setpoint.runtime.admin_api import AdminApi, admin_routes
 from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, append_after
-from setpoint.runtime.manager import Manager, freeze_index
+from setpoint.runtime.manager import freeze_index
 from setpoint.runtime.metrics.telemetry import Telemetry
-from setpoint.runtime.server import HttpServer, ListenAddress, parse_listen_address
+from setpoint.runtime.server import ListenAddress, parse_listen_address
 from setpoint.runtime.sharding.assignment import new_identity
-from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.step_log import StepLog
 
 _log: Final = logging.getLogger(__name__)
@@ -83,6 +77,11 @@ class RunOptions:
             options["allowed_addresses"],
             options["denied_addresses"],
         )
+
+    @property
+    def controller(self) -> ControllerOptions:
+        """What concerns the controllers."""
+        return ControllerOptions(self.kinds, self.concurrency, self.grace, self.shards, self.identity)
 
     def applied_to(self, settings: AppSettings) -> AppSettings:
         """The settings of the process with these options."""
@@ -140,9 +139,14 @@ async def _run_until_signal(process: "ControllerProcess", run_options: RunOption
     """The exit code. The first signal starts a graceful shutdown, the second ends the process at once."""
     task = asyncio.current_task()
     assert task is not None
-    with _signal_handlers(process.manager.stop, task.cancel) as received:
+    controllers = process.controllers
+    with _signal_handlers(controllers.manager.stop, task.cancel) as received:
         try:
-            async with process.serving(run_options.metrics), process.serving_admin_api(), process.drawn(run_options):
+            async with (
+                controllers.serving(run_options.metrics),
+                controllers.serving_admin_api(),
+                process.drawn(run_options),
+            ):
                 await process.run()
         except asyncio.CancelledError:
             if len(received) < 2:
@@ -176,12 +180,11 @@ def _signal_handlers(first: Callable[[], object], second: Callable[[], object]) 
 
 @dataclass(frozen=True, slots=True)
 class ControllerProcess:
-    """The controller process: manager, telemetry, and what the live screen shows."""
+    """The controller process: the controllers, and what the live screen shows."""
 
     opened: OpenedEngine
     request: CommandRequest
-    manager: Manager
-    telemetry: Telemetry
+    controllers: Controllers
     steps: StepCounter
 
     @staticmethod
@@ -190,56 +193,21 @@ class ControllerProcess:
     ) -> "ControllerProcess":
         """A process that is ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
-        names = select_kinds(run_options.kinds, opened.engine.resource_types)
+        names, kinds = select_kinds(run_options.controller.kinds, opened.engine.resource_types), opened.engine.kinds
         # Only those that are reconciled here are loaded.
-        kinds = {name: opened.engine.kinds[name] for name in opened.engine.kinds if name in names}
-        owners = {name: opened.engine.owners[name] for name in opened.engine.owners if name in names}
-        steps = StepCounter(telemetry, stateless=stateless_kinds(kinds.values()))
-        engine = replace(opened.engine, kinds=kinds, owners=owners, metrics=steps, reporter=reporter)
-        manager = Manager(
-            engine, telemetry, run_options.grace, run_options.concurrency, replica_for(opened, run_options)
+        steps = StepCounter(telemetry, stateless=stateless_kinds(kinds[name] for name in kinds if name in names))
+        controllers = Controllers.of(
+            opened, request.settings, run_options.controller, telemetry, metrics=steps, reporter=reporter
         )
-        telemetry.watch(manager)
-        return ControllerProcess(opened, request, manager, telemetry, steps)
+        return ControllerProcess(opened, request, controllers, steps)
 
     async def run(self) -> None:
         """Runs the controllers; returns after a graceful shutdown."""
-        freezing = asyncio.create_task(freeze_index(self.manager))
+        freezing = asyncio.create_task(freeze_index(self.controllers.manager))
         try:
-            await self.manager.run()
-        except BaseExceptionGroup as group:
-            _log.exception("process broke")
-            raise Bug("the process broke: a bug of ours; the log has its traceback") from group
+            await self.controllers.run()
         finally:
             freezing.cancel()
-
-    @asynccontextmanager
-    async def serving(self, address: ListenAddress | None) -> AsyncIterator[None]:
-        """Serves health and metrics at `address`, if there is one."""
-        server = HttpServer(self.manager, self.telemetry)
-        if address is not None:
-            await server.start(*address)
-        try:
-            yield
-        finally:
-            await server.close()
-
-    @asynccontextmanager
-    async def serving_admin_api(self) -> AsyncIterator[None]:
-        """Serves the admin API on a socket beside the store's file, for other commands, if the store has a file."""
-        file = store_file(self.request.settings)
-        if file is None:
-            yield
-            return
-        admin_api = AdminApi(self.manager.engine, self._dry_run, self.manager)
-        server = HttpServer(self.manager, self.telemetry, admin_routes(admin_api))
-        try:
-            await server.start_unix(prepare_socket(file, self.request.settings.environment))
-            yield
-        finally:
-            admin_api.ended.set()
-            remove_socket(file)
-            await server.close()
 
     @asynccontextmanager
     async def drawn(self, run_options: RunOptions) -> AsyncIterator[None]:
@@ -247,20 +215,5 @@ class ControllerProcess:
         if not run_options.live:
             yield
             return
-        async with live_screen(self.request.console, self.manager, self.steps, self.opened.budgets):
+        async with live_screen(self.request.console, self.controllers.manager, self.steps, self.opened.budgets):
             yield
-
-    async def _dry_run(self, manifest: JsonObject) -> Resource:
-        return await dry_run_apply(manifest, self.manager.engine)
-
-
-def replica_for(opened: OpenedEngine, run_options: RunOptions) -> ControllerReplica | None:
-    """This process as one replica of several; None for a store that allows a single process."""
-    if opened.shared:
-        return ControllerReplica(opened.engine.store, opened.engine.clock, run_options.identity, run_options.shards)
-    if run_options.shards > 1:
-        raise UserError(
-            f"--shards {run_options.shards}: one process at a time writes to this store, and handles every resource; "
-            "leave it out, or keep the resources in a cluster"
-        )
-    return None

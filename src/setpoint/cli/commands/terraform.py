@@ -12,7 +12,6 @@ from rich.text import Text
 from setpoint import __version__
 from setpoint.cli.atomic_files import FileChange, put_file, remove_file
 from setpoint.cli.request import CommandRequest, print_json, run_command
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.deployment.terraform_plugin import (
     POINTERS,
     PROGRAM,
@@ -24,6 +23,7 @@ from setpoint.deployment.terraform_plugin import (
     semantic_version,
 )
 from setpoint.errors import UserError
+from setpoint.library.outcome import ExitCode
 
 _PLUGINS: Final = "--plugins"
 _CONFIG_HOME: Final = "XDG_CONFIG_HOME"

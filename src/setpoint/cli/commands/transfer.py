@@ -12,10 +12,7 @@ from rich.text import Text
 from setpoint import __version__
 from setpoint.app import StoreAccess, dry_run_apply, is_shared_store, open_engine, store_file
 from setpoint.cli.atomic_files import write_private_file
-from setpoint.cli.executors import has_controller
-from setpoint.cli.manifests import read_texts
-from setpoint.cli.request import CommandRequest, matches_targets, parse_target, require_targets_found, run_command
-from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.request import CommandRequest, run_command
 from setpoint.cli.views.terminal import error_console
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -36,6 +33,10 @@ from setpoint.engine.transfer.export_format import (
 from setpoint.engine.transfer.exporter import gather_export, is_paused_by_export, pause_for_export
 from setpoint.engine.transfer.importer import ImportedResource, check_import
 from setpoint.errors import ManifestInvalid, StoreError, UserError
+from setpoint.library.executors import has_controller
+from setpoint.library.manifests.reading import read_texts
+from setpoint.library.outcome import ExitCode
+from setpoint.library.targets import matches_targets, parse_target, require_targets_found
 
 _STDOUT: Final = "-"
 _CONTROLLER_RUNS: Final = (
@@ -137,7 +138,7 @@ def _with_children(found: Sequence[Resource], known: Sequence[Resource]) -> list
 async def _check_no_controller(request: CommandRequest, engine: EngineContext, export_options: ExportOptions) -> None:
     """Warns when a controller is running for the store; UserError with `--pause`, where it has to stop first."""
     try:
-        has_running_controller = await has_controller(request, engine)
+        has_running_controller = await has_controller(request.settings, engine)
     except StoreError as error:
         if export_options.pause:
             raise
@@ -212,7 +213,7 @@ async def _import(request: CommandRequest, *, overwrite: bool) -> ExitCode:
         raise UserError("nothing to import: name an export with -f, or - for standard input")
     export = load_export(request.files)
     async with open_engine(request.settings, StoreAccess.WRITE) as engine:
-        if await has_controller(request, engine):
+        if await has_controller(request.settings, engine):
             raise UserError(
                 "a controller is running for this store, and would take steps before all is here: stop it first, "
                 "a Deployment with `kubectl scale --replicas=0`, then import"

@@ -13,12 +13,12 @@ from rich.text import Text
 from setpoint.cli.atomic_files import write_private_file
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.upgrade_interpreters import VersionInterpreter, install_missing
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.progress import PreviewProgress, spinner
 from setpoint.cli.views.table import TextTable, fold_similar, one_line
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
+from setpoint.library.outcome import ExitCode
 from setpoint.preview import make_recording
 from setpoint.replay.comparison import (
     Comparison,

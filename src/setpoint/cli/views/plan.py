@@ -7,7 +7,6 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from setpoint.cli.views.outcome import ACTION_WORDS
 from setpoint.cli.views.table import TextTable, fold_similar, one_line
 from setpoint.clients.write_guard import BlockedWrite
 from setpoint.core.decide import Decision, DecisionReason
@@ -21,6 +20,7 @@ from setpoint.core.values.paths import Path
 from setpoint.core.values.shortening import UNSET_TEXT
 from setpoint.engine.conditions import retained_message
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
+from setpoint.library.outcome import ACTION_WORDS
 from setpoint.replay.preview_report import PreviewReport
 
 _MAX_ALIGNED_CELL: Final = 60

@@ -5,9 +5,9 @@ Drawn on a terminal; plain lines in a pipe.
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -15,21 +15,19 @@ from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from setpoint.cli.views.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary, summarize_outcome
 from setpoint.cli.views.table import one_line
 from setpoint.cli.views.terminal import SafeConsole, error_console
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.preview import PreviewResult
-from setpoint.errors import OperationRunning
+from setpoint.library.command_record import NOT_STEPPED
+from setpoint.library.outcome import ExitCode, OutcomeSummary
 
 # What draws on a terminal is imported there: it takes as long as the command does.
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.progress import Progress, TaskID
 
-_NOT_STEPPED = OutcomeSummary("reconciling", "", "dim", ExitCode.WAITING)
 _CODE_ORDER: Final = (ExitCode.DONE, ExitCode.CHANGES, ExitCode.WAITING, ExitCode.FAILED)
 # The columns kept free for a word and a time beside a name.
 _MARGIN: Final = 20
@@ -45,14 +43,10 @@ class ResourceProgress:
     console: SafeConsole
     is_shown: bool = True
     states: dict[ResourceRef, OutcomeSummary] = field(default_factory=dict)
-    outcomes: dict[ResourceRef, StepOutcome] = field(default_factory=dict)
-    # How resources are shown once they are gone, where that says more than `deleted`.
-    gone: Mapping[ResourceRef, OutcomeSummary] = field(default_factory=dict)
     # The resources in the order of their last lines in a pipe.
     _printed: dict[ResourceRef, None] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
     _took: dict[ResourceRef, float] = field(default_factory=dict)
-    _started: dict[ResourceRef, str] = field(default_factory=dict)
     _live: "Live | None" = None
     _is_finished: bool = False
 
@@ -74,15 +68,10 @@ class ResourceProgress:
 
     def expect(self, refs: Iterable[ResourceRef]) -> None:
         """Shows resources that are going to be reconciled."""
-        self.states = dict(sorted({**dict.fromkeys(refs, _NOT_STEPPED), **self.states}.items()))
-
-    def show(self, ref: ResourceRef, outcome: StepOutcome) -> None:
-        """Shows the outcome of a step."""
-        self.outcomes[ref] = outcome
-        self.set_state(ref, self._summary_of(ref, outcome))
+        self.states = dict(sorted({**dict.fromkeys(refs, NOT_STEPPED), **self.states}.items()))
 
     def set_state(self, ref: ResourceRef, state: OutcomeSummary) -> None:
-        """Shows what became of a resource, without a step."""
+        """Shows what became of a resource so far."""
         before = self.states.get(ref)
         self.states[ref] = state
         self._took[ref] = time.monotonic() - self._since
@@ -91,10 +80,6 @@ class ResourceProgress:
             self._printed[ref] = None
             if self.is_shown:
                 self.console.print(self._line(ref, state), soft_wrap=True)
-
-    def begun_action(self, ref: ResourceRef) -> str | None:
-        """What an earlier step began, and waited for the operation of: an action, or an adoption."""
-        return self._started.get(ref)
 
     def print_unfinished(self) -> None:
         """Prints what is not done, failures last: again, where other lines have followed. Drawn lines end so anyway."""
@@ -109,22 +94,6 @@ class ResourceProgress:
     def _by_code(self, refs: Iterable[ResourceRef]) -> list[ResourceRef]:
         """The resources: first what is done, last what failed; otherwise in the order given."""
         return sorted(refs, key=lambda ref: _CODE_ORDER.index(self.states[ref].code))
-
-    def _summary_of(self, ref: ResourceRef, outcome: StepOutcome) -> OutcomeSummary:
-        """The summary of an outcome. The end of an operation counts as the action that it was started for."""
-        if isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning) and outcome.error.begun:
-            self._started[ref] = outcome.error.begun
-        if isinstance(outcome, Gone) and ref in self.gone:
-            return self.gone[ref]
-        state = summarize_outcome(outcome)
-        if (
-            isinstance(outcome, Settled)
-            and not outcome.plan.writes
-            and state.code is ExitCode.DONE
-            and ref in self._started
-        ):
-            return replace(state, word=BEGUN_WORDS[self._started[ref]])
-        return state
 
     def _render(self) -> RenderableType:
         return self._final_lines() if self._is_finished else self._table_while_running()

@@ -14,6 +14,8 @@ class CommandTrigger(StrEnum):
     APPLY = "setpoint apply"
     RECONCILE = "setpoint reconcile"
     DELETE = "setpoint delete"
+    # Of the library alone.
+    WAIT = "wait"
 
 
 def request_text(at: str, command: CommandTrigger) -> str:

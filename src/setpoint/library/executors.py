@@ -1,22 +1,15 @@
 """Which process executes a command's steps: this one, the one that owns the store, or the controllers in a cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from setpoint.app import StoreAccess, is_shared_store, open_engine, store_file
-from setpoint.cli.command_report import CommandReport
-from setpoint.cli.manifests import LoadedManifest
-from setpoint.cli.request import CommandRequest
-from setpoint.cli.views.outcome import ExitCode
-from setpoint.clients.admin_api import AdminClient, ResourceName, connect_admin
+from setpoint.app import AppSettings, StoreAccess, is_shared_store, open_engine, store_file
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import EngineContext
-from setpoint.engine.drivers.follower import StatusFollower, step_records
 from setpoint.engine.drivers.observe_together import step_together
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.owners.children import owners_of_children
@@ -24,11 +17,20 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
-from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, StoreInUse, WriteConflict
-from setpoint.runtime.sharding.assignment import has_members
+from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError, StoreError, WriteConflict
+from setpoint.library.command_record import CommandRecord
+from setpoint.library.manifests.reading import LoadedManifest
+from setpoint.library.outcome import ExitCode
+
+# Imported where another process takes the steps.
+if TYPE_CHECKING:
+    from setpoint.clients.admin_api import ResourceName
+    from setpoint.engine.drivers.follower import StatusFollower
 
 # How often errors that no status shows are polled from the controller process.
 _ERROR_POLL_SECONDS: Final = 1.0
+# Commands that declare nothing: what was done before they began does not count.
+_READS_BEFORE: Final = (CommandTrigger.RECONCILE, CommandTrigger.WAIT)
 _NO_CONTROLLER: Final = (
     "no controller is running for this cluster: the request is on record, and is executed once one is: "
     "run `setpoint --store kubernetes run`, or `setpoint install`"
@@ -51,37 +53,42 @@ class Executor(Protocol):
         """Marks the resources for deletion."""
         ...
 
-    async def settle(
-        self, refs: Sequence[ResourceRef], trigger: CommandTrigger, report: CommandReport, seconds: float
-    ) -> None:
-        """Shows the progress until every resource is settled, blocked or failed; without `--wait`, of one step each.
-
-        It returns after so many seconds, done or not.
-        """
+    async def settle(self, refs: Sequence[ResourceRef], goal: "SettleGoal", record: CommandRecord) -> None:
+        """Adds outcomes to the record until every resource is settled, blocked or failed; or one step each has."""
         ...
 
 
-@asynccontextmanager
-async def executor_for(request: CommandRequest) -> AsyncIterator[Executor]:
-    """This process, the controllers of a cluster, or the process that owns the store.
+@dataclass(frozen=True, slots=True)
+class SettleGoal:
+    """For which command steps are taken, whether until each resource is done, and for how many seconds at most."""
 
-    StoreInUse when the owner of the store does not answer on its admin socket.
-    """
-    async with AsyncExitStack() as stack:
-        try:
-            engine = await stack.enter_async_context(open_engine(request.settings, StoreAccess.WRITE))
-            executor: Executor = LocalExecutor(engine, request)
-            if is_shared_store(request.settings):
-                executor = ClusterExecutor(engine, request)
-        except StoreInUse:
-            file = store_file(request.settings)
-            daemon = None if file is None else await connect_admin(file)
-            if daemon is None:
-                raise
-            stack.push_async_callback(daemon.close)
-            engine = await stack.enter_async_context(open_engine(request.settings, StoreAccess.READ))
-            executor = DaemonExecutor(engine, request, daemon)
-        yield executor
+    trigger: CommandTrigger
+    wait: bool
+    seconds: float
+
+
+class ControllerLink(Protocol):
+    """The way to the controllers that hold a store in a file: of another process, or of this one."""
+
+    async def apply(self, manifests: Iterable[JsonObject]) -> None:
+        """Stores all manifests, or none."""
+        ...
+
+    async def delete(self, names: Iterable["ResourceName"]) -> None:
+        """Removes resources, or marks them for deletion."""
+        ...
+
+    async def reconcile(self, names: Iterable["ResourceName"], command: str = "") -> None:
+        """Requests a reconcile of each for `command`."""
+        ...
+
+    async def step_failures(self, names: Iterable["ResourceName"]) -> "Mapping[ResourceName, SetpointError]":
+        """The errors of last steps that are to be retried, and are not in the status."""
+        ...
+
+    async def wait_until_exit(self) -> None:
+        """Returns when the controllers have ended."""
+        ...
 
 
 @dataclass(slots=True)
@@ -89,7 +96,6 @@ class LocalExecutor:
     """This process writes to the store, and takes the steps."""
 
     engine: EngineContext
-    request: CommandRequest
     # What was applied, as it was then.
     _applied: Mapping[ResourceRef, Resource] = field(default_factory=dict)
 
@@ -103,21 +109,18 @@ class LocalExecutor:
         for ref in refs:
             await self.engine.store.delete(ref)
 
-    async def settle(
-        self, refs: Sequence[ResourceRef], trigger: CommandTrigger, report: CommandReport, seconds: float
-    ) -> None:
+    async def settle(self, refs: Sequence[ResourceRef], goal: SettleGoal, record: CommandRecord) -> None:
         """See Executor."""
-        requested = trigger is CommandTrigger.RECONCILE
+        trigger, requested = goal.trigger.value, goal.trigger is CommandTrigger.RECONCILE
         refs = await self._with_owners_first(refs)
-        progress = report.progress
-        progress.expect(refs)
-        if trigger is CommandTrigger.APPLY:
+        record.expect(refs)
+        if goal.trigger is CommandTrigger.APPLY:
             self.engine = await step_together(refs, self.engine)
-        if self.request.wait:
-            await StepRunner(self.engine, progress.show, trigger.value, requested).until_done(refs, seconds)
+        if goal.wait:
+            await StepRunner(self.engine, record.add_outcome, trigger, requested).until_done(refs, goal.seconds)
         else:
             for ref in refs:
-                progress.show(ref, await step(ref, self.engine, trigger=trigger.value, requested=requested))
+                record.add_outcome(ref, await step(ref, self.engine, trigger=trigger, requested=requested))
 
     async def _with_owners_first(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
         """With the owners of children that were applied: without a watch, they are reconciled from here.
@@ -136,54 +139,55 @@ class DaemonExecutor:
     """The process that owns the store writes, and takes the steps; this one follows the statuses."""
 
     engine: EngineContext
-    request: CommandRequest
-    daemon: AdminClient
+    daemon: ControllerLink
     _before: Mapping[ResourceRef, JsonObject | None] = field(default_factory=dict)
     _trigger: CommandTrigger = CommandTrigger.RECONCILE
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
         """See Executor."""
-        self._before = await step_records([manifest.ref for manifest in manifests], self.engine.store)
+        self._before = await _step_records([manifest.ref for manifest in manifests], self.engine)
         await self.daemon.apply(manifest.tree for manifest in manifests)
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
         """See Executor."""
         await self.daemon.delete(map(_daemon_name, refs))
 
-    async def settle(
-        self, refs: Sequence[ResourceRef], trigger: CommandTrigger, report: CommandReport, seconds: float
-    ) -> None:
-        """See Executor. When the other process exits first, the output says so."""
-        self._trigger = trigger
-        if trigger is CommandTrigger.RECONCILE:
-            self._before = await step_records(refs, self.engine.store)
+    async def settle(self, refs: Sequence[ResourceRef], goal: SettleGoal, record: CommandRecord) -> None:
+        """See Executor. When the other process exits first, a warning says so."""
+        self._trigger = goal.trigger
+        if goal.trigger in _READS_BEFORE:
+            self._before = await _step_records(refs, self.engine)
+        if goal.trigger is CommandTrigger.RECONCILE:
             await self._request_reconcile(refs)
-        progress = report.progress
-        progress.expect(refs)
-        follow = StatusFollower(self.engine.store, progress.show, self._request_reconcile, self._before)
-        is_alive = await self._follow(follow, refs, seconds)
-        if not is_alive and any(progress.states[ref].code is not ExitCode.DONE for ref in refs):
-            report.warn(
+        record.expect(refs)
+        from setpoint.engine.drivers.follower import StatusFollower
+
+        follow = StatusFollower(self.engine.store, record.add_outcome, self._request_reconcile, self._before)
+        is_alive = await self._follow(follow, refs, goal)
+        if not is_alive and any(record.states[ref].code is not ExitCode.DONE for ref in refs):
+            record.warn(
                 "the running process ended before this was done: what was begun is on record, and the next goes on"
             )
         elif is_alive:
             for ref in refs:
                 if ref not in follow.outcomes:
-                    report.warn(f"{ref} had no step in time: the log of the running process says why")
+                    record.warn(f"{ref} had no step in time: the log of the running process says why")
 
-    async def _follow(self, follow: StatusFollower, refs: Sequence[ResourceRef], seconds: float) -> bool:
+    async def _follow(self, follow: "StatusFollower", refs: Sequence[ResourceRef], goal: SettleGoal) -> bool:
         """Follows the statuses to the end; False when the other process exited before that."""
-        until = follow.until_done if self.request.wait else follow.until_first_outcome
-        following = asyncio.ensure_future(until(refs, seconds))
+        until = follow.until_done if goal.wait else follow.until_first_outcome
+        following = asyncio.ensure_future(until(refs, goal.seconds))
         ended = asyncio.ensure_future(self.daemon.wait_until_exit())
         errors = asyncio.ensure_future(self._poll_errors(follow))
         tasks = (following, ended, errors)
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        done = [task for task in (following, errors) if task.done()]
-        is_alive = bool(done) and not any(isinstance(task.exception(), RemoteUnavailable) for task in done)
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done = [task for task in (following, errors) if task.done()]
+            is_alive = bool(done) and not any(isinstance(task.exception(), RemoteUnavailable) for task in done)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
         if not is_alive:
             await follow.refresh()
             return False
@@ -191,7 +195,7 @@ class DaemonExecutor:
             task.result()
         return True
 
-    async def _poll_errors(self, follow: StatusFollower) -> None:
+    async def _poll_errors(self, follow: "StatusFollower") -> None:
         """Passes on the errors that no status shows, until nothing is left to wait for."""
         while True:
             await self.engine.clock.sleep(_ERROR_POLL_SECONDS)
@@ -205,7 +209,15 @@ class DaemonExecutor:
         await self.daemon.reconcile(map(_daemon_name, refs), self._trigger.value)
 
 
-def _daemon_name(ref: ResourceRef) -> ResourceName:
+async def _step_records(refs: Iterable[ResourceRef], engine: EngineContext) -> Mapping[ResourceRef, JsonObject | None]:
+    from setpoint.engine.drivers.follower import step_records
+
+    return await step_records(refs, engine.store)
+
+
+def _daemon_name(ref: ResourceRef) -> "ResourceName":
+    from setpoint.clients.admin_api import ResourceName
+
     return ResourceName(*ref)
 
 
@@ -214,13 +226,12 @@ class ClusterExecutor:
     """This process declares resources in a cluster; the controllers there take the steps. It follows the statuses."""
 
     engine: EngineContext
-    request: CommandRequest
     _before: Mapping[ResourceRef, JsonObject | None] = field(default_factory=dict)
     _trigger: CommandTrigger = CommandTrigger.APPLY
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
         """See Executor."""
-        self._before = await step_records([manifest.ref for manifest in manifests], self.engine.store)
+        self._before = await _step_records([manifest.ref for manifest in manifests], self.engine)
         for manifest in manifests:
             before = await self.engine.store.get(manifest.ref)
             after = await self.engine.store.apply(manifest.tree)
@@ -237,24 +248,25 @@ class ClusterExecutor:
                 # Its deletion was requested before: the status on record may be old.
                 await self._request_reconcile([ref])
 
-    async def settle(
-        self, refs: Sequence[ResourceRef], trigger: CommandTrigger, report: CommandReport, seconds: float
-    ) -> None:
+    async def settle(self, refs: Sequence[ResourceRef], goal: SettleGoal, record: CommandRecord) -> None:
         """See Executor."""
-        self._trigger = trigger
-        report.progress.expect(refs)
-        if trigger is CommandTrigger.RECONCILE:
-            self._before = await step_records(refs, self.engine.store)
+        self._trigger = goal.trigger
+        record.expect(refs)
+        if goal.trigger in _READS_BEFORE:
+            self._before = await _step_records(refs, self.engine)
+        if goal.trigger is CommandTrigger.RECONCILE:
             await self._request_reconcile(refs)
         if not await cluster_has_controller(self.engine):
-            report.warn(_NO_CONTROLLER)
+            record.warn(_NO_CONTROLLER)
             return
-        follow = StatusFollower(self.engine.store, report.progress.show, self._request_reconcile, self._before)
-        until = follow.until_done if self.request.wait else follow.until_first_outcome
-        await until(refs, seconds)
+        from setpoint.engine.drivers.follower import StatusFollower
+
+        follow = StatusFollower(self.engine.store, record.add_outcome, self._request_reconcile, self._before)
+        until = follow.until_done if goal.wait else follow.until_first_outcome
+        await until(refs, goal.seconds)
         for ref in refs:
             if ref not in follow.outcomes:
-                report.warn(f"{ref} had no step in time: the log of its controller says why")
+                record.warn(f"{ref} had no step in time: the log of its controller says why")
 
     def _keeps_generation(self, before: Resource, after: Resource) -> bool:
         """Whether the apply changed nothing that the status shows: then a step is requested by annotation."""
@@ -276,9 +288,11 @@ class ClusterExecutor:
 # --- Whether a controller is running ----------------------------------------------------------------------------------
 
 
-async def has_local_daemon(request: CommandRequest) -> bool:
+async def has_local_daemon(settings: AppSettings) -> bool:
     """Whether a `setpoint run` process owns the store in a file."""
-    file = store_file(request.settings)
+    from setpoint.clients.admin_api import connect_admin
+
+    file = store_file(settings)
     daemon = None if file is None or not file.exists() else await connect_admin(file)
     if daemon is None:
         return False
@@ -286,15 +300,19 @@ async def has_local_daemon(request: CommandRequest) -> bool:
     return True
 
 
-async def has_controller(request: CommandRequest, engine: EngineContext) -> bool:
+async def has_controller(settings: AppSettings, engine: EngineContext) -> bool:
     """Whether a controller is running for a store of any type; StoreError when a cluster cannot be read."""
-    if is_shared_store(request.settings):
+    if is_shared_store(settings):
+        from setpoint.runtime.sharding.assignment import has_members
+
         return await has_members(engine.store, engine.clock.now())
-    return await has_local_daemon(request)
+    return await has_local_daemon(settings)
 
 
 async def cluster_has_controller(engine: EngineContext) -> bool:
     """Whether a controller is running for a cluster. A user without the right to see leases assumes that one is."""
+    from setpoint.runtime.sharding.assignment import has_members
+
     try:
         return await has_members(engine.store, engine.clock.now())
     except StoreError as error:
@@ -303,9 +321,9 @@ async def cluster_has_controller(engine: EngineContext) -> bool:
         return True
 
 
-async def is_resynced(request: CommandRequest) -> bool:
+async def is_resynced(settings: AppSettings) -> bool:
     """Whether the resources of the store are resynced by a controller, as far as this user can see."""
-    if not is_shared_store(request.settings):
-        return await has_local_daemon(request)
-    async with open_engine(request.settings, StoreAccess.READ) as engine:
+    if not is_shared_store(settings):
+        return await has_local_daemon(settings)
+    async with open_engine(settings, StoreAccess.READ) as engine:
         return await cluster_has_controller(engine)

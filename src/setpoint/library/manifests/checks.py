@@ -1,11 +1,12 @@
-"""Checks of the manifests that a command was given: everything that is wrong with them, each with file and line."""
+"""Checks of manifests: everything that is wrong with them, each with its place; and annotations without effect."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 
 from setpoint.app import dry_run_apply, require_valid
-from setpoint.cli.manifests import LoadedManifest, ReadManifests
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.problems import MAX_PROBLEMS, Problems, joined_problems
+from setpoint.engine.conditions import join_names
 from setpoint.engine.context import EngineContext
 from setpoint.engine.dependency_graph import reconcile_order
 from setpoint.engine.intent import check_manifest
@@ -14,6 +15,7 @@ from setpoint.engine.owners.children import is_unreconciled
 from setpoint.engine.references import dependencies_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
+from setpoint.library.manifests.reading import LoadedManifest, ReadManifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def named_by(read: ReadManifests, engine: EngineContext) -> list[ResourceRef]:
 
 
 def manifest_problems(manifest: LoadedManifest, engine: EngineContext) -> Sequence[ManifestInvalid]:
-    """What is wrong with a manifest, before any service or cluster is asked; each with `file:line`."""
+    """What is wrong with a manifest, before any service or cluster is asked; each with its place."""
     problems, members, resource = Problems(), Problems(), manifest.resource
     members.collect(require_valid, manifest.tree, engine)
     if not is_unreconciled(manifest.ref, engine):
@@ -93,3 +95,34 @@ def manifest_problems(manifest: LoadedManifest, engine: EngineContext) -> Sequen
 
 def _placed(manifest: LoadedManifest, problems: Problems) -> Sequence[ManifestInvalid]:
     return manifest.placed(joined_problems(problems.found)) if problems.found else ()
+
+
+# --- Annotations without effect ---------------------------------------------------------------------------------------
+
+
+def warn_about_manifests(
+    manifests: Sequence[LoadedManifest], engine: EngineContext, warn: Callable[[str], None]
+) -> None:
+    """Warns of each annotation in manifests, by its place."""
+    for manifest in manifests:
+        if manifest.ref.group_kind in engine.resource_types:
+            for one in engine.annotation_warnings(manifest.resource):
+                warn(f"{manifest.place_of_annotation(one.key)}: {one.message}")
+
+
+def warn_about_resources(
+    resources: Iterable[Resource | None], engine: EngineContext, warn: Callable[[str], None]
+) -> None:
+    """Warns of annotations of declared resources, by resource."""
+    known = [one for one in resources if one is not None and one.ref.group_kind in engine.resource_types]
+    found = ((one.ref, str(problem.message)) for one in known for problem in engine.annotation_warnings(one))
+    warn_of(found, warn)
+
+
+def warn_of(found: Iterable[tuple[ResourceRef, str]], warn: Callable[[str], None]) -> None:
+    """One warning for all resources of which the same is said."""
+    refs: dict[str, list[str]] = defaultdict(list)
+    for ref, text in found:
+        refs[text].append(str(ref))
+    for text, named in refs.items():
+        warn(f"{join_names(named)}: {text}")

@@ -1,12 +1,11 @@
-"""Manifests from files, folders and standard input, with file and line of each mistake."""
+"""Manifests from files, folders, standard input, text and objects, with the place of each mistake."""
 
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -18,10 +17,14 @@ from setpoint.core.values.problems import MAX_PROBLEMS, joined_problems, problem
 from setpoint.engine.resource import DEFAULT_NAMESPACE, Resource, ResourceRef
 from setpoint.engine.transfer.export_format import is_export_header
 from setpoint.errors import ManifestInvalid, NotJson, SetpointError, UserError
-
-# Imported where a file is read: YAML takes as long as the rest of a command that reads none.
-if TYPE_CHECKING:
-    from setpoint.core.values.yaml_documents import YamlDocument
+from setpoint.library.manifests.sources import (
+    ManifestDocument,
+    ManifestFile,
+    ManifestObject,
+    ManifestSource,
+    YamlText,
+    object_document,
+)
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -34,30 +37,33 @@ _MAX_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LoadedManifest:
-    """One manifest as its author wrote it, with the file and lines it came from."""
+    """One manifest as its author wrote it, with the place it came from: file and line, or the argument of a call."""
 
     tree: JsonObject
-    document: "YamlDocument"
+    document: ManifestDocument
     # Its place in the document: an item of a List.
     at: FieldPath = _ROOT
 
     def place_of(self, error: SetpointError) -> str:
-        """`file:line` of the field that `error` names, or of the manifest's beginning."""
-        return f"{self.document.source}:{self._line_of(error)}"
+        """The place of the field that `error` names, or of the manifest's beginning."""
+        return self.document.where(self._path_of(error))
 
     def placed(self, error: SetpointError) -> Sequence[ManifestInvalid]:
-        """The mistakes that `error` tells, each with `file:line`, in the order of the lines."""
+        """The mistakes that `error` tells, each with its place, in the order of the lines."""
         problems = problems_of(error) if isinstance(error, UserError) else (error,)
         return [_placed(self.place_of(one), one) for one in sorted(problems, key=self._line_of)]
 
     def _line_of(self, error: SetpointError) -> int:
+        return self.document.line_of(self._path_of(error))
+
+    def _path_of(self, error: SetpointError) -> FieldPath:
         match field_named_by(error):
             case AnnotationTerm(key):
-                return self.document.line_of(self._annotation(key))
+                return self._annotation(key)
             case FieldTerm(path):
-                return self.document.line_of(self._within(_field_path(path)))
+                return self._within(_field_path(path))
             case None:
-                return self.document.line_of(self.at)
+                return self.at
 
     def _within(self, path: FieldPath) -> FieldPath:
         return FieldPath((*self.at.steps, *path.steps))
@@ -66,13 +72,13 @@ class LoadedManifest:
         return self._within(FieldPath(("metadata", "annotations", key)))
 
     def place_of_annotation(self, key: str) -> str:
-        """`file:line` of an annotation."""
-        return f"{self.document.source}:{self.document.line_of(self._annotation(key))}"
+        """The place of an annotation."""
+        return self.document.where(self._annotation(key))
 
     @property
     def start(self) -> str:
-        """`file:line` of its beginning."""
-        return f"{self.document.source}:{self.document.line_of(self.at)}"
+        """The place of its beginning."""
+        return self.document.where(self.at)
 
     @property
     def resource(self) -> Resource:
@@ -114,20 +120,20 @@ class ReadManifests:
 
 def load_manifests(paths: Sequence[str], namespace: str = DEFAULT_NAMESPACE) -> tuple[LoadedManifest, ...]:
     """Every manifest in `paths`, with Lists split up; ManifestInvalid names file and line of each mistake."""
-    read = read_manifests(paths, namespace)
+    read = read_manifests(list(map(ManifestFile, paths)), namespace)
     if read.problems:
         raise joined_problems(read.problems)
     return read.manifests
 
 
-def read_manifests(paths: Sequence[str], namespace: str = DEFAULT_NAMESPACE) -> ReadManifests:
-    """Every manifest in `paths`, with Lists split up, and what is wrong with anything else there.
+def read_manifests(sources: Sequence[ManifestSource], namespace: str = DEFAULT_NAMESPACE) -> ReadManifests:
+    """Every manifest in `sources`, with Lists split up, and what is wrong with anything else there.
 
     Those that name no namespace are in `namespace`. ManifestInvalid when there is no manifest at all.
     """
     found: list[LoadedManifest] = []
     problems: list[ManifestInvalid] = []
-    for one in _manifests_in(paths):
+    for one in _manifests_in(sources):
         if isinstance(one, LoadedManifest):
             is_default = namespace == DEFAULT_NAMESPACE
             found.append(one if is_default else replace(one, tree=_in_namespace(one.tree, namespace)))
@@ -135,31 +141,49 @@ def read_manifests(paths: Sequence[str], namespace: str = DEFAULT_NAMESPACE) -> 
             problems.append(one)
     problems += _duplicates(found)
     if not found:
-        nothing = f"no manifest in {', '.join(paths)}: a manifest has apiVersion, kind and metadata.name"
+        names = (one.path if isinstance(one, ManifestFile) else one.name for one in sources)
+        nothing = f"no manifest in {', '.join(names)}: a manifest has apiVersion, kind and metadata.name"
         raise joined_problems(problems or [ManifestInvalid(nothing)])
     return ReadManifests(tuple(found), tuple(problems))
 
 
-def _manifests_in(paths: Sequence[str]) -> Iterator[LoadedManifest | ManifestInvalid]:
-    from setpoint.core.values.yaml_documents import read_documents
+def _manifests_in(sources: Iterable[ManifestSource]) -> Iterator[LoadedManifest | ManifestInvalid]:
+    for documents in _documents_in(sources):
+        if isinstance(documents, ManifestInvalid):
+            yield documents
+            continue
+        for document in documents:
+            yield from _manifests(document)
+            if isinstance(document.value, dict) and is_export_header(document.value):
+                # The rest of the file belongs to the export.
+                break
 
-    for path in paths:
+
+def _documents_in(sources: Iterable[ManifestSource]) -> Iterator[Sequence[ManifestDocument] | ManifestInvalid]:
+    """The documents of each file, text and object; or why it cannot be read."""
+    for source in sources:
         try:
-            files = _files(path)
+            if isinstance(source, ManifestObject):
+                yield [object_document(source)]
+                continue
+            files = _files(source.path) if isinstance(source, ManifestFile) else [source]
         except ManifestInvalid as error:
             yield error
             continue
         for file in files:
             try:
-                documents = read_documents(_text(file, _MAX_BYTES), _source(file))
+                yield _yaml_documents(file)
             except ManifestInvalid as error:
                 yield error
-            else:
-                for document in documents:
-                    yield from _manifests(document)
-                    if isinstance(document.value, dict) and is_export_header(document.value):
-                        # The rest of the file belongs to the export.
-                        break
+
+
+def _yaml_documents(file: str | YamlText) -> Sequence[ManifestDocument]:
+    # Imported where a file is read: YAML takes as long as the rest of a command that reads none.
+    from setpoint.core.values.yaml_documents import read_documents
+
+    if isinstance(file, YamlText):
+        return read_documents(file.text, file.name)
+    return read_documents(_text(file, _MAX_BYTES), _source(file))
 
 
 def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]]:
@@ -214,7 +238,7 @@ def _decoded(data: bytes, source: str, largest: int) -> str:
         raise ManifestInvalid(f"{source}:{line}: this is not UTF-8 text: save it as UTF-8") from error
 
 
-def _manifests(document: "YamlDocument") -> Iterator[LoadedManifest | ManifestInvalid]:
+def _manifests(document: ManifestDocument) -> Iterator[LoadedManifest | ManifestInvalid]:
     value = document.value
     if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
         items = value["items"]
@@ -225,7 +249,7 @@ def _manifests(document: "YamlDocument") -> Iterator[LoadedManifest | ManifestIn
         yield from _manifest(value, document, _ROOT)
 
 
-def _manifest(value: Json, document: "YamlDocument", at: FieldPath) -> Iterator[LoadedManifest | ManifestInvalid]:
+def _manifest(value: Json, document: ManifestDocument, at: FieldPath) -> Iterator[LoadedManifest | ManifestInvalid]:
     """The manifest, or everything that keeps it from being one."""
     start = document.where(at)
     if not isinstance(value, dict):
@@ -247,7 +271,7 @@ def _manifest(value: Json, document: "YamlDocument", at: FieldPath) -> Iterator[
             yield manifest
 
 
-def _missing_members(value: JsonObject, document: "YamlDocument", at: FieldPath) -> Iterator[ManifestInvalid]:
+def _missing_members(value: JsonObject, document: ManifestDocument, at: FieldPath) -> Iterator[ManifestInvalid]:
     for path in _REQUIRED:
         found = get_at(value, path)
         if isinstance(found, str):

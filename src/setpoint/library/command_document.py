@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from setpoint.cli.views.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary
 from setpoint.core.plan import Plan
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.conditions import UNMANAGED_REASONS, failure
@@ -18,6 +17,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.finish import begun_action
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, SetpointError
+from setpoint.library.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary
 
 
 class ResultOutcome(StrEnum):

@@ -1,0 +1,385 @@
+"""A session: the engine on one store, for programs. START HERE: `Session`."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
+
+from setpoint.app import AppSettings, default_namespace
+from setpoint.core.secret_fields import SecretFields
+from setpoint.core.values.durations import parse_duration_text
+from setpoint.engine.context import EngineContext
+from setpoint.engine.owners.children import is_unreconciled
+from setpoint.engine.ports import (
+    ResourceChange,
+    ResourceChangeType,
+    ResourceQuery,
+    not_served,
+    unserved_kinds,
+)
+from setpoint.engine.resource import Resource, Revision
+from setpoint.errors import ManifestInvalid, StoreError, StoreInUse, UserError
+from setpoint.library.declared import DeclaredChange, DeclaredResource, ResourceListing
+from setpoint.library.session_engines import SessionEngines, WriteTurns, for_one_call
+from setpoint.library.targets import (
+    Named,
+    Selection,
+    Target,
+    get_declared,
+    matches_targets,
+    parse_target,
+    ref_of_target,
+    require_served,
+    require_targets_found,
+    select,
+)
+
+# What a command that only reads the store does without is imported where it is used.
+if TYPE_CHECKING:
+    from setpoint.library.command_record import CommandObserver, CommandRecord, ReportedCommand
+    from setpoint.library.deletion import Deletion
+    from setpoint.library.executors import Executor, SettleGoal
+    from setpoint.library.results import CommandResult
+
+# Seconds, or a text such as 90s, 5m, 1h30m.
+Timeout: TypeAlias = float | str
+FIVE_MINUTES: Final = 300.0
+
+
+class Session:
+    """The engine on one store: plans, applies, reconciles, deletes, lists and watches resources, and runs controllers.
+
+    For one event loop, and closed by `async with` or `close`. Calls that write take turns. Any call can be cancelled:
+    what was begun is on record, and a later call goes on.
+
+        async with setpoint.open("memory:") as session:
+            result = await session.apply(Path("manifests"))
+            result.raise_for_failures()
+    """
+
+    def __init__(self, settings: AppSettings, namespace: str | None = None, *, owns_process: bool = False) -> None:
+        """`owns_process`: the process does nothing else, so that a plan guards its threads against writes, too."""
+        self.settings = settings
+        self.namespace = namespace or default_namespace(settings)
+        self._engines = SessionEngines(settings, owns_process=owns_process)
+        self._turns = WriteTurns()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the store and all connections; watches end. Idempotent."""
+        await self._engines.close()
+
+    def __repr__(self) -> str:
+        return f"<session on {self.settings.store}>"
+
+    # --- Commands -----------------------------------------------------------------------------------------------------
+
+    async def plan(self, *what: Named, observer: "CommandObserver | None" = None) -> "CommandResult":
+        """What an apply of the manifests would write, and why; or a reconcile of the named resources, or of all.
+
+        Nothing is written, neither to the store nor to a service. Raises ManifestInvalid as `apply` does.
+        """
+        from setpoint.library.command_record import ReportedCommand
+        from setpoint.library.commands import plan_resources
+
+        selection, record = self._select(what), _record(ReportedCommand.PLAN, observer)
+        async with self._engines.planning() as engine:
+            await plan_resources(selection, engine, record)
+            return _result(record, engine)
+
+    async def apply(
+        self,
+        *manifests: Named,
+        wait: bool = True,
+        timeout: Timeout = FIVE_MINUTES,
+        observer: "CommandObserver | None" = None,
+    ) -> "CommandResult":
+        """Declares the manifests, and reconciles until every resource is settled, blocked or failed.
+
+        A manifest is YAML or JSON text, a `pathlib.Path` of a file or folder, a map, a typed object, or a resource that
+        was read before. ManifestInvalid when any of them is invalid: then nothing was declared. A resource that fails
+        raises nothing, but see `CommandResult.raise_for_failures`. Without `wait`, one step of each is taken.
+        """
+        from setpoint.engine.step.reconcile_request import CommandTrigger
+        from setpoint.library.command_record import ReportedCommand
+        from setpoint.library.commands import apply_manifests
+        from setpoint.library.executors import SettleGoal
+
+        selection, record = self._select(manifests), _record(ReportedCommand.APPLY, observer)
+        if selection.read is None or selection.targets:
+            named = ", ".join(map(str, selection.targets))
+            raise ManifestInvalid(f"nothing to apply{f' in {named}' if named else ''}: hand over manifests")
+        goal = SettleGoal(CommandTrigger.APPLY, wait, _seconds(timeout))
+        async with self._executing() as executor:
+            await apply_manifests(selection.read, executor, goal, record)
+            return _result(record, executor.engine)
+
+    async def reconcile(
+        self,
+        *what: Named,
+        wait: bool = True,
+        timeout: Timeout = FIVE_MINUTES,
+        observer: "CommandObserver | None" = None,
+    ) -> "CommandResult":
+        """Reconciles declared resources now, without backoff: those that are named, or all of the namespace."""
+        from setpoint.engine.step.reconcile_request import CommandTrigger
+        from setpoint.library.command_record import ReportedCommand
+        from setpoint.library.executors import SettleGoal
+
+        goal = SettleGoal(CommandTrigger.RECONCILE, wait, _seconds(timeout))
+        return await self._settle(self._select(what), goal, _record(ReportedCommand.RECONCILE, observer))
+
+    async def wait(
+        self, *what: Named, timeout: Timeout = FIVE_MINUTES, observer: "CommandObserver | None" = None
+    ) -> "CommandResult":
+        """Waits until the resources are settled, blocked, failed or gone, whichever process takes the steps.
+
+        Where no controller runs for the store, this process takes them. A timeout raises nothing: `is_done` is False.
+        """
+        from setpoint.engine.step.reconcile_request import CommandTrigger
+        from setpoint.library.command_record import ReportedCommand
+        from setpoint.library.executors import SettleGoal
+
+        goal = SettleGoal(CommandTrigger.WAIT, wait=True, seconds=_seconds(timeout))
+        return await self._settle(self._select(what), goal, _record(ReportedCommand.WAIT, observer))
+
+    async def _settle(self, selection: Selection, goal: "SettleGoal", record: "CommandRecord") -> "CommandResult":
+        from setpoint.library.commands import reconcile_resources
+
+        async with self._executing() as executor:
+            await reconcile_resources(selection, executor, goal, record)
+            return _result(record, executor.engine)
+
+    async def delete(
+        self,
+        *what: Named,
+        dry_run: bool = False,
+        ignore_not_found: bool = False,
+        wait: bool = True,
+        timeout: Timeout = FIVE_MINUTES,
+        observer: "CommandObserver | None" = None,
+    ) -> "CommandResult":
+        """Deletes resources and their live objects: dependants before what they need. Nothing is asked.
+
+        UserError for a protected resource: then nothing was deleted. With `dry_run`, only says what would be deleted.
+        """
+        from setpoint.engine.step.reconcile_request import CommandTrigger
+        from setpoint.library.command_record import ReportedCommand
+        from setpoint.library.deletion import delete_resources, dry_run_deletion
+        from setpoint.library.executors import SettleGoal
+
+        selection, record = self._select(what), _record(ReportedCommand.DELETE, observer)
+        if dry_run:
+            async with self._engines.reading() as engine:
+                await dry_run_deletion(selection, engine, record, ignore_not_found=ignore_not_found)
+                return _result(record, engine)
+        goal = SettleGoal(CommandTrigger.DELETE, wait, _seconds(timeout))
+        async with self._executing() as executor:
+            await delete_resources(selection, executor, goal, record, ignore_not_found=ignore_not_found)
+            return _result(record, executor.engine)
+
+    async def preview_deletion(self, *what: Named) -> "Deletion":
+        """What would go and what would stay, and what depends on it; UserError for a protected resource."""
+        from setpoint.library.deletion import read_deletion
+
+        async with self._engines.reading() as engine:
+            return await read_deletion(self._select(what), engine)
+
+    # --- Reading ------------------------------------------------------------------------------------------------------
+
+    async def get(self, target: Target, *, show_secrets: bool = False) -> DeclaredResource:
+        """The resource as it is on record; ManifestInvalid when it is not declared."""
+        async with self._engines.reading() as engine:
+            found = await get_declared(ref_of_target(target, self.namespace, engine), engine)
+            return _declared(found, _secrets(engine, are_shown=show_secrets))
+
+    async def list(
+        self,
+        *targets: str,
+        all_namespaces: bool = False,
+        show_secrets: bool = False,
+        ignore_not_found: bool = False,
+    ) -> ResourceListing:
+        """The resources of the namespace, sorted: all, or those of each KIND and KIND/NAME."""
+        async with self._engines.reading() as engine:
+            wanted = [parse_target(target, engine) for target in targets]
+            listing = await engine.store.list(self._query(all_namespaces=all_namespaces))
+            found = [one for one in listing.resources if matches_targets(one, wanted)]
+            found += await self._unlisted(targets, found, engine)
+            require_served((kind for kind, _ in wanted), engine)
+            if not wanted and (missing := unserved_kinds(engine.store)):
+                self.settings.warn(str(not_served(missing)))
+            if not ignore_not_found:
+                require_targets_found(wanted, found)
+            secrets = _secrets(engine, are_shown=show_secrets)
+            shown = tuple(_declared(one, secrets) for one in found)
+        return ResourceListing(shown, listing.revision)
+
+    async def watch(
+        self,
+        *targets: str,
+        since: Revision | None = None,
+        all_namespaces: bool = False,
+        show_secrets: bool = False,
+    ) -> AsyncGenerator[DeclaredChange]:
+        """Every change of the resources from now on, or after the revision of a listing or of an earlier change.
+
+        It ends when the session closes. RevisionExpired when the changes since then are no longer kept: list again.
+        """
+        is_new = await self._engines.wait_for_file()
+        if self._engines.closed.is_set():
+            return
+        async with self._engines.reading() as engine:
+            wanted = [parse_target(target, engine) for target in targets]
+            secrets = _secrets(engine, are_shown=show_secrets)
+            async with aclosing(self._changes(engine, since, is_new=is_new, all_namespaces=all_namespaces)) as changes:
+                async for one in changes:
+                    if matches_targets(one.resource, wanted):
+                        yield DeclaredChange(one.change, _declared(one.resource, secrets), one.revision)
+
+    async def _changes(
+        self, engine: EngineContext, since: Revision | None, *, is_new: bool, all_namespaces: bool
+    ) -> AsyncGenerator[ResourceChange]:
+        """The changes in the store; of one that is new since the watch began, what is there was added."""
+        query = self._query(all_namespaces=all_namespaces)
+        try:
+            if since is None or is_new:
+                listing = await engine.store.list(query)
+                since = listing.revision
+                for one in listing.resources if is_new else ():
+                    yield ResourceChange(ResourceChangeType.ADDED, one, since)
+            async for change in engine.store.watch(since, query):
+                yield change
+        except StoreError:
+            if not self._engines.closed.is_set():
+                raise
+
+    def _query(self, *, all_namespaces: bool) -> ResourceQuery:
+        return ResourceQuery(namespace=None if all_namespaces else self.namespace)
+
+    async def _unlisted(
+        self, targets: Sequence[str], listed: Sequence[Resource], engine: EngineContext
+    ) -> Sequence[Resource]:
+        """Named objects without a kind of ours: a cluster has too many of them to list."""
+        refs = [ref_of_target(target, self.namespace, engine) for target in targets if target.partition("/")[2]]
+        there = {one.ref for one in listed}
+        found = [await engine.store.get(ref) for ref in refs if ref not in there and is_unreconciled(ref, engine)]
+        return [one for one in found if one is not None]
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[EngineContext]:
+        """The engine itself, to read what these methods do not show."""
+        async with self._engines.reading() as engine:
+            yield engine
+
+    # --- Controllers --------------------------------------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """Whether `run` takes the steps of a store in memory or in a file."""
+        return self._turns.are_handed_over
+
+    async def run(
+        self,
+        *,
+        stop: asyncio.Event | None = None,
+        metrics: str | None = None,
+        admin: bool = False,
+        concurrency: int | None = None,
+        shards: int = 1,
+    ) -> None:
+        """Runs the controllers in this process, as `setpoint run` does, until `stop` is set or the call is cancelled.
+
+        Meanwhile other calls of this session hand over to them. `stop` lets running steps finish; a cancelled call
+        cuts them short, and what was begun is on record. `metrics` is the address of the HTTP endpoints, such as
+        `:8080`. With `admin`, commands of other processes are taken on a socket beside the file of the store.
+        """
+        from setpoint.library.controller import ControllerOptions, Controllers, linked, run_until_stopped_by
+        from setpoint.runtime.manager import WORKERS_PER_KIND
+        from setpoint.runtime.metrics.telemetry import Telemetry
+        from setpoint.runtime.server import parse_listen_address
+
+        options = ControllerOptions(self.settings.kinds, concurrency or WORKERS_PER_KIND, shards=shards)
+        address = None if metrics is None else parse_listen_address(metrics)
+        async with AsyncExitStack() as stack:
+            opened = await stack.enter_async_context(self._engines.running())
+            telemetry = Telemetry([opened.budgets], opened.requests)
+            if not self._engines.is_shared and await stack.enter_async_context(self._turns.taken()) is not None:
+                raise UserError("this session runs the controllers already: wait for that call, or cancel it")
+            controllers = Controllers.of(opened, self.settings, options, telemetry)
+            link = await stack.enter_async_context(linked(controllers))
+            if not self._engines.is_shared:
+                await stack.enter_async_context(self._turns.handed_to(link))
+            await stack.enter_async_context(controllers.serving(address))
+            if admin:
+                await stack.enter_async_context(controllers.serving_admin_api())
+            await run_until_stopped_by(stop, controllers)
+
+    @asynccontextmanager
+    async def _executing(self) -> "AsyncIterator[Executor]":
+        """What takes the steps: controllers of a cluster, of this session or of the owner of the file; or this process.
+
+        StoreInUse when the owner of the store does not answer on its admin socket.
+        """
+        async with AsyncExitStack() as stack:
+            yield await self._executor(stack)
+
+    async def _executor(self, stack: AsyncExitStack) -> "Executor":
+        from setpoint.library.executors import ClusterExecutor, DaemonExecutor, LocalExecutor
+
+        try:
+            engine = (await self._engines.writer()).engine
+        except StoreInUse:
+            from setpoint.clients.admin_api import connect_admin
+
+            file = self._engines.file
+            daemon = None if file is None else await connect_admin(file)
+            if daemon is None:
+                raise
+            stack.push_async_callback(daemon.close)
+            return DaemonExecutor(await stack.enter_async_context(self._engines.reading()), daemon)
+        if self._engines.is_shared:
+            return ClusterExecutor(engine)
+        link = await stack.enter_async_context(self._turns.taken())
+        return LocalExecutor(for_one_call(engine)) if link is None else DaemonExecutor(engine, link)
+
+    def _select(self, what: Sequence[Named]) -> Selection:
+        return select(what, self.namespace)
+
+
+def _record(command: "ReportedCommand", observer: "CommandObserver | None") -> "CommandRecord":
+    from setpoint.library.command_record import CommandObserver, CommandRecord
+
+    record = CommandRecord(command, observer or CommandObserver())
+    record.observer.begun(record)
+    return record
+
+
+def _result(record: "CommandRecord", engine: EngineContext) -> "CommandResult":
+    from setpoint.library.results import results_of
+
+    secrets = _secrets(engine)
+    return results_of(record, {ref: _declared(one, secrets) for ref, one in record.resources.items()})
+
+
+def _secrets(engine: EngineContext, *, are_shown: bool = False) -> SecretFields | None:
+    """What is to be redacted; None where secret values are shown."""
+    return None if are_shown else engine.secret_fields
+
+
+def _declared(resource: Resource, secrets: SecretFields | None) -> DeclaredResource:
+    shown = resource.document if secrets is None else secrets.redacted(resource.document)
+    return DeclaredResource(resource if shown is resource.document else Resource(shown))
+
+
+def _seconds(timeout: Timeout) -> float:
+    """The seconds of a timeout; ManifestInvalid for a text that is no duration."""
+    return parse_duration_text(timeout) if isinstance(timeout, str) else float(timeout)
