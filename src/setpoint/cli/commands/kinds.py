@@ -18,10 +18,10 @@ from setpoint.app.kind_reference import (
 )
 from setpoint.app.kinds import find_kind, known_names
 from setpoint.cli.request import CommandRequest, print_document
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.values.json_types import Json
 from setpoint.errors import PluginBroken
+from setpoint.library.outcome import ExitCode
 
 _COLUMNS = ("KIND", "API VERSION", "SOURCE", "COOKIE")
 _WIDE_COLUMNS = ("REVISION", "DESCRIPTION")

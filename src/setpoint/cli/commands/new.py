@@ -17,8 +17,8 @@ from rich.text import Text
 
 from setpoint import __version__
 from setpoint.cli.request import CommandRequest, print_json, run_command
-from setpoint.cli.views.outcome import ExitCode
 from setpoint.errors import UserError
+from setpoint.library.outcome import ExitCode
 
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _GROUP: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+")
