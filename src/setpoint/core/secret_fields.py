@@ -99,7 +99,7 @@ class SecretFields:
         if not isinstance(value, Mapping):
             return _elements(value, lambda one: self._object(one, hide, listed))
         if not listed and "kind" not in value and _STRING_DATA not in value:
-            return _members(value, lambda name, one: self._member(name, one, hide))
+            return self._untyped_members(value, hide)
         kind = str(value.get("kind", listed)).strip().casefold()
         typed, items = self._root(kind), kind.removesuffix("list")
         if typed is not None:
@@ -108,10 +108,20 @@ class SecretFields:
             return _members(value, lambda name, one: self._object(one, hide, items if name == "items" else ""))
         # No other object has this member: the kind is misspelt.
         if kind != _SECRET_KIND and _STRING_DATA not in value:
-            return _members(value, lambda name, one: self._member(name, one, hide))
+            return self._untyped_members(value, hide)
         # Without metadata it may be a reference to a Secret.
         is_open = OPEN_SECRET_MEMBERS.__contains__ if "metadata" in value else _is_no_data
         return _members(value, lambda name, one: self._member(name, one, hide) if is_open(name) else _data(one, hide))
+
+    def _untyped_members(self, value: Mapping[str, Json], hide: Hide) -> JsonObject:
+        """Each member; `value` itself when all are the same. Most are scalars that are no manifests."""
+        changed: dict[str, Json] = {}
+        for name, one in value.items():
+            if name == _MANIFEST or not isinstance(one, _SCALARS):
+                walked = self._member(name, one, hide)
+                if walked is not one:
+                    changed[name] = walked
+        return {**value, **changed} if changed else value
 
     def _root(self, kind: str) -> Field | None:
         """The resources of a kind, in lower case; None for an unknown one."""

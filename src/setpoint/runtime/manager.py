@@ -4,12 +4,12 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from dataclasses import replace
 from enum import Enum
 from functools import partial
 from typing import Any, Final
 
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import EngineContext

@@ -1,7 +1,6 @@
 """Where an object is: the ID of its cluster, its kind, and its name there; and what is claimed with it."""
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
@@ -43,7 +42,7 @@ class ObjectLocation:
     @property
     def collection(self) -> str:
         """`apps/v1 Deployment shop/* @ context:prod`: what is watched together."""
-        return _collection_of(self)
+        return _collection(self.cluster, self.api_version, self.kind, self.namespace)
 
     @property
     def in_cluster(self) -> str:
@@ -58,8 +57,8 @@ class ObjectLocation:
 
 
 @lru_cache(maxsize=_MAX_PARSED)
-def _collection_of(location: ObjectLocation) -> str:
-    return replace(location, name="").location
+def _collection(cluster: str, api_version: str, kind: str, namespace: str) -> str:
+    return ObjectLocation(cluster, api_version, kind, namespace).location
 
 
 @lru_cache(maxsize=_MAX_PARSED)
@@ -70,6 +69,7 @@ def parse_object_location(text: str) -> ObjectLocation:
     return ObjectLocation(unquote(cluster), api_version, kind, unquote(namespace or ""), name)
 
 
+@lru_cache(maxsize=_MAX_PARSED)
 def object_claim_keys(location: Location) -> tuple[ClaimKey, ...]:
     """The object in every version of its API, and whichever account of a namespace it is reached as."""
     found = _LOCATION.fullmatch(location)
@@ -87,6 +87,7 @@ def object_uid_keys(outputs: JsonObject) -> tuple[ClaimKey, ...]:
     return (ClaimKey(CLUSTER_OBJECTS, uid_name(uid)),) if uid else ()
 
 
+@lru_cache(maxsize=_MAX_PARSED)
 def is_tenants_cluster(location: Location) -> bool:
     """Whether the object is in a cluster by a kubeconfig of a Secret: what that reports, its tenant decides."""
     found = _LOCATION.fullmatch(location)
