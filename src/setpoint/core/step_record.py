@@ -197,8 +197,10 @@ def _short(value: Json, limit: int) -> str:
 
 def _fits(value: Json, limit: int) -> bool:
     """Whether the value takes at most `limit` bytes of JSON."""
-    # A character takes six at most, and most texts are short.
-    return (isinstance(value, str) and 6 * len(value) + 2 <= limit) or len(canonical(value)) <= limit
+    if isinstance(value, str) and value.isascii() and value.isprintable():
+        # Of these characters JSON escapes two, each with one more byte.
+        return len(value) + value.count('"') + value.count("\\") + 2 <= limit
+    return len(canonical(value)) <= limit
 
 
 def _text(value: Json) -> str:
