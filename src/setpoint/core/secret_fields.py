@@ -328,16 +328,13 @@ def _fits(value: Json, field: Field | None) -> bool:
 
 def _is_as_typed(value: Json, field: Field) -> bool:
     """Whether `value` has members of its type alone, at any depth: if none of them is write-only, none is secret."""
-    match field.shape:
-        case ObjectShape(fields=fields) if type(value) is dict:
-            return _MANIFEST not in value and _are_as_typed(value, fields)
-        case AtomicList(item=shape) if type(value) is list:
-            item = _element(shape)
-            return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
-        case KeyedList(item=item) if type(value) is list:
-            return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
-        case _:
-            return False
+    shape = field.shape
+    if isinstance(shape, ObjectShape):
+        return type(value) is dict and _MANIFEST not in value and _are_as_typed(value, shape.fields)
+    if type(value) is not list or not isinstance(shape, AtomicList | KeyedList):
+        return False
+    item = _element(shape.item) if isinstance(shape, AtomicList) else shape.item
+    return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
 
 
 def _are_as_typed(members: Mapping[str, Json], fields: Mapping[str, Field]) -> bool:
@@ -345,10 +342,10 @@ def _are_as_typed(members: Mapping[str, Json], fields: Mapping[str, Field]) -> b
         field = fields.get(name)
         if field is None:
             return False
-        is_leaf = type(one) in _LEAF_TYPES
-        if is_leaf and one is not None and field.entries is not None:
-            return False
-        if not is_leaf and not _is_as_typed(one, field):
+        if type(one) in _LEAF_TYPES:
+            if field.entries is not None and one is not None:
+                return False
+        elif not _is_as_typed(one, field):
             return False
     return True
 

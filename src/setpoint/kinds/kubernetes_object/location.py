@@ -16,6 +16,7 @@ OWN, SECRET_PREFIX = "own", "secret:"
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
 # Characters of names that stay readable in a location.
 _PLAIN: Final = ":@.~"
+_is_plain: Final = re.compile(r"[A-Za-z0-9_.~:@-]*").fullmatch
 # Locations that are kept parsed: those of running steps.
 _MAX_PARSED: Final = 256
 
@@ -37,7 +38,7 @@ class ObjectLocation:
     @property
     def location(self) -> Location:
         """`apps/v1 Deployment shop/web @ context:prod`."""
-        return Location(f"{self.api_version} {self.kind} {self.in_cluster} @ {quote(self.cluster, safe=_PLAIN)}")
+        return Location(f"{self.api_version} {self.kind} {self.in_cluster} @ {_quoted(self.cluster)}")
 
     @property
     def collection(self) -> str:
@@ -47,13 +48,18 @@ class ObjectLocation:
     @property
     def in_cluster(self) -> str:
         """`shop/web`."""
-        name = quote(self.name, safe=_PLAIN) or "*"
-        return f"{quote(self.namespace, safe=_PLAIN)}/{name}" if self.namespace else name
+        name = _quoted(self.name) or "*"
+        return f"{_quoted(self.namespace)}/{name}" if self.namespace else name
 
     @property
     def title(self) -> str:
         """For messages: `Deployment shop/web`."""
         return f"{self.kind} {self.in_cluster}"
+
+
+def _quoted(text: str) -> str:
+    # Most need no quotes, and a match is cheaper than `quote`.
+    return text if _is_plain(text) else quote(text, safe=_PLAIN)
 
 
 @lru_cache(maxsize=_MAX_PARSED)
