@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 
 T = TypeVar("T")
 NAMES = ("alpha", "beta", "gamma", "delta")
@@ -247,3 +247,66 @@ def test_what_the_standard_library_alone_can_tell_is_left_to_it() -> None:
     assert vars(WithoutSlots(1)) == {"x": 1}
     assert WithArgument(3).y == 3
     assert (WithTextualClassVar(1).x, WithTextualClassVar.__slots__) == (4, ("y",))
+
+
+@given(options(), st.integers(0, 2), st.lists(defaults(), max_size=2), st.booleans(), st.data())
+def test_a_copy_is_the_one_that_the_standard_library_makes(
+    chosen: dict[str, bool], required: int, defaulted: list[Any], post_init: bool, data: st.DataObject
+) -> None:
+    cls: type[Any] = dataclass(slots=True, **chosen)(class_with((), required, defaulted, post_init=post_init))
+    fields = dataclasses.fields(cls)
+    original = cls(**{one.name: [one.name] for one in fields if one.init})
+    names = [*(one.name for one in fields if one.init), *(() if post_init else ("unknown",))]
+    changes = {name: object() for name in data.draw(st.sets(st.sampled_from(names)) if names else st.just(()))}
+
+    before = values_of(original)
+    theirs = outcome(lambda: dataclasses.replace(original, **changes))
+    ours = outcome(lambda: replace(original, **changes))
+
+    assert ours == theirs
+    assert values_of(original) == before
+
+
+def outcome(make: Callable[[], object]) -> object:
+    try:
+        made = make()
+    except TypeError as error:
+        return str(error)
+    return type(made), values_of(made)
+
+
+def values_of(instance: object) -> dict[str, object]:
+    return {one.name: getattr(instance, one.name) for one in dataclasses.fields(instance)}  # type: ignore[arg-type] # one of a dataclass
+
+
+def test_a_copy_has_the_changes_and_shares_the_rest() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Point:
+        """With two fields."""
+
+        x: list[int]
+        y: int
+
+    original = Point([1], 2)
+
+    copied = replace(original, y=3)
+
+    assert (copied.x is original.x, copied.y, original.y) == (True, 3, 2)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        replace(original, z=4)  # type: ignore[call-arg] # that is the point
+
+
+def test_a_frozen_class_may_inherit_fields_without_slots() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Base:
+        """Without slots."""
+
+        x: int
+
+    @dataclass(frozen=True, slots=True)
+    class Derived(Base):
+        """With one."""
+
+        y: int
+
+    assert replace(Derived(1, 2), x=3) == Derived(3, 2)

@@ -159,9 +159,12 @@ def test_no_collection_looks_at_the_index_once_it_is_complete() -> None:
         await running
         return len(manager.index), len(frozen)
 
+    thresholds = gc.get_threshold()
     try:
         assert run(scenario()) == (500, 500)
+        assert gc.get_threshold()[0] > thresholds[0]
     finally:
+        gc.set_threshold(*thresholds)
         gc.unfreeze()
 
 

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -31,7 +31,7 @@ from setpoint.clients.transport.messages import ServerAddress, split_origin
 from setpoint.clients.transport.opening import ServerRoute, TcpOpener, TlsOptions
 from setpoint.clients.transport.pool import ConnectionPool
 from setpoint.clients.url_path import refuse_dot_segments
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_limits import MAX_VALUES, excess_of, excess_of_values
 from setpoint.errors import Bug, ClientRetired, RemoteError, RemoteUnavailable, ResponseTooLarge
 

@@ -1,11 +1,10 @@
 """Kubernetes conditions: one per type, with a transition time that moves only when the status changes."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.shortening import shorten
 

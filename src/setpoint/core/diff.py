@@ -95,7 +95,7 @@ def _changes(sides: tuple[_Side, _Side], field: Field, at: Path, resend: frozens
         if at in resend:
             yield FieldChange(at, REDACTED, REDACTED)
     elif not (sides[0] is sides[1] or field.output_only or (field.asked and at not in resend)):
-        was, now = (_normalised(side, field) for side in sides)
+        was, now = _normalised(sides[0], field), _normalised(sides[1], field)
         pairs = _pairs(was, now, field)
         if pairs is not None:
             different = pairs if resend else {step: pair for step, pair in pairs.items() if pair[0] is not pair[1]}

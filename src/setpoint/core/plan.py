@@ -1,7 +1,7 @@
 """The plan: the ordered writes of a step, the fields that each changes and why, and the fields left unchanged."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
@@ -11,7 +11,7 @@ from setpoint.core.overlay import Declared, keeping_rule_at, overlay, rule_at, w
 from setpoint.core.schema.policy import PRUNE, Rule
 from setpoint.core.schema.shape import ObjectShape
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged

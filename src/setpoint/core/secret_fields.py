@@ -99,7 +99,7 @@ class SecretFields:
         if not isinstance(value, Mapping):
             return _elements(value, lambda one: self._object(one, hide, listed))
         if not listed and "kind" not in value and _STRING_DATA not in value:
-            return _members(value, lambda name, one: self._member(name, one, hide))
+            return self._untyped_members(value, hide)
         kind = str(value.get("kind", listed)).strip().casefold()
         typed, items = self._root(kind), kind.removesuffix("list")
         if typed is not None:
@@ -108,10 +108,20 @@ class SecretFields:
             return _members(value, lambda name, one: self._object(one, hide, items if name == "items" else ""))
         # No other object has this member: the kind is misspelt.
         if kind != _SECRET_KIND and _STRING_DATA not in value:
-            return _members(value, lambda name, one: self._member(name, one, hide))
+            return self._untyped_members(value, hide)
         # Without metadata it may be a reference to a Secret.
         is_open = OPEN_SECRET_MEMBERS.__contains__ if "metadata" in value else _is_no_data
         return _members(value, lambda name, one: self._member(name, one, hide) if is_open(name) else _data(one, hide))
+
+    def _untyped_members(self, value: Mapping[str, Json], hide: Hide) -> JsonObject:
+        """Each member; `value` itself when all are the same. Most are scalars that are no manifests."""
+        changed: dict[str, Json] = {}
+        for name, one in value.items():
+            if name == _MANIFEST or not isinstance(one, _SCALARS):
+                walked = self._member(name, one, hide)
+                if walked is not one:
+                    changed[name] = walked
+        return {**value, **changed} if changed else value
 
     def _root(self, kind: str) -> Field | None:
         """The resources of a kind, in lower case; None for an unknown one."""
@@ -318,16 +328,13 @@ def _fits(value: Json, field: Field | None) -> bool:
 
 def _is_as_typed(value: Json, field: Field) -> bool:
     """Whether `value` has members of its type alone, at any depth: if none of them is write-only, none is secret."""
-    match field.shape:
-        case ObjectShape(fields=fields) if type(value) is dict:
-            return _MANIFEST not in value and _are_as_typed(value, fields)
-        case AtomicList(item=shape) if type(value) is list:
-            item = _element(shape)
-            return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
-        case KeyedList(item=item) if type(value) is list:
-            return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
-        case _:
-            return False
+    shape = field.shape
+    if isinstance(shape, ObjectShape):
+        return type(value) is dict and _MANIFEST not in value and _are_as_typed(value, shape.fields)
+    if type(value) is not list or not isinstance(shape, AtomicList | KeyedList):
+        return False
+    item = _element(shape.item) if isinstance(shape, AtomicList) else shape.item
+    return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
 
 
 def _are_as_typed(members: Mapping[str, Json], fields: Mapping[str, Field]) -> bool:
@@ -335,10 +342,10 @@ def _are_as_typed(members: Mapping[str, Json], fields: Mapping[str, Field]) -> b
         field = fields.get(name)
         if field is None:
             return False
-        is_leaf = type(one) in _LEAF_TYPES
-        if is_leaf and one is not None and field.entries is not None:
-            return False
-        if not is_leaf and not _is_as_typed(one, field):
+        if type(one) in _LEAF_TYPES:
+            if field.entries is not None and one is not None:
+                return False
+        elif not _is_as_typed(one, field):
             return False
     return True
 

@@ -148,7 +148,7 @@ def _short_change(change: JsonObject) -> JsonObject:
     cut: list[Json] = []
     for side in (name for name in _SIDES if name in change):
         value = change[side]
-        if len(canonical(value)) > _MAX_VALUE_BYTES:
+        if not _fits(value, _MAX_VALUE_BYTES):
             # Redacted before it becomes a text, in which members cannot be recognised any more.
             value = short_value(redact_untyped(value))
             cut.append(side)
@@ -160,7 +160,7 @@ def _short_change(change: JsonObject) -> JsonObject:
 
 def short_path(text: str) -> str:
     """A path in few bytes, which can be parsed: a long name is cut, and of many steps the middle is left out."""
-    if len(canonical(text)) <= _MAX_PATH_BYTES:
+    if _fits(text, _MAX_PATH_BYTES):
         return text
     try:
         steps = tuple(map(_short_step, Path.parse(text).steps))
@@ -186,13 +186,21 @@ def _short_step(step: PathStep) -> PathStep:
 def _short(value: Json, limit: int) -> str:
     """The text in at most `limit` bytes of JSON, by its beginning."""
     text = _text(value)
-    if len(canonical(text)) <= limit:
+    if _fits(text, limit):
         return text
     # Two quotes, and three bytes for the ellipsis.
     room = limit - 5
     begun = beginning(text, room)
     # A control character takes six bytes.
     return f"{begun if len(canonical(begun)) <= room + 2 else beginning(text, room // 6)}{_ELLIPSIS}"
+
+
+def _fits(value: Json, limit: int) -> bool:
+    """Whether the value takes at most `limit` bytes of JSON."""
+    if isinstance(value, str) and value.isascii() and value.isprintable():
+        # Of these characters JSON escapes two, each with one more byte.
+        return len(value) + value.count('"') + value.count("\\") + 2 <= limit
+    return len(canonical(value)) <= limit
 
 
 def _text(value: Json) -> str:

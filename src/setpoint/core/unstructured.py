@@ -18,8 +18,11 @@ _CONDITIONS: Final = Path(("status", "conditions"))
 
 def text_at(live: Json, *names: str) -> str:
     """The text at the path of these names, or "" when there is none."""
-    value = get_at(live, Path(names))
-    return value if isinstance(value, str) else ""
+    for name in names:
+        if not isinstance(live, dict):
+            return ""
+        live = live.get(name)
+    return live if isinstance(live, str) else ""
 
 
 def int_at(live: Json, *names: str) -> int | Missing:

@@ -1,7 +1,7 @@
 """What a step works with, and what it may end in: the engine's dependencies, the step context, the outcome."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Final, Self
 
 from setpoint.core.conditions import ConditionReason, ConditionType
@@ -12,7 +12,7 @@ from setpoint.core.schema.annotations import AnnotationProblem, AnnotationTarget
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.deferred_mapping import joined
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import Message, message_of

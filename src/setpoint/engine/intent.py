@@ -1,7 +1,6 @@
 """The intent: the spec and everything else that changes its meaning, and the digest that stands for all of it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -15,6 +14,7 @@ from setpoint.core.schema.shape import Field, ObjectShape, field_at, paths_of, s
 from setpoint.core.schema.validation import violations
 from setpoint.core.secret_fields import HIDDEN_VALUE, redacted_at
 from setpoint.core.values.canonical import digest
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, field_named_by
 from setpoint.core.values.paths import Path, get_at

@@ -6,7 +6,7 @@ another form beyond that.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 from sys import intern
 from typing import Final
@@ -16,7 +16,7 @@ from setpoint.core.redaction import holds_secret_object, redact_record
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.step_record import bounded_record
 from setpoint.core.values.canonical import canonical, digest, same
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.contention.intent_flips import NO_FLIPS, IntentFlips
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS, Oscillations

@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from setpoint.app import AppSettings, OpenedEngine, dry_run_apply, select_kinds, store_file
 from setpoint.clients.admin_api import ResourceName, prepare_socket, remove_socket
@@ -17,13 +17,16 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.reconcile_request import CommandTrigger
 from setpoint.engine.step.reports import StepReporter
 from setpoint.errors import Bug, SetpointError, UserError
-from setpoint.runtime.admin_api import AdminApi, admin_routes
 from setpoint.runtime.manager import GRACE_SECONDS, WORKERS_PER_KIND, Manager
 from setpoint.runtime.metrics.telemetry import Telemetry
-from setpoint.runtime.server import HttpServer, ListenAddress
 from setpoint.runtime.sharding.assignment import new_identity
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.step_log import StepLog
+
+# The HTTP server takes 16 MB: it is imported by a process that serves.
+if TYPE_CHECKING:
+    from setpoint.runtime.admin_api import AdminApi
+    from setpoint.runtime.server import ListenAddress
 
 _log: Final = logging.getLogger(__name__)
 
@@ -83,11 +86,15 @@ class Controllers:
             raise Bug("the process broke: a bug of ours; the log has its traceback") from group
 
     @asynccontextmanager
-    async def serving(self, address: ListenAddress | None) -> AsyncIterator[None]:
+    async def serving(self, address: "ListenAddress | None") -> AsyncIterator[None]:
         """Serves health and metrics at `address`, if there is one."""
+        if address is None:
+            yield
+            return
+        from setpoint.runtime.server import HttpServer
+
         server = HttpServer(self.manager, self.telemetry)
-        if address is not None:
-            await server.start(*address)
+        await server.start(*address)
         try:
             yield
         finally:
@@ -100,6 +107,9 @@ class Controllers:
         if file is None:
             yield
             return
+        from setpoint.runtime.admin_api import admin_routes
+        from setpoint.runtime.server import HttpServer
+
         admin_api = self.admin_api()
         server = HttpServer(self.manager, self.telemetry, admin_routes(admin_api))
         try:
@@ -110,8 +120,10 @@ class Controllers:
             remove_socket(file)
             await server.close()
 
-    def admin_api(self) -> AdminApi:
+    def admin_api(self) -> "AdminApi":
         """The verbs of other callers: their requests are on record, and the controllers execute them."""
+        from setpoint.runtime.admin_api import AdminApi
+
         return AdminApi(self.manager.engine, self._dry_run, self.manager)
 
     async def _dry_run(self, manifest: JsonObject) -> Resource:
@@ -134,7 +146,7 @@ def replica_for(opened: OpenedEngine, options: ControllerOptions) -> ControllerR
 class InProcessLink:
     """The way to controllers of this process, as other processes have one by the admin API."""
 
-    api: AdminApi
+    api: "AdminApi"
 
     async def apply(self, manifests: Iterable[JsonObject]) -> None:
         """See ControllerLink."""

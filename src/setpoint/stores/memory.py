@@ -1,11 +1,11 @@
 """The in-memory store: the reference implementation for the contract suite, and for tests."""
 
 from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
-from dataclasses import replace
 
 from msgspec import structs
 
 from setpoint.core.secret_fields import SecretFields
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from setpoint import __version__
 from setpoint.app import (
@@ -20,7 +20,6 @@ from setpoint.app import (
     select_kinds,
 )
 from setpoint.cli.request import CommandRequest, duration_option, run_command
-from setpoint.cli.views.live_screen import LogBuffer, live_screen
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.kind import stateless_kinds
@@ -32,9 +31,12 @@ from setpoint.runtime import logs
 from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, append_after
 from setpoint.runtime.manager import freeze_index
 from setpoint.runtime.metrics.telemetry import Telemetry
-from setpoint.runtime.server import ListenAddress, parse_listen_address
 from setpoint.runtime.sharding.assignment import new_identity
 from setpoint.runtime.step_log import StepLog
+
+if TYPE_CHECKING:
+    from setpoint.cli.views.live_screen import LogBuffer
+    from setpoint.runtime.server import ListenAddress
 
 _log: Final = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -46,7 +48,7 @@ class RunOptions:
 
     kinds: tuple[str, ...]
     concurrency: int
-    metrics: ListenAddress | None
+    metrics: "ListenAddress | None"
     form: logs.LogFormat
     level: int
     grace: float
@@ -66,7 +68,7 @@ class RunOptions:
         return RunOptions(
             tuple(word.strip() for word in options["kinds"].split(",") if word.strip()),
             options["concurrency"],
-            None if metrics is None else parse_listen_address(metrics),
+            None if metrics is None else _listen_address(metrics),
             logs.LogFormat(options["log_format"]),
             logs.LEVELS[options["log_level"]],
             duration_option("--grace", options["grace"]),
@@ -99,7 +101,7 @@ def run_until_stopped(options: dict[str, Any]) -> int:
 
 
 async def _run(request: CommandRequest, run_options: RunOptions) -> int:
-    log_buffer = LogBuffer() if run_options.live and sys.stderr.isatty() else None
+    log_buffer = _new_log_buffer() if run_options.live and sys.stderr.isatty() else None
     form = (
         logs.LogFormat.HUMAN if log_buffer is not None and run_options.form is logs.LogFormat.AUTO else run_options.form
     )
@@ -113,6 +115,19 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
     finally:
         if log_buffer is not None:
             sys.stderr.writelines(log_buffer.lines)
+
+
+# The HTTP server takes 16 MB, and the live screen 2 MB: each is imported by a process that uses it.
+def _listen_address(text: str) -> "ListenAddress":
+    from setpoint.runtime.server import parse_listen_address
+
+    return parse_listen_address(text)
+
+
+def _new_log_buffer() -> "LogBuffer":
+    from setpoint.cli.views.live_screen import LogBuffer
+
+    return LogBuffer()
 
 
 @contextmanager
@@ -215,5 +230,7 @@ class ControllerProcess:
         if not run_options.live:
             yield
             return
+        from setpoint.cli.views.live_screen import live_screen
+
         async with live_screen(self.request.console, self.controllers.manager, self.steps, self.opened.budgets):
             yield

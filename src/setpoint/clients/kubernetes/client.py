@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -43,7 +42,7 @@ from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudge
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.clients.sockets import AddressPolicy
 from setpoint.clients.transport.messages import Headers
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_limits import decode_cut, excess_of_values
 from setpoint.core.values.json_types import Json
 from setpoint.errors import RemoteExpired, RemoteUnavailable, ResponseTooLarge
@@ -367,8 +366,8 @@ def _caller_of(request: HttpRequest) -> Caller:
 def _require_success(request: HttpRequest, response: HttpResponse) -> bytes:
     if not 200 <= response.status < 300:
         raise error_for_response(request, response)
-    # The list of OpenAPI documents comes as plain text.
-    if "json" not in response.headers.get("Content-Type", "") and not response.body.startswith(b"{"):
+    # The list of OpenAPI documents comes as plain text. Headers are decoded when they are looked at.
+    if not response.body.startswith(b"{") and "json" not in response.headers.get("Content-Type", ""):
         raise RemoteUnavailable(
             f"{request}: the answer is not what it should be: it is no JSON, but another server's page"
         )

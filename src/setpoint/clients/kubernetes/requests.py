@@ -1,12 +1,11 @@
 """Requests to an API server as values: endpoints, selectors, paging, write and delete options."""
 
 import re
-from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
 from setpoint.clients.url_path import encode_query, join_path
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.errors import Bug, ManifestInvalid
 
 # The field manager of our writes.

@@ -49,7 +49,13 @@ class Path:
         return Path((*self.steps, step))
 
     def __str__(self) -> str:
-        return "".join(_step_text(step, first=position == 0) for position, step in enumerate(self.steps))
+        text = ""
+        for step in self.steps:
+            if type(step) is str and _is_name(step):
+                text = f"{text}.{step}" if text else step
+            else:
+                text += _step_text(step)
+        return text
 
     def __bool__(self) -> bool:
         return bool(self.steps)
@@ -89,6 +95,7 @@ def _number_text(value: int | float) -> str | None:
 # --- Paths as text ---------------------------------------------------------------------------------------------------
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_$/@+-]+")
+_is_name: Final = _NAME.fullmatch
 _INDEX: Final = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
 # The JSONPath form of a selector, as in kubectl.
 _PREDICATE: Final = re.compile(r"\[\?\(@\.([A-Za-z0-9_-]+)\s*==\s*(?:'([^']*)'|\"([^\"]*)\")\)\]")
@@ -99,16 +106,11 @@ def _word(text: str) -> str:
     return text if _NAME.fullmatch(text) else encode_basestring(text)
 
 
-def _step_text(step: PathStep, *, first: bool) -> str:
-    match step:
-        case int():
-            return f"[{step}]"
-        case Selector():
-            return str(step)
-        case _ if _NAME.fullmatch(step):
-            return step if first else f".{step}"
-        case _:
-            return f"[{encode_basestring(step)}]"
+def _step_text(step: PathStep) -> str:
+    """A step in brackets."""
+    if isinstance(step, Selector):
+        return str(step)
+    return f"[{step}]" if isinstance(step, int) else f"[{encode_basestring(step)}]"
 
 
 def _read_steps(text: str) -> Iterator[PathStep]:
@@ -168,7 +170,7 @@ def _malformed(text: str, position: int, problem: str) -> ManifestInvalid:
 def get_at(tree: Json | Missing, path: Path) -> Json | Missing:
     """The value at `path`, or `MISSING` when any step of it is absent."""
     for step in path.steps:
-        tree = value_below(tree, step)
+        tree = tree.get(step, MISSING) if type(tree) is dict else value_below(tree, step)
         if tree is MISSING:
             return MISSING
     return tree

@@ -8,12 +8,12 @@ A claim that does not count is withdrawn.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from setpoint.core.owner_references import Ownership, controller_of, ownership
 from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine import conditions

@@ -5,8 +5,8 @@ not known which object that is. A step puts both back.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.context import FINALIZER, EngineContext, StepContext
 from setpoint.engine.management import Management, management_of
 from setpoint.engine.owner import Owner

@@ -7,13 +7,13 @@ Everything comes in as an argument: times as RFC 3339 text, intents by their dig
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Final
 
 from setpoint.core.backoff import exponential_delay
 from setpoint.core.diff import FieldChange
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.shortening import short_value
 from setpoint.engine.contention.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF

@@ -6,7 +6,6 @@ nor counts one twice. After a few reverts the next ones back off. Everything com
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -14,7 +13,7 @@ from typing import Final
 from setpoint.core.backoff import exponential_delay
 from setpoint.core.diff import FieldChange
 from setpoint.core.redaction import REDACTED
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path
 from setpoint.core.values.shortening import UNSET_TEXT, short_value

@@ -3,13 +3,13 @@
 Deletion goes by the location on record: by then the references may be gone.
 """
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final, NoReturn
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, PlannedWrite, plan_delete
 from setpoint.core.schema.annotations import annotation_value
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsAliases, SupportsReplace
 from setpoint.engine.claims.claim import is_claim_kept

@@ -3,14 +3,13 @@
 A creation and a long-running operation are on record before the step continues, so that a later step finishes them.
 """
 
-from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias, assert_never
 
 from setpoint.core.decide import DecisionReason
 from setpoint.core.diff import FieldChange, redacted_change
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.redaction import REDACTED
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.engine import conditions
 from setpoint.engine.claims.claim import confirm_claim, release_claim
 from setpoint.engine.context import KindStepContext

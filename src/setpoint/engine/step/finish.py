@@ -1,7 +1,6 @@
 """How a step ends: settled, paused or observed only; its record, which `setpoint explain` shows, and its event."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import inf
 from typing import Final
 
@@ -11,7 +10,7 @@ from setpoint.core.plan import Action, Hold, Plan
 from setpoint.core.schema.policy import Rule
 from setpoint.core.step_record import bounded_record, paths_digest, withheld_paths
 from setpoint.core.values.canonical import digest
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine import conditions
 from setpoint.engine.conditions import ReadyCondition, join_names, retained_message

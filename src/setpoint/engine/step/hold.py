@@ -7,13 +7,12 @@ object since the last step, everything counts as the author's. An object that is
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Hold, Plan
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.engine import conditions
 from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.context import StepContext

@@ -1,7 +1,6 @@
 """The plan of one step: what differs, less what was tried already, and less the fields that are held."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from setpoint.core.decide import Cookie, Decision, DecisionReason, decide
@@ -11,7 +10,7 @@ from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import atomic_ancestor
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.canonical import digest
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun, SupportsForesight
@@ -229,7 +228,11 @@ def redacted_writes(
     """The writes without secret values: those of the object in the manifest, and of the live one."""
     wanted = get_at(intent.declared.tree, _MANIFEST)
     objects = (wanted, None if isinstance(observed, Absent) else observed.whole)
-    pairs = [(one, secrets.redacted(one)) for one in objects if isinstance(one, Mapping)]
+    cuts = [(one, secrets.redacted(one)) for one in objects if isinstance(one, Mapping)]
+    # Without a secret value it is the same object.
+    pairs = [(whole, cut) for whole, cut in cuts if whole is not cut]
+    if not pairs:
+        return tuple(writes)
 
     def shown(change: FieldChange) -> FieldChange:
         is_secret = any(get_at(whole, change.path) is not get_at(cut, change.path) for whole, cut in pairs)

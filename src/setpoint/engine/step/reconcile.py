@@ -6,12 +6,12 @@ what it is about to do is on record before it does it, and every verb is idempot
 
 import logging
 from contextlib import suppress
-from dataclasses import replace
 from math import inf
 from typing import Final, assert_never
 
 from setpoint.core.plan import Plan
 from setpoint.core.secret_fields import secret_texts, without_texts
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsProjects

@@ -5,14 +5,13 @@ that was satisfied stays so for the same object, generation and wait; only a val
 on and on.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.conditions import ConditionReason
 from setpoint.core.secret_paths import holds_secret
 from setpoint.core.unstructured import display_name, text_at
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.shortening import shorten
 from setpoint.core.wait.judge import (

@@ -14,7 +14,7 @@ from setpoint.core.diff import FieldChange, redact_changes, redacted_change
 from setpoint.core.redaction import LAST_APPLIED_PATH
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same, sha256_hex
-from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, ManifestAdvice, Message, SettingTerm
 from setpoint.core.values.paths import Path, Selector, get_at
 from setpoint.engine.kind import Present
@@ -212,18 +212,27 @@ def _differences(wanted: Json, live: Json | Missing, at: Path) -> list[FieldChan
         return None
     if not isinstance(wanted, dict):
         return None if isinstance(live, dict | list) else [FieldChange(at, live, wanted)]
-    if not isinstance(live, dict | Missing):
-        return None
-    below = [
-        _differences(one, MISSING if isinstance(live, Missing) else live.get(name, MISSING), at / name)
-        for name, one in wanted.items()
-        if (*at.steps, name) not in _IDENTITY
-    ]
-    return None if None in below else [one for some in below for one in some or ()]
+    return _member_differences(wanted, live, at) if isinstance(live, dict | Missing) else None
+
+
+def _member_differences(wanted: JsonObject, live: JsonObject | Missing, at: Path) -> list[FieldChange] | None:
+    present = {} if isinstance(live, Missing) else live
+    found: list[FieldChange] = []
+    for name, one in wanted.items():
+        was = present.get(name, MISSING)
+        if (type(one) is str and one == was) or (*at.steps, name) in _IDENTITY:
+            continue
+        below = _differences(one, was, at / name)
+        if below is None:
+            return None
+        found += below
+    return found
 
 
 def contains(live: Json, sent: Json) -> bool:
     """Whether `live` has every value of `sent`: lists element by element, and objects with perhaps more members."""
+    if type(sent) is str:
+        return sent == live
     if isinstance(sent, dict) and isinstance(live, dict):
         return all(name in live and contains(live[name], one) for name, one in sent.items())
     if isinstance(sent, list) and isinstance(live, list):
@@ -244,10 +253,14 @@ def _is_key(path: Path) -> bool:
 
 
 def _leaves(was: Projection, now: Projection) -> Iterator[FieldChange]:
-    for path in {**was.leaves, **now.leaves}:
-        before, after = was.leaves.get(path, MISSING), now.leaves.get(path, MISSING)
-        if isinstance(before, Missing) or isinstance(after, Missing) or not same(before, after):
+    in_both = 0
+    for path, before in was.leaves.items():
+        after = now.leaves.get(path, MISSING)
+        in_both += after is not MISSING
+        if isinstance(after, Missing) or not same(before, after):
             yield FieldChange(path, before, after)
+    if in_both < len(now.leaves):
+        yield from (FieldChange(path, MISSING, one) for path, one in now.leaves.items() if path not in was.leaves)
 
 
 def _orders(was: Projection, now: Projection) -> Iterator[FieldChange]:

@@ -1,7 +1,6 @@
 """Where an object is: the ID of its cluster, its kind, and its name there; and what is claimed with it."""
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
@@ -17,6 +16,7 @@ OWN, SECRET_PREFIX = "own", "secret:"
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
 # Characters of names that stay readable in a location.
 _PLAIN: Final = ":@.~"
+_is_plain: Final = re.compile(r"[A-Za-z0-9_.~:@-]*").fullmatch
 # Locations that are kept parsed: those of running steps.
 _MAX_PARSED: Final = 256
 
@@ -38,18 +38,18 @@ class ObjectLocation:
     @property
     def location(self) -> Location:
         """`apps/v1 Deployment shop/web @ context:prod`."""
-        return Location(f"{self.api_version} {self.kind} {self.in_cluster} @ {quote(self.cluster, safe=_PLAIN)}")
+        return Location(f"{self.api_version} {self.kind} {self.in_cluster} @ {_quoted(self.cluster)}")
 
     @property
     def collection(self) -> str:
         """`apps/v1 Deployment shop/* @ context:prod`: what is watched together."""
-        return _collection_of(self)
+        return _collection(self.cluster, self.api_version, self.kind, self.namespace)
 
     @property
     def in_cluster(self) -> str:
         """`shop/web`."""
-        name = quote(self.name, safe=_PLAIN) or "*"
-        return f"{quote(self.namespace, safe=_PLAIN)}/{name}" if self.namespace else name
+        name = _quoted(self.name) or "*"
+        return f"{_quoted(self.namespace)}/{name}" if self.namespace else name
 
     @property
     def title(self) -> str:
@@ -57,9 +57,14 @@ class ObjectLocation:
         return f"{self.kind} {self.in_cluster}"
 
 
+def _quoted(text: str) -> str:
+    # Most need no quotes, and a match is cheaper than `quote`.
+    return text if _is_plain(text) else quote(text, safe=_PLAIN)
+
+
 @lru_cache(maxsize=_MAX_PARSED)
-def _collection_of(location: ObjectLocation) -> str:
-    return replace(location, name="").location
+def _collection(cluster: str, api_version: str, kind: str, namespace: str) -> str:
+    return ObjectLocation(cluster, api_version, kind, namespace).location
 
 
 @lru_cache(maxsize=_MAX_PARSED)
@@ -70,6 +75,7 @@ def parse_object_location(text: str) -> ObjectLocation:
     return ObjectLocation(unquote(cluster), api_version, kind, unquote(namespace or ""), name)
 
 
+@lru_cache(maxsize=_MAX_PARSED)
 def object_claim_keys(location: Location) -> tuple[ClaimKey, ...]:
     """The object in every version of its API, and whichever account of a namespace it is reached as."""
     found = _LOCATION.fullmatch(location)
@@ -87,6 +93,7 @@ def object_uid_keys(outputs: JsonObject) -> tuple[ClaimKey, ...]:
     return (ClaimKey(CLUSTER_OBJECTS, uid_name(uid)),) if uid else ()
 
 
+@lru_cache(maxsize=_MAX_PARSED)
 def is_tenants_cluster(location: Location) -> bool:
     """Whether the object is in a cluster by a kubeconfig of a Secret: what that reports, its tenant decides."""
     found = _LOCATION.fullmatch(location)

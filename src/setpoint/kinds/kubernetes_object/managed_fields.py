@@ -44,14 +44,10 @@ def project(value: Json, fields: FieldSet, foreign: FieldSet = NO_FIELDS) -> Pro
 
     No manager owns an object as a whole: an empty field set has no values.
     """
-    leaves: dict[Path, Json] = {}
-    orders: dict[Path, tuple[PathStep, ...]] = {}
-    for path, found in _walk(value, fields, foreign, Path()) if _below(fields) else ():
-        if isinstance(found, _Order):
-            orders[path] = found.steps
-        else:
-            leaves[path] = found
-    return Projection(leaves, orders)
+    found = _OwnedValues({}, {})
+    if _below(fields):
+        found.collect(value, fields, foreign)
+    return Projection(found.leaves, found.orders)
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
@@ -122,11 +118,6 @@ def without_member(value: Json, member: Sequence[str], kept: Collection[tuple[st
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    steps: tuple[PathStep, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Child:
     """A child value: its path step, and its index in a list."""
 
@@ -135,17 +126,34 @@ class _Child:
     position: int = -1
 
 
-def _walk(value: Json, fields: FieldSet, foreign: FieldSet, at: Path) -> Iterator[tuple[Path, Json | _Order]]:
-    below = _below(fields)
-    if not below:
-        yield at, _whole(value, foreign)
-        return
-    found = list(_children(value, below))
-    for step, child in found:
-        yield from _walk(child.value, below[step], foreign.get(step, NO_FIELDS), at / child.step)
-    keyed = {child.position: child.step for step, child in found if step.startswith("k:")}
-    if len(keyed) > 1:
-        yield at, _Order(tuple(keyed[position] for position in sorted(keyed)))
+@dataclass(frozen=True, slots=True)
+class _OwnedValues:
+    """Collects the values of a field set, and the orders of keyed lists: see Projection."""
+
+    leaves: dict[Path, Json]
+    orders: dict[Path, tuple[PathStep, ...]]
+
+    def collect(self, value: Json, fields: FieldSet, foreign: FieldSet, at: tuple[PathStep, ...] = ()) -> None:
+        """Adds what is at and below `at`. Most fields are members of objects, and have nothing below."""
+        below = _below(fields)
+        if not below:
+            self.leaves[Path(at)] = _whole(value, foreign)
+        elif isinstance(value, dict):
+            for step, owned in below.items():
+                name = step[2:]
+                if name in value and step[:2] == "f:":
+                    self.collect(value[name], owned, foreign.get(step, NO_FIELDS), (*at, name))
+        else:
+            self._collect_elements(value, below, foreign, at)
+
+    def _collect_elements(self, value: Json, below: FieldSet, foreign: FieldSet, at: tuple[PathStep, ...]) -> None:
+        keyed: dict[int, PathStep] = {}
+        for step, child in _children(value, below):
+            self.collect(child.value, below[step], foreign.get(step, NO_FIELDS), (*at, child.step))
+            if step.startswith("k:"):
+                keyed[child.position] = child.step
+        if len(keyed) > 1:
+            self.orders[Path(at)] = tuple(keyed[position] for position in sorted(keyed))
 
 
 def _below(fields: FieldSet) -> FieldSet:
@@ -288,9 +296,8 @@ def _entries(entries: list[Json] | tuple[()]) -> Iterator[ManagedFieldsEntry]:
     for entry in entries:
         fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
         if isinstance(fields, dict):
-            texts = (text_at(entry, name) for name in ("manager", "operation", "subresource"))
-            manager, operation, subresource = texts
-            yield ManagedFieldsEntry(manager, operation, fields, subresource)
+            manager, operation = text_at(entry, "manager"), text_at(entry, "operation")
+            yield ManagedFieldsEntry(manager, operation, fields, text_at(entry, "subresource"))
 
 
 def setpoint_fields(live: Json) -> FieldSet:

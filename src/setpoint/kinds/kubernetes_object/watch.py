@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -22,6 +21,7 @@ from setpoint.clients.kubernetes.watched_objects import (
     WatchedObjects,
     version_of,
 )
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location
 from setpoint.engine.requeue import error_backoff

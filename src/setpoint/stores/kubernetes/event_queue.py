@@ -11,14 +11,14 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import field, replace
+from dataclasses import field
 from http import HTTPStatus
 from typing import Final, Generic, TypeVar
 
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.core.backoff import exponential_delay
 from setpoint.core.values.canonical import digest
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.engine.ports import Clock, EventRecord
 from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError
 

@@ -10,7 +10,6 @@ ServiceAccount of the namespace that they are in.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import Discovery
@@ -18,6 +17,7 @@ from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, ServiceAccountName
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.ports import (

@@ -188,11 +188,13 @@ def _live_rule(rule: Mapping[str, Any]) -> Json:
 
 def _normalized_rule(rule: Mapping[str, Any]) -> Json:
     action, condition = rule["action"], rule["condition"]
-    return {
-        "action": {name: value for name, value in action.items() if value},
-        "condition": {
+    # Most are normalized already: that is checked without a loop of Python.
+    if not all(action.values()):
+        action = {name: value for name, value in action.items() if value}
+    if not all(condition.values()) or "ANY" in condition.values():
+        condition = {
             name: value
             for name, value in condition.items()
             if (value and value != "ANY") or (value == 0 and name != "age")
-        },
-    }
+        }
+    return {"action": action, "condition": condition}
