@@ -22,7 +22,9 @@ class ExchangeServer:
     requests: Counter[str] = field(default_factory=Counter)
     connections: int = 0
     open_now: int = 0
-    most_open: int = 0
+    # Requests without a byte of their response. Connections would not do: that a client has closed one is noticed late.
+    unanswered: int = 0
+    most_unanswered: int = 0
     violations: list[str] = field(default_factory=list)
     # Set for requests with the behaviour "held" to be answered.
     may_answer: asyncio.Event = field(default_factory=asyncio.Event)
@@ -42,7 +44,6 @@ class _ServerConnection(asyncio.Protocol):
         self._transport = transport
         self._server.connections += 1
         self._server.open_now += 1
-        self._server.most_open = max(self._server.most_open, self._server.open_now)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._server.open_now -= 1
@@ -71,6 +72,8 @@ class _ServerConnection(asyncio.Protocol):
         self._server.requests[path] += 1
         self._server.order.append(path)
         self._is_answering = True
+        self._server.unanswered += 1
+        self._server.most_unanswered = max(self._server.most_unanswered, self._server.unanswered)
         self._answering = asyncio.ensure_future(self._answer(behaviour, path.encode()))
 
     async def _answer(self, behaviour: str, body: bytes) -> None:
@@ -78,6 +81,7 @@ class _ServerConnection(asyncio.Protocol):
             await self._server.may_answer.wait()
         self._is_spoiled = behaviour in SPOILED or (behaviour == "once" and self._count > 1)
         pieces, is_closed = _response(behaviour, body, is_reused=self._count > 1)
+        self._server.unanswered -= 1
         for piece in pieces[:-1]:
             self._transport.write(piece)
             await asyncio.sleep(0)
