@@ -18,10 +18,10 @@ from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unchanged
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import current_digests, with_cookie
 from setpoint.errors import WriteBlocked
+from setpoint.kind.typed_spec import Maybe
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket
 from setpoint.kinds.gcp.storage_bucket.spec import BucketMetadata, StorageBucketSpec
-from setpoint.kinds.typed_spec import Maybe
 from setpoint.preview import PreviewSession, open_preview, open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import read_world

@@ -6,8 +6,8 @@ import pytest
 
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
+from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.storage_bucket import StorageBucketSpec
-from setpoint.kinds.typed_spec import decode_spec
 from tests.kinds.kind_harness import bucket
 
 

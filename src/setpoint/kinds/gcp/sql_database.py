@@ -40,6 +40,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ManifestInvalid, RemoteConflict
+from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.shared.cloud_sql import (
     INSTANCE_REF,
     InstanceReference,
@@ -62,7 +63,6 @@ from setpoint.kinds.gcp.shared.config_connector import (
     reference_at,
     resource_id,
 )
-from setpoint.kinds.typed_spec import decode_spec
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
 # The service chooses these when the spec leaves them out: compared only when the spec sets them.

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
     from setpoint.clients.ratelimit.limiter import QuotaBudgets
     from setpoint.clients.sockets import AddressPolicy
+    from setpoint.kind.typed_spec import SecretKeyRef
     from setpoint.kinds.kubernetes_object.spec import ClusterSpec, KubernetesObjectSpec
-    from setpoint.kinds.typed_spec import SecretKeyRef
 
 # How many clusters that tenants named are connected at once, of all namespaces and of one; and how much of their
 # unfinished responses is held, of one namespace.
@@ -113,8 +113,8 @@ class Clusters:
 
     def cluster_id_of(self, spec: "KubernetesObjectSpec", resource: Resource, resolved: ResolvedReferences) -> str:
         """The ID of the spec's cluster; a resolved kubeconfig is used from now on."""
+        from setpoint.kind.typed_spec import field_invalid
         from setpoint.kinds.kubernetes_object.spec import ClusterSpec
-        from setpoint.kinds.typed_spec import field_invalid
 
         if spec.serviceAccountName:
             advice = "leave it out: here every request is sent with your own credentials"

@@ -22,8 +22,8 @@ from setpoint.core.values.paths import Path, nearest, scalar_text
 from setpoint.engine.kind import ANY_GROUP, ResolvedReferences, ValueReference
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import Blocked, ManifestInvalid, YamlInvalid
+from setpoint.kind.typed_spec import decode_spec, field_invalid
 from setpoint.kinds.kubernetes_object.spec import MANIFEST, KubernetesObjectSpec
-from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 REF: Final = "$ref"
 # The longest manifest as text that is kept parsed.

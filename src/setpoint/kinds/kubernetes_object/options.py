@@ -17,11 +17,11 @@ from setpoint.core.wait.wait_for import RolloutWait, WaitFor, parse_wait
 from setpoint.engine.kind import Intent
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, UnknownField
+from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
 from setpoint.kinds.kubernetes_object.spec import IN_CLUSTER_ALONE, KubernetesObjectSpec, PropagationPolicy
 from setpoint.kinds.kubernetes_object.takeover import Takeover
-from setpoint.kinds.typed_spec import field_invalid
 
 # Lifts the protection of a resource that is being deleted, whose spec cannot be applied any more.
 DELETE_PROTECTION: Final = known_annotations.DELETE_PROTECTION

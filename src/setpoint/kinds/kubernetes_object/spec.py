@@ -11,8 +11,8 @@ from setpoint.core.schema.shape import Default
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
 from setpoint.core.wait.wait_for import ONE_CRITERION, PATH_FORM, WAIT_CRITERIA
+from setpoint.kind.typed_spec import OBJECT_NAME, Maybe, SpecStruct, ValueFrom
 from setpoint.kinds.kubernetes_object.managed_fields import setpoint_projection
-from setpoint.kinds.typed_spec import OBJECT_NAME, Maybe, SpecStruct, ValueFrom
 
 GROUP: Final = "setpoint.dev"
 VERSION: Final = "v1alpha1"

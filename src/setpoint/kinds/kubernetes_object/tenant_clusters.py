@@ -8,6 +8,7 @@ from setpoint.engine.kind import ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, Tenant, is_service_account_name
 from setpoint.errors import UserError
+from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.kubernetes_object.clusters import (
     ACCOUNT_PREFIX,
     SERVICE_ACCOUNT,
@@ -17,7 +18,6 @@ from setpoint.kinds.kubernetes_object.clusters import (
 )
 from setpoint.kinds.kubernetes_object.location import OWN, SECRET_PREFIX, ObjectLocation
 from setpoint.kinds.kubernetes_object.spec import ClusterSpec, KubernetesObjectSpec
-from setpoint.kinds.typed_spec import field_invalid
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.constraints import Matches
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.contention.operation_queue import OperationScope
-from setpoint.engine.kind import Location, RemoteOperation, ResolvedReferences, SecretKeyReference
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.kind import Location, RemoteOperation, ResolvedReferences
+from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, RemoteUnavailable
+from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.gcp.shared.config_connector import (
     INSTANCE_NAME,
     PROJECT_NAME,
@@ -24,7 +25,6 @@ from setpoint.kinds.gcp.shared.config_connector import (
     relative_link,
     resource_id,
 )
-from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 INSTANCE_REF: Final = "spec.instanceRef"
 _INSTANCE: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)")
@@ -112,17 +112,6 @@ def _no_instance(external: str, resource: Resource) -> ManifestInvalid:
 def instance_scope(location: Location) -> OperationScope:
     """The instance in the location of one, or of a database or user in it."""
     return OperationScope("/".join(location.split("/")[:4]))
-
-
-def secret_dependency(
-    at: str, value: object, where: SecretKeyRef | None, resource: Resource
-) -> SecretKeyReference | None:
-    """The Secret key that the field `at` refers to; None for a value in the manifest itself."""
-    if isinstance(value, str) == (where is not None):
-        raise field_invalid(resource, at, " needs value or valueFrom, and not both: write one of them")
-    if where is None:
-        return None
-    return SecretKeyReference(at, ResourceRef("", "Secret", resource.ref.namespace, where.name), where.key)
 
 
 async def is_mysql(project: str, instance: str, google: GoogleClient) -> bool:

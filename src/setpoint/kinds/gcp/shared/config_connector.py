@@ -4,16 +4,16 @@ import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Final
+from typing import ClassVar, Final
 
-from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec import Struct, to_builtins
 
 from setpoint.clients.google.calls import PROJECT_ADVICE, recorded_elsewhere
 from setpoint.clients.google.client import GoogleTenant
 from setpoint.clients.url_path import has_dot_segment
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import ProjectSource, ResolvedProject
-from setpoint.core.schema.checks import AnyOf, Check, ExactlyOne, Given, Not, NotEmpty, Predicate
+from setpoint.core.schema.checks import AnyOf, Check, Given, Not, NotEmpty, Predicate
 from setpoint.core.schema.constraints import Matches
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -24,7 +24,8 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import location_in
 from setpoint.engine.tenancy.tenants import PROJECT_ID, PROJECT_PATTERN, SHARED_PROJECTS, Tenant
 from setpoint.errors import DependencyNotReady, ProjectRefused, RemoteConflict, RemoteRefused
-from setpoint.kinds.typed_spec import NAMESPACE_NAME, OBJECT_NAME, field_invalid
+from setpoint.kind.spec_references import NAME_OR_EXTERNAL, ResourceReference
+from setpoint.kind.typed_spec import field_invalid
 
 PROJECT_ANNOTATION: Final = PROJECT_ID
 # The project of resources that name none, outside of a cluster: the variable that Google's own tools read.
@@ -37,11 +38,6 @@ RESOURCE_ID_CHECK: Final = Check(
     AnyOf(Not(Given("resourceID")), NotEmpty("resourceID")),
     "write the name in the service, or leave it out",
     "resourceID",
-)
-# For the `__checks__` of a secret value: in the manifest, or from a Secret.
-SECRET_CHECK: Final = Check(ExactlyOne(Given("value"), Given("valueFrom")), "write value or valueFrom, and not both")
-NAME_OR_EXTERNAL: Final = Check(
-    ExactlyOne(NotEmpty("name"), NotEmpty("external")), "write name or external, and not both"
 )
 # Equal references: a service's name may be short or a full link; an external object may have become a resource.
 _SAME_REFERENCE: Final = """
@@ -76,18 +72,9 @@ IP_RANGE: Final = Matches(
 )
 
 
-class SpecReference(Struct, forbid_unknown_fields=True, frozen=True):
-    """A reference in a spec: to another resource by name, or to an external object by its name in the service."""
+class SpecReference(ResourceReference, frozen=True):
+    """A reference in a spec of Config Connector's: the name in the service may be a full link."""
 
-    external: str | None | UnsetType = UNSET
-    """The name in the service, of an object that is not a resource here."""
-    name: Annotated[str | None | UnsetType, OBJECT_NAME] = UNSET
-    """The name of the resource."""
-    namespace: Annotated[str | None | UnsetType, NAMESPACE_NAME] = UNSET
-    """The namespace of the resource; the same as here when left out."""
-
-    __unit__: ClassVar = True
-    __checks__: ClassVar = (NAME_OR_EXTERNAL,)
     __unchanged__: ClassVar = _SAME_REFERENCE
 
 

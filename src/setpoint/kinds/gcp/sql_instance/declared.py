@@ -13,7 +13,8 @@ from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import Dependency, Reference, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
 from setpoint.errors import UserError
-from setpoint.kinds.gcp.shared.cloud_sql import secret_dependency
+from setpoint.kind.spec_references import secret_dependency
+from setpoint.kind.typed_spec import decode_spec, field_invalid
 from setpoint.kinds.gcp.shared.config_connector import (
     BUCKET_NAME,
     INSTANCE_NAME,
@@ -36,7 +37,6 @@ from setpoint.kinds.gcp.sql_instance.spec import (
     SecretText,
     SqlInstanceSpec,
 )
-from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
 INSTANCE: Final = ReferenceTarget(GROUP, "SQLInstance")

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.http import decode_response, decode_tree
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.kinds.typed_spec import Maybe
+from setpoint.kind.typed_spec import Maybe
 
 # States without settings to compare: not yet, or never. Other states are transient and irrelevant to settings.
 PENDING: Final = "PENDING_CREATE"

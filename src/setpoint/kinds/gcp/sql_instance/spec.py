@@ -8,18 +8,18 @@ from setpoint.core.schema.checks import Check, Sized
 from setpoint.core.schema.constraints import Between, Matches, OneOf
 from setpoint.core.schema.shape import Default, Keyed, Mark
 from setpoint.core.values.json_types import Int64
+from setpoint.kind.spec_references import SECRET_CHECK
+from setpoint.kind.typed_spec import Maybe, SpecStruct, ValueFrom
 from setpoint.kinds.gcp.shared.config_connector import (
     GOOGLE_DURATION,
     INSTANCE_NAME,
     IPV4_RANGE,
     LOCATION_NAME,
     RESOURCE_ID_CHECK,
-    SECRET_CHECK,
     TIMESTAMP,
     SpecReference,
     name_check,
 )
-from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
 ENTERPRISE: Final = "ENTERPRISE"
 PLUS: Final = "ENTERPRISE_PLUS"

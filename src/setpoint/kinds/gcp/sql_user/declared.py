@@ -15,7 +15,9 @@ from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import Dependency, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, secret_dependency
+from setpoint.kind.spec_references import secret_dependency
+from setpoint.kind.typed_spec import decode_spec, field_invalid
+from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF
 from setpoint.kinds.gcp.shared.config_connector import ReferenceTarget, reference_at
 from setpoint.kinds.gcp.sql_user.live import LiveUserPasswordPolicy
 from setpoint.kinds.gcp.sql_user.spec import (
@@ -29,7 +31,6 @@ from setpoint.kinds.gcp.sql_user.spec import (
     UserPassword,
     UserPasswordPolicy,
 )
-from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 _SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?s")
 

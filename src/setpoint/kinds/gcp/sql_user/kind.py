@@ -32,6 +32,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import RemoteConflict, RemoteRefused
+from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.shared.cloud_sql import (
     INSTANCE_REF,
     check_parent_instance,
@@ -60,7 +61,6 @@ from setpoint.kinds.gcp.sql_user.live import (
 )
 from setpoint.kinds.gcp.sql_user.requests import insert_body, update_body, user_query
 from setpoint.kinds.gcp.sql_user.spec import GROUP, SqlUserSpec, SqlUserStatus, SqlUserTree
-from setpoint.kinds.typed_spec import decode_spec
 
 _DEFINITION: Final = definition_for("SQLUser", SqlUserStatus, "A user of an instance of Cloud SQL.")
 

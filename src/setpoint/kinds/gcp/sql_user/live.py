@@ -14,10 +14,10 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.kind import Location, ResolvedReferences, match_location
 from setpoint.engine.resource import Resource
+from setpoint.kind.typed_spec import decode_spec, field_invalid
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, ParentInstance, parent_instance
 from setpoint.kinds.gcp.shared.config_connector import ANY_NAME, TenantProjects, resource_id
 from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, SqlUserSpec
-from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 # MySQL's wildcard for every host, and its default. Other engines have no hosts.
 ANY_HOST: Final = "%"

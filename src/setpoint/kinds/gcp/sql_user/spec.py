@@ -9,14 +9,14 @@ from setpoint.core.schema.checks import AnyOf, Check, Given, Is, Not
 from setpoint.core.schema.constraints import Between
 from setpoint.core.schema.shape import Default, Mark
 from setpoint.core.values.json_types import Int64
+from setpoint.kind.spec_references import SECRET_CHECK
+from setpoint.kind.typed_spec import Maybe, SpecStruct, ValueFrom
 from setpoint.kinds.gcp.shared.cloud_sql import InstanceReference
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_NAME,
     GOOGLE_DURATION,
     RESOURCE_ID_CHECK,
-    SECRET_CHECK,
 )
-from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
 PASSWORD: Final = "spec.password"

@@ -12,6 +12,7 @@ from setpoint.core.values.problems import Problems
 from setpoint.engine.kind import Dependency, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
+from setpoint.kind.typed_spec import decode_spec, field_invalid
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     BUCKET_NAME,
@@ -31,7 +32,6 @@ from setpoint.kinds.gcp.storage_bucket.spec import (
     BucketIpFilter,
     StorageBucketSpec,
 )
-from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 KEY: Final = ReferenceTarget("kms.cnrm.cloud.google.com", "KMSCryptoKey")
 NETWORK: Final = ReferenceTarget("compute.cnrm.cloud.google.com", "ComputeNetwork")

@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct
 
 from setpoint.clients.http import decode_response
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.kinds.typed_spec import Maybe
+from setpoint.kind.typed_spec import Maybe
 
 
 class _Part(Struct, frozen=True, kw_only=True):

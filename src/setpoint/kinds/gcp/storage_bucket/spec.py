@@ -9,6 +9,7 @@ from setpoint.core.schema.checks import AnyOf, Check, ExactlyOne, Given, Is, Not
 from setpoint.core.schema.constraints import Between, Matches, OneOf
 from setpoint.core.schema.shape import Default, Mark
 from setpoint.core.values.json_types import Int64
+from setpoint.kind.typed_spec import Maybe, SpecStruct
 from setpoint.kinds.gcp.shared.config_connector import (
     BUCKET_NAME,
     IP_RANGE,
@@ -17,7 +18,6 @@ from setpoint.kinds.gcp.shared.config_connector import (
     SpecReference,
     name_check,
 )
-from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
 _NUMBERS: Final = ("age", "daysSinceCustomTime", "daysSinceNoncurrentTime", "numNewerVersions")
 _TEXTS: Final = ("createdBefore", "customTimeBefore", "noncurrentTimeBefore")

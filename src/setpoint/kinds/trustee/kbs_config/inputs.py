@@ -9,9 +9,9 @@ from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.errors import DependencyInvalid, DependencyNotFound
+from setpoint.kind.typed_spec import Maybe
 from setpoint.kinds.trustee.constants import PRIVATE_KEY, PUBLIC_KEY
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec
-from setpoint.kinds.typed_spec import Maybe
 
 # trustee-operator's annotation for versions of ConfigMaps; here, it includes those of Secrets.
 VERSIONS_ANNOTATION: Final = "kbs.confidentialcontainers.org/configmap-versions"

@@ -17,6 +17,7 @@ from setpoint.engine.kind import CrdDetails, Dependency
 from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotReady, UserError
+from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.trustee.constants import CONFIG_MAP, GROUP, SECRET, VERSION, object_ref
 from setpoint.kinds.trustee.kbs_config.inputs import InputObject, input_objects, input_versions, public_auth_keys
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec, KbsConfigStatus, KbsConfigTree
@@ -28,7 +29,6 @@ from setpoint.kinds.trustee.kbs_config.workload import (
     images,
     workload,
 )
-from setpoint.kinds.typed_spec import decode_spec
 
 
 class TrusteeReadiness(StrEnum):

@@ -8,8 +8,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from setpoint.core.schema.constraints import Between, Matches
 from setpoint.core.schema.shape import Default
 from setpoint.core.values.json_types import Int32
+from setpoint.kind.typed_spec import OBJECT_NAME, REQUIRED_OBJECT_NAME, Maybe, SpecStruct
 from setpoint.kinds.trustee.constants import SERVICE_TYPE
-from setpoint.kinds.typed_spec import OBJECT_NAME, REQUIRED_OBJECT_NAME, Maybe, SpecStruct
 
 # Bounds of the API server's estimate.
 _MAX_SECRETS: Final = 1000

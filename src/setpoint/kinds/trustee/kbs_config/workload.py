@@ -12,6 +12,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, UserError
+from setpoint.kind.typed_spec import Maybe
 from setpoint.kinds.trustee.constants import (
     AUTH_DIR,
     CONFIG_DIR,
@@ -30,7 +31,6 @@ from setpoint.kinds.trustee.constants import (
 )
 from setpoint.kinds.trustee.kbs_config.inputs import VERSIONS_ANNOTATION
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec
-from setpoint.kinds.typed_spec import Maybe
 
 AS_CONFIG_DIR: Final = "/etc/as-config"
 RVPS_CONFIG_DIR: Final = "/etc/rvps-config"

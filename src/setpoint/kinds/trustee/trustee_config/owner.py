@@ -26,6 +26,7 @@ from setpoint.engine.kind import CrdDetails, Dependency
 from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotReady
+from setpoint.kind.typed_spec import decode_spec, field_invalid
 from setpoint.kinds.trustee.constants import (
     API_VERSION,
     CONFIG_MAP,
@@ -58,7 +59,6 @@ from setpoint.kinds.trustee.trustee_config.spec import (
     check_spec,
     trustee_status,
 )
-from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 
 def readiness_of(

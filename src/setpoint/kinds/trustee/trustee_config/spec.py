@@ -11,8 +11,8 @@ from setpoint.core.schema.shape import Default
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.problems import Problems
 from setpoint.errors import ManifestInvalid
+from setpoint.kind.typed_spec import OBJECT_NAME, REQUIRED_OBJECT_NAME, Maybe, SpecStruct
 from setpoint.kinds.trustee.constants import LONGEST_LABEL, SERVICE_TYPE, NameForLabel
-from setpoint.kinds.typed_spec import OBJECT_NAME, REQUIRED_OBJECT_NAME, Maybe, SpecStruct
 
 INTERMEDIATE: Final = "intermediate"
 CUSTOM: Final = "custom"

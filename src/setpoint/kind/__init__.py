@@ -1,0 +1,268 @@
+"""The surface for authors of kinds: stable names, each loaded when it is first used.
+
+A kind derives from `BaseKind`, with the type of its spec and of its live object; the entry point of its package, in the
+group `setpoint.kinds`, makes it known. Imported by plug-ins and by our own kinds; imports the engine and clients.
+"""
+
+# Spelled out instead of imported: `typing` alone would double the time to start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from setpoint.clients.ratelimit.token_bucket import AimdSettings
+    from setpoint.core.overlay import EffectiveState, effective_state
+    from setpoint.core.plan import Action, PlannedWrite, PlanOptions
+    from setpoint.core.schema.checks import AnyOf, Check, ExactlyOne, Given, InOrder, Is, Not, NotEmpty, Sized
+    from setpoint.core.schema.constraints import Between, IsDuration, IsTrue, Matches, NoneOf, OneOf
+    from setpoint.core.schema.policy import FieldPolicy
+    from setpoint.core.schema.shape import Default, Keyed, Mark
+    from setpoint.core.values.json_types import MISSING, Int64, Json, JsonObject
+    from setpoint.core.values.paths import Path
+    from setpoint.core.wait.wait_for import WaitFor, parse_wait
+    from setpoint.engine.capabilities import (
+        ListScope,
+        SupportsAliases,
+        SupportsCreationCheck,
+        SupportsDeletionProtection,
+        SupportsFormerRevisions,
+        SupportsList,
+        SupportsReplace,
+        SupportsWait,
+        SupportsWatch,
+        WatchTopic,
+    )
+    from setpoint.engine.contention.operation_queue import OperationScope
+    from setpoint.engine.kind import (
+        Absent,
+        CrdDetails,
+        Dependency,
+        Intent,
+        Kind,
+        Location,
+        Present,
+        Reconciliation,
+        Reference,
+        RemoteOperation,
+        ResolvedReferences,
+        SecretKeyReference,
+        Unchanged,
+        ValueReference,
+        Written,
+        match_location,
+    )
+    from setpoint.engine.resource import Resource, ResourceRef
+    from setpoint.engine.tenancy.tenants import SupportsTenants, Tenant
+    from setpoint.errors import (
+        AlreadyExists,
+        DependencyInvalid,
+        DependencyNotFound,
+        DependencyNotReady,
+        ManagementConflict,
+        ManifestInvalid,
+        NotReady,
+        OperationRunning,
+        RemoteConflict,
+        RemoteError,
+        RemoteInvalid,
+        RemoteRefused,
+        RemoteUnavailable,
+        SetpointError,
+        UserError,
+    )
+    from setpoint.kind.base_kind import BaseKind
+    from setpoint.kind.json_service import FromEnvironment, FromSecret, JsonService, ServiceToken
+    from setpoint.kind.kind_context import KindContext
+    from setpoint.kind.spec_references import (
+        RefersTo,
+        ResourceReference,
+        SecretSource,
+        SecretValue,
+        object_name,
+        referenced_name,
+    )
+    from setpoint.kind.typed_spec import Maybe, SpecStruct, ValueFrom, decode_spec, field_invalid
+
+_HOMES = {
+    "clients.ratelimit.token_bucket": ("AimdSettings",),
+    "core.overlay": ("EffectiveState", "effective_state"),
+    "core.plan": ("Action", "PlanOptions", "PlannedWrite"),
+    "core.schema.checks": ("AnyOf", "Check", "ExactlyOne", "Given", "InOrder", "Is", "Not", "NotEmpty", "Sized"),
+    "core.schema.constraints": ("Between", "IsDuration", "IsTrue", "Matches", "NoneOf", "OneOf"),
+    "core.schema.policy": ("FieldPolicy",),
+    "core.schema.shape": ("Default", "Keyed", "Mark"),
+    "core.values.json_types": ("MISSING", "Int64", "Json", "JsonObject"),
+    "core.values.paths": ("Path",),
+    "core.wait.wait_for": ("WaitFor", "parse_wait"),
+    "engine.capabilities": (
+        "ListScope",
+        "SupportsAliases",
+        "SupportsCreationCheck",
+        "SupportsDeletionProtection",
+        "SupportsFormerRevisions",
+        "SupportsList",
+        "SupportsReplace",
+        "SupportsWait",
+        "SupportsWatch",
+        "WatchTopic",
+    ),
+    "engine.contention.operation_queue": ("OperationScope",),
+    "engine.kind": (
+        "Absent",
+        "CrdDetails",
+        "Dependency",
+        "Intent",
+        "Kind",
+        "Location",
+        "Present",
+        "Reconciliation",
+        "Reference",
+        "RemoteOperation",
+        "ResolvedReferences",
+        "SecretKeyReference",
+        "Unchanged",
+        "ValueReference",
+        "Written",
+        "match_location",
+    ),
+    "engine.resource": ("Resource", "ResourceRef"),
+    "engine.tenancy.tenants": ("SupportsTenants", "Tenant"),
+    "errors": (
+        "AlreadyExists",
+        "DependencyInvalid",
+        "DependencyNotFound",
+        "DependencyNotReady",
+        "ManagementConflict",
+        "ManifestInvalid",
+        "NotReady",
+        "OperationRunning",
+        "RemoteConflict",
+        "RemoteError",
+        "RemoteInvalid",
+        "RemoteRefused",
+        "RemoteUnavailable",
+        "SetpointError",
+        "UserError",
+    ),
+    "kind.base_kind": ("BaseKind",),
+    "kind.json_service": ("FromEnvironment", "FromSecret", "JsonService", "ServiceToken"),
+    "kind.kind_context": ("KindContext",),
+    "kind.spec_references": (
+        "RefersTo",
+        "ResourceReference",
+        "SecretSource",
+        "SecretValue",
+        "object_name",
+        "referenced_name",
+    ),
+    "kind.typed_spec": ("Maybe", "SpecStruct", "ValueFrom", "decode_spec", "field_invalid"),
+}
+
+__all__ = (  # the names above, spelled out for those who read
+    "MISSING",
+    "Absent",
+    "Action",
+    "AimdSettings",
+    "AlreadyExists",
+    "AnyOf",
+    "BaseKind",
+    "Between",
+    "Check",
+    "CrdDetails",
+    "Default",
+    "Dependency",
+    "DependencyInvalid",
+    "DependencyNotFound",
+    "DependencyNotReady",
+    "EffectiveState",
+    "ExactlyOne",
+    "FieldPolicy",
+    "FromEnvironment",
+    "FromSecret",
+    "Given",
+    "InOrder",
+    "Int64",
+    "Intent",
+    "Is",
+    "IsDuration",
+    "IsTrue",
+    "Json",
+    "JsonObject",
+    "JsonService",
+    "Keyed",
+    "Kind",
+    "KindContext",
+    "ListScope",
+    "Location",
+    "ManagementConflict",
+    "ManifestInvalid",
+    "Mark",
+    "Matches",
+    "Maybe",
+    "NoneOf",
+    "Not",
+    "NotEmpty",
+    "NotReady",
+    "OneOf",
+    "OperationRunning",
+    "OperationScope",
+    "Path",
+    "PlanOptions",
+    "PlannedWrite",
+    "Present",
+    "Reconciliation",
+    "Reference",
+    "RefersTo",
+    "RemoteConflict",
+    "RemoteError",
+    "RemoteInvalid",
+    "RemoteOperation",
+    "RemoteRefused",
+    "RemoteUnavailable",
+    "ResolvedReferences",
+    "Resource",
+    "ResourceRef",
+    "ResourceReference",
+    "SecretKeyReference",
+    "SecretSource",
+    "SecretValue",
+    "ServiceToken",
+    "SetpointError",
+    "Sized",
+    "SpecStruct",
+    "SupportsAliases",
+    "SupportsCreationCheck",
+    "SupportsDeletionProtection",
+    "SupportsFormerRevisions",
+    "SupportsList",
+    "SupportsReplace",
+    "SupportsTenants",
+    "SupportsWait",
+    "SupportsWatch",
+    "Tenant",
+    "Unchanged",
+    "UserError",
+    "ValueFrom",
+    "ValueReference",
+    "WaitFor",
+    "WatchTopic",
+    "Written",
+    "decode_spec",
+    "effective_state",
+    "field_invalid",
+    "match_location",
+    "object_name",
+    "parse_wait",
+    "referenced_name",
+)
+
+
+def __getattr__(name: str) -> object:
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"setpoint.kind has no {name!r}: see dir(setpoint.kind)")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(f"setpoint.{home}"), name)
+    return found
+
+
+def __dir__() -> tuple[str, ...]:
+    return tuple(sorted(__all__))
