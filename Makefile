@@ -12,7 +12,7 @@ ARGS ?=
 UV_VERSION := 0.13.7
 
 BIN := .venv/bin
-CODE := $(wildcard src tests benchmarks checks simulation soak)
+CODE := $(wildcard src tests benchmarks checks simulation soak plugins)
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 # Compiled modules and rewritten asserts are kept from one run to the next.
 unexport PYTHONDONTWRITEBYTECODE
