@@ -101,6 +101,10 @@ class DependencyCycle(UserError):
     """Resources that wait for each other."""
 
 
+class PluginBroken(UserError):
+    """A kind of a plug-in that cannot be used: it fails to load, or others offer the same. The operator corrects it."""
+
+
 class NotReady(SetpointError):
     """Something outside the resource has to change first; the resource itself has not failed."""
 

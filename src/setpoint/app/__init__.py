@@ -13,7 +13,7 @@ from setpoint.app.engine import (
     read_only,
     require_valid,
 )
-from setpoint.app.kinds import annotation_policies, definitions, described_types, owners, select_kinds
+from setpoint.app.kinds import all_plugins, annotation_policies, definitions, described_types, owners, select_kinds
 from setpoint.app.settings import (
     DEFAULT_STORE,
     OTHER_CLIENTS,
@@ -36,6 +36,7 @@ __all__ = (
     "ClientWiring",
     "OpenedEngine",
     "StoreAccess",
+    "all_plugins",
     "annotation_policies",
     "default_namespace",
     "definitions",

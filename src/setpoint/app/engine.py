@@ -1,17 +1,18 @@
 """The engine of a process: stores and clients are opened for it, and closed at the end."""
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app.cluster import OpenedStore, open_cluster_store, recorded_tenancy
-from setpoint.app.kinds import kinds_with, owners_with, types_of_manifests
+from setpoint.app.kinds import all_plugins, kinds_with, owners_with, types_of_manifests
 from setpoint.app.settings import (
     DIRECT_WIRING,
     GOOGLE,
     OTHER_CLIENTS,
+    SERVICE_PREFIX,
     AppSettings,
     ClientWiring,
     StoreAccess,
@@ -42,6 +43,7 @@ from setpoint.stores.sqlite.store import OpenMode, open_sqlite
 
 if TYPE_CHECKING:
     from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+    from setpoint.kind.kind_context import KindContext
 
 _UNREACHABLE: Final = "http://recorded.invalid"
 
@@ -79,7 +81,8 @@ async def open_engine_read_only(settings: AppSettings, blocked_writes: BlockedWr
 
 def read_only(client: str, blocked_writes: BlockedWrites, behind: HttpInterceptor | None = None) -> WriteGuard:
     """The write guard of a client: only reads pass, and to a cluster dry runs as well."""
-    return WriteGuard(client, blocked_writes, is_cluster=client not in (GOOGLE, OTHER_CLIENTS), behind=behind)
+    is_cluster = client not in (GOOGLE, OTHER_CLIENTS) and not client.startswith(SERVICE_PREFIX)
+    return WriteGuard(client, blocked_writes, is_cluster=is_cluster, behind=behind)
 
 
 @asynccontextmanager
@@ -91,22 +94,72 @@ async def open_app(
         http = HttpClient(interceptor=wiring.interceptor(GOOGLE), limits=limits_from(settings.environment))
         google = GoogleClient(http, _google(settings, wiring), requires_tenant=_has_tenants(settings, wiring))
         stack.push_async_callback(google.close)
-        counts = [http.counts]
+        counts: list[Mapping[tuple[str, str, str], int]] = [http.counts]
         clusters = Clusters(
             settings.environment, budgets=google.budgets, counted=counts.append, interceptor=wiring.interceptor
         )
         stack.push_async_callback(clusters.close)
         environment = _environment(settings, wiring)
         kinds, owners = kinds_with(google, clusters, settings.clock, environment), owners_with(environment)
+        plugins, context = all_plugins(), _PluginContext(settings, access, wiring, google.budgets, counts.append)
+        if plugins:
+            stack.push_async_callback(context.close)
+            kinds, owners = joined(kinds, plugins.kinds(context)), joined(owners, plugins.owners(context))
         store, tenancy = await _open_store(settings, access, wiring, clusters, joined(kinds, owners))
         if clusters.own is not None:
             stack.push_async_callback(clusters.own.close)
-        clusters.secret = store.get
+        clusters.secret = context.read_secret = store.get
         stack.push_async_callback(store.close)
         engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners, tenancy=tenancy)
         yield OpenedEngine(
             engine, google.budgets, counts, lambda: clusters.default_cluster, shared=is_shared_store(settings)
         )
+
+
+@dataclass(slots=True)
+class _PluginContext:
+    """Makes the context of the kinds of plug-ins, once one of them is loaded."""
+
+    settings: AppSettings
+    access: StoreAccess
+    wiring: ClientWiring
+    budgets: QuotaBudgets
+    counted: Callable[[Mapping[tuple[str, str, str], int]], None]
+    read_secret: Callable[[ResourceRef], Awaitable[Resource | None]] | None = None
+    _made: "KindContext | None" = None
+
+    def __call__(self) -> "KindContext":
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> "KindContext":
+        from setpoint.kind.kind_context import KindContext, KindServices
+
+        settings, wiring = self.settings, self.wiring
+        services = KindServices(
+            self.budgets,
+            limits=limits_from(settings.environment),
+            interceptor=lambda service: wiring.interceptor(f"{SERVICE_PREFIX}{service}"),
+            counted=self.counted,
+            read_secret=self._read_secret,
+        )
+        return KindContext(
+            _environment(settings, wiring),
+            settings.clock,
+            services,
+            is_read_only=self.access is StoreAccess.READ,
+            is_recorded=wiring.recorded is not None,
+            credentials=settings.environment,
+        )
+
+    async def _read_secret(self, ref: ResourceRef) -> Resource | None:
+        assert self.read_secret is not None
+        return await self.read_secret(ref)
+
+    async def close(self) -> None:
+        if self._made is not None:
+            await self._made.close()
 
 
 async def _open_store(

@@ -1,8 +1,12 @@
-"""Every kind and owner that setpoint has, and their CustomResourceDefinitions."""
+"""Every kind and owner that setpoint has, ours and those of plug-ins, and their CustomResourceDefinitions.
+
+Without plug-ins unless they are asked for: what is generated into this repository depends on our own alone.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from setpoint.app.plugins import NO_PLUGINS, Plugins, installed_plugins
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_mapping import DeferredMapping, joined
 from setpoint.core.values.json_types import JsonObject
@@ -15,6 +19,7 @@ from setpoint.stores.manifest_types import KnownManifestTypes, ManifestTypes
 # A kind or owner is imported when it is first asked for: a command handles resources of few kinds.
 if TYPE_CHECKING:
     from setpoint.clients.google.client import GoogleClient
+    from setpoint.kind.kind_context import KindContext
     from setpoint.kinds.gcp.shared.config_connector import TenantProjects
     from setpoint.kinds.kubernetes_object.clusters import Clusters
 
@@ -22,6 +27,20 @@ _STORAGE: Final = "storage.cnrm.cloud.google.com"
 _SQL: Final = "sql.cnrm.cloud.google.com"
 _OURS: Final = "setpoint.dev"
 _TRUSTEE: Final = "confidentialcontainers.org"
+# Kinds that no plug-in can offer: ours, and those of the objects that owners make and that every cluster has.
+_TAKEN: Final[Collection[GroupKind]] = (
+    (_STORAGE, "StorageBucket"),
+    *((_SQL, name) for name in ("SQLInstance", "SQLDatabase", "SQLUser")),
+    (_OURS, "KubernetesObject"),
+    *((_TRUSTEE, name) for name in ("TrusteeConfig", "KbsConfig")),
+    REFERENCE_GRANT,
+    *(("", name) for name in ("Secret", "ConfigMap", "Namespace", "List")),
+)
+
+
+def all_plugins() -> Plugins:
+    """The plug-ins that are installed beside this process."""
+    return installed_plugins(_TAKEN)
 
 
 def kinds_with(
@@ -87,34 +106,55 @@ def owners_with(environment: Mapping[str, str]) -> Mapping[GroupKind, Owner]:
     return DeferredMapping({(_TRUSTEE, "TrusteeConfig"): trustee_config, (_TRUSTEE, "KbsConfig"): kbs_config})
 
 
-def definitions() -> Mapping[GroupKind, JsonObject]:
+def definitions(plugins: Plugins = NO_PLUGINS) -> Mapping[GroupKind, JsonObject]:
     """The CustomResourceDefinition of each kind, in the order of their names; and that of the grants."""
     # Imported here: only this command needs it.
     from setpoint.kinds.field_docs import field_docs
     from setpoint.stores.kubernetes.crds import crd_for
 
-    described: Mapping[GroupKind, DescribedType] = {**described_types(), REFERENCE_GRANT: ReferenceGrantType()}
+    described: Mapping[GroupKind, DescribedType] = {**described_types(plugins), REFERENCE_GRANT: ReferenceGrantType()}
     return {name: crd_for(described[name], field_docs) for name in sorted(described)}
 
 
-def annotation_policies() -> Sequence[JsonObject]:
-    """The admission policy that warns of annotations without effect on any of our kinds, and its binding."""
+def annotation_policies(plugins: Plugins = NO_PLUGINS) -> Sequence[JsonObject]:
+    """The admission policy that warns of annotations without effect on any of these kinds, and its binding."""
     from setpoint.deployment.annotation_policy import annotation_policy
     from setpoint.deployment.rbac import resource_of
 
-    types, known = described_types(), definitions()
+    types, known = described_types(plugins), definitions(plugins)
     return annotation_policy(types.values(), [resource_of(known[name]) for name in types])
 
 
-def described_types() -> Mapping[GroupKind, ResourceType]:
-    """Every kind and owner in the order of their names, to be described."""
+def described_types(plugins: Plugins = NO_PLUGINS) -> Mapping[GroupKind, ResourceType]:
+    """Every kind and owner in the order of their names, to be described; without plug-ins that are broken."""
     from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
     from setpoint.clients.http import HttpClient
     from setpoint.kinds.kubernetes_object.clusters import Clusters
 
     # No service is asked: the kinds describe themselves.
     google = GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS))
-    return dict(sorted({**kinds_with(google, Clusters(), SystemClock(), {}), **owners_with({})}.items()))
+    ours = {**kinds_with(google, Clusters(), SystemClock(), {}), **owners_with({})}
+    return dict(sorted({**ours, **(_described(plugins) if plugins else {})}.items()))
+
+
+def _described(plugins: Plugins) -> Mapping[GroupKind, ResourceType]:
+    from setpoint.app.broken_types import BrokenKind, BrokenOwner
+
+    types = plugin_types(plugins)
+    return {name: one for name, one in types.items() if not isinstance(one, BrokenKind | BrokenOwner)}
+
+
+def plugin_types(plugins: Plugins) -> Mapping[GroupKind, ResourceType]:
+    """Every kind and owner of plug-ins, to be described; each is loaded when it is asked for."""
+    kinds, owners = plugins.kinds(_without_services), plugins.owners(_without_services)
+    types: Mapping[GroupKind, ResourceType] = joined(kinds, owners)
+    return types
+
+
+def _without_services() -> "KindContext":
+    from setpoint.kind.kind_context import KindContext
+
+    return KindContext()
 
 
 def owners() -> Sequence[Owner]:

@@ -85,6 +85,8 @@ GOOGLE: Final = "google"
 STORE: Final = "store"
 # Clients that are not opened here: a plugin's own.
 OTHER_CLIENTS: Final = "elsewhere"
+# Before the name of a service that a kind of a plug-in calls.
+SERVICE_PREFIX: Final = "service:"
 
 
 def _no_interceptor(_client: str) -> HttpInterceptor | None:

@@ -93,7 +93,8 @@ def refers_to_secrets(resource_type: ResourceType) -> bool:
     """Whether resources of the type name Secrets: in a field `secretKeyRef`, or as children or sources of an owner."""
     if isinstance(resource_type, Owner):
         return SECRETS in (*resource_type.makes, *resource_type.reads)
-    return any(".secretKeyRef" in path for path in paths_of(shape_of(resource_type.tree_type)))
+    is_named = any(".secretKeyRef" in path for path in paths_of(shape_of(resource_type.tree_type)))
+    return is_named or getattr(resource_type, "reads_secrets", False)
 
 
 def annotation_target(type_: ResourceType) -> AnnotationTarget:

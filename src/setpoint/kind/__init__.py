@@ -8,13 +8,13 @@ group `setpoint.kinds`, makes it known. Imported by plug-ins and by our own kind
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from setpoint.clients.ratelimit.token_bucket import AimdSettings
-    from setpoint.core.overlay import EffectiveState, effective_state
-    from setpoint.core.plan import Action, PlannedWrite, PlanOptions
+    from setpoint.core.overlay import Declared, EffectiveState, effective_state
+    from setpoint.core.plan import Action, PlannedWrite, PlanOptions, WriteStage
     from setpoint.core.schema.checks import AnyOf, Check, ExactlyOne, Given, InOrder, Is, Not, NotEmpty, Sized
     from setpoint.core.schema.constraints import Between, IsDuration, IsTrue, Matches, NoneOf, OneOf
     from setpoint.core.schema.policy import FieldPolicy
     from setpoint.core.schema.shape import Default, Keyed, Mark
-    from setpoint.core.values.json_types import MISSING, Int64, Json, JsonObject
+    from setpoint.core.values.json_types import MISSING, Int64, Json, JsonObject, Missing
     from setpoint.core.values.paths import Path
     from setpoint.core.wait.wait_for import WaitFor, parse_wait
     from setpoint.engine.capabilities import (
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SupportsCreationCheck,
         SupportsDeletionPreparation,
         SupportsDeletionProtection,
+        SupportsDryRun,
         SupportsFormerRevisions,
         SupportsList,
         SupportsReplace,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         SupportsWatch,
         WatchTopic,
     )
+    from setpoint.engine.claims.object_claims import ClaimKey, SupportsClaimKeys
     from setpoint.engine.contention.operation_queue import OperationScope
     from setpoint.engine.kind import (
         Absent,
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
         RemoteUnavailable,
         SetpointError,
         UserError,
+        WriteBlocked,
     )
     from setpoint.kind.base_kind import BaseKind
     from setpoint.kind.json_service import FromEnvironment, FromSecret, JsonService, ServiceToken
@@ -79,31 +82,75 @@ if TYPE_CHECKING:
         object_name,
         referenced_name,
     )
-    from setpoint.kind.typed_spec import Maybe, SpecStruct, ValueFrom, decode_spec, field_invalid
+    from setpoint.kind.typed_spec import Maybe, SecretKeyRef, SpecStruct, ValueFrom, decode_spec, field_invalid
 
 _HOMES = {
     "clients.ratelimit.token_bucket": ("AimdSettings",),
-    "core.overlay": ("EffectiveState", "effective_state"),
-    "core.plan": ("Action", "PlanOptions", "PlannedWrite"),
-    "core.schema.checks": ("AnyOf", "Check", "ExactlyOne", "Given", "InOrder", "Is", "Not", "NotEmpty", "Sized"),
-    "core.schema.constraints": ("Between", "IsDuration", "IsTrue", "Matches", "NoneOf", "OneOf"),
+    "core.overlay": (
+        "Declared",
+        "EffectiveState",
+        "effective_state",
+    ),
+    "core.plan": (
+        "Action",
+        "PlanOptions",
+        "PlannedWrite",
+        "WriteStage",
+    ),
+    "core.schema.checks": (
+        "AnyOf",
+        "Check",
+        "ExactlyOne",
+        "Given",
+        "InOrder",
+        "Is",
+        "Not",
+        "NotEmpty",
+        "Sized",
+    ),
+    "core.schema.constraints": (
+        "Between",
+        "IsDuration",
+        "IsTrue",
+        "Matches",
+        "NoneOf",
+        "OneOf",
+    ),
     "core.schema.policy": ("FieldPolicy",),
-    "core.schema.shape": ("Default", "Keyed", "Mark"),
-    "core.values.json_types": ("MISSING", "Int64", "Json", "JsonObject"),
+    "core.schema.shape": (
+        "Default",
+        "Keyed",
+        "Mark",
+    ),
+    "core.values.json_types": (
+        "MISSING",
+        "Int64",
+        "Json",
+        "JsonObject",
+        "Missing",
+    ),
     "core.values.paths": ("Path",),
-    "core.wait.wait_for": ("WaitFor", "parse_wait"),
+    "core.wait.wait_for": (
+        "WaitFor",
+        "parse_wait",
+    ),
     "engine.capabilities": (
         "ListScope",
         "SupportsAliases",
         "SupportsCreationCheck",
         "SupportsDeletionPreparation",
         "SupportsDeletionProtection",
+        "SupportsDryRun",
         "SupportsFormerRevisions",
         "SupportsList",
         "SupportsReplace",
         "SupportsWait",
         "SupportsWatch",
         "WatchTopic",
+    ),
+    "engine.claims.object_claims": (
+        "ClaimKey",
+        "SupportsClaimKeys",
     ),
     "engine.contention.operation_queue": ("OperationScope",),
     "engine.kind": (
@@ -124,8 +171,14 @@ _HOMES = {
         "Written",
         "match_location",
     ),
-    "engine.resource": ("Resource", "ResourceRef"),
-    "engine.tenancy.tenants": ("SupportsTenants", "Tenant"),
+    "engine.resource": (
+        "Resource",
+        "ResourceRef",
+    ),
+    "engine.tenancy.tenants": (
+        "SupportsTenants",
+        "Tenant",
+    ),
     "errors": (
         "AlreadyExists",
         "DependencyInvalid",
@@ -142,9 +195,15 @@ _HOMES = {
         "RemoteUnavailable",
         "SetpointError",
         "UserError",
+        "WriteBlocked",
     ),
     "kind.base_kind": ("BaseKind",),
-    "kind.json_service": ("FromEnvironment", "FromSecret", "JsonService", "ServiceToken"),
+    "kind.json_service": (
+        "FromEnvironment",
+        "FromSecret",
+        "JsonService",
+        "ServiceToken",
+    ),
     "kind.kind_context": ("KindContext",),
     "kind.spec_references": (
         "RefersTo",
@@ -154,7 +213,14 @@ _HOMES = {
         "object_name",
         "referenced_name",
     ),
-    "kind.typed_spec": ("Maybe", "SpecStruct", "ValueFrom", "decode_spec", "field_invalid"),
+    "kind.typed_spec": (
+        "Maybe",
+        "SecretKeyRef",
+        "SpecStruct",
+        "ValueFrom",
+        "decode_spec",
+        "field_invalid",
+    ),
 }
 
 __all__ = (  # the names above, spelled out for those who read
@@ -167,7 +233,9 @@ __all__ = (  # the names above, spelled out for those who read
     "BaseKind",
     "Between",
     "Check",
+    "ClaimKey",
     "CrdDetails",
+    "Declared",
     "Default",
     "Dependency",
     "DependencyInvalid",
@@ -198,6 +266,7 @@ __all__ = (  # the names above, spelled out for those who read
     "Mark",
     "Matches",
     "Maybe",
+    "Missing",
     "NoneOf",
     "Not",
     "NotEmpty",
@@ -222,6 +291,7 @@ __all__ = (  # the names above, spelled out for those who read
     "Resource",
     "ResourceRef",
     "ResourceReference",
+    "SecretKeyRef",
     "SecretKeyReference",
     "SecretSource",
     "SecretValue",
@@ -230,9 +300,11 @@ __all__ = (  # the names above, spelled out for those who read
     "Sized",
     "SpecStruct",
     "SupportsAliases",
+    "SupportsClaimKeys",
     "SupportsCreationCheck",
     "SupportsDeletionPreparation",
     "SupportsDeletionProtection",
+    "SupportsDryRun",
     "SupportsFormerRevisions",
     "SupportsList",
     "SupportsReplace",
@@ -246,6 +318,8 @@ __all__ = (  # the names above, spelled out for those who read
     "ValueReference",
     "WaitFor",
     "WatchTopic",
+    "WriteBlocked",
+    "WriteStage",
     "Written",
     "decode_spec",
     "effective_state",

@@ -149,11 +149,12 @@ class KindContext:
     is_read_only: bool = False
     # Whether the world is a recorded one, where no service is asked.
     is_recorded: bool = False
-    _credentials: Mapping[str, str] | None = field(default=None, repr=False)
+    # Where tokens and passwords are read, if not in `environment`.
+    credentials: Mapping[str, str] | None = field(default=None, repr=False)
 
     def credential(self, variable: str) -> str:
         """The text of an environment variable that is secret: it is never recorded. Empty where it is not set."""
-        source = self.environment if self._credentials is None else self._credentials
+        source = self.environment if self.credentials is None else self.credentials
         return "" if self.is_recorded else source.get(variable, "")
 
     async def secret(self, name: str, key: str, namespace: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from rich.console import RenderableType
 from rich.text import Text
 
-from setpoint.app import StoreAccess, annotation_policies, definitions, open_engine
+from setpoint.app import StoreAccess, all_plugins, annotation_policies, definitions, open_engine
 from setpoint.app.kinds import find_kind
 from setpoint.cli.request import (
     CommandRequest,
@@ -188,9 +188,10 @@ async def crds(request: CommandRequest) -> ExitCode:
     """Prints the CustomResourceDefinitions of the named kinds; or of all, with the policies that go with them."""
     from setpoint.core.values.yaml_documents import write_document
 
-    known = definitions()
+    plugins = all_plugins()
+    known = definitions(plugins)
     named = [known[find_kind(word, known)] for word in request.targets]
-    documents = named or [*known.values(), *annotation_policies()]
+    documents = named or [*known.values(), *annotation_policies(plugins)]
     if request.output == "yaml":
         request.console.out("---\n".join(write_document(document) for document in documents), end="")
     elif len(request.targets) == 1:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 from rich.text import Text
 
-from setpoint.app import annotation_policies, definitions, described_types, select_kinds
+from setpoint.app import all_plugins, annotation_policies, definitions, described_types, select_kinds
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.terminal import error_console
@@ -60,7 +60,7 @@ def install(options: dict[str, Any]) -> int:
 
 
 async def _install(request: CommandRequest, options: dict[str, Any]) -> ExitCode:
-    kinds = installed_kinds(_words(options), described_types())
+    kinds = installed_kinds(_words(options), described_types(all_plugins()))
     installation = _installation(kinds, options)
     objects = _objects(installation, kinds, options)
     for image in installation.mutable_images():
@@ -93,14 +93,14 @@ def _installation(kinds: Sequence[GroupKind], options: dict[str, Any]) -> Instal
 
 
 def _objects(installation: Installation, kinds: Sequence[GroupKind], options: dict[str, Any]) -> list[JsonObject]:
-    known = definitions()
+    known = definitions(all_plugins())
     process = controller_manifests(installation, _access(kinds, known))
     if not options["crds"]:
         return process
     # Grants are declared by administrators of namespaces, and go with every kind.
     types = [one for name, one in known.items() if name in kinds or name == REFERENCE_GRANT]
     objects_too = options["aggregate_kubernetes_objects"]
-    return [*type_manifests(types, annotation_policies(), objects_too=objects_too), *process]
+    return [*type_manifests(types, annotation_policies(all_plugins()), objects_too=objects_too), *process]
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:
@@ -131,7 +131,7 @@ def installed_kinds(words: Sequence[str], types: Mapping[GroupKind, ResourceType
 
 
 def _access(kinds: Collection[GroupKind], known: Mapping[GroupKind, JsonObject]) -> KindAccess:
-    types = described_types()
+    types = described_types(all_plugins())
     return access_of([types[name] for name in kinds], [known[name] for name in kinds])
 
 
@@ -173,8 +173,10 @@ async def _set_up_tenant(request: CommandRequest, options: dict[str, Any]) -> Ex
 
 def _tenant_access(tenant: TenantOptions, options: Mapping[str, Any]) -> KindAccess:
     """What the account needs access to; only KubernetesObjects name another account than the default one."""
-    known, words = definitions(), _words(options)
-    kinds = installed_kinds(words if words or tenant.is_default_account else [_OBJECT_KIND], described_types())
+    known, words = definitions(all_plugins()), _words(options)
+    kinds = installed_kinds(
+        words if words or tenant.is_default_account else [_OBJECT_KIND], described_types(all_plugins())
+    )
     others = [name for _, name in kinds if name != _OBJECT_KIND]
     if others and not tenant.is_default_account:
         raise UserError(

@@ -190,10 +190,11 @@ class ControllerProcess:
     ) -> "ControllerProcess":
         """A process that is ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
-        steps = StepCounter(telemetry, stateless=stateless_kinds(opened.engine.kinds.values()))
         names = select_kinds(run_options.kinds, opened.engine.resource_types)
-        kinds = {name: kind for name, kind in opened.engine.kinds.items() if name in names}
-        owners = {name: owner for name, owner in opened.engine.owners.items() if name in names}
+        # Only those that are reconciled here are loaded.
+        kinds = {name: opened.engine.kinds[name] for name in opened.engine.kinds if name in names}
+        owners = {name: opened.engine.owners[name] for name in opened.engine.owners if name in names}
+        steps = StepCounter(telemetry, stateless=stateless_kinds(kinds.values()))
         engine = replace(opened.engine, kinds=kinds, owners=owners, metrics=steps, reporter=reporter)
         manager = Manager(
             engine, telemetry, run_options.grace, run_options.concurrency, replica_for(opened, run_options)

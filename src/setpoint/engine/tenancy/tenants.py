@@ -9,11 +9,13 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from enum import StrEnum
+from functools import partial
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_mapping import DeferredMapping
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
@@ -106,12 +108,13 @@ class Tenancy:
         if found is None:
             if len(self._bound) >= _MAX_BOUND:
                 self._bound.clear()
-            found = kinds, {name: _bind(kind, tenant) for name, kind in kinds.items()}
+            found = kinds, DeferredMapping({name: partial(_bind, kinds, name, tenant) for name in kinds})
             self._bound[tenant, id(kinds)] = found
         return found[1]
 
 
-def _bind(kind: AnyKind, tenant: Tenant) -> AnyKind:
+def _bind(kinds: Kinds, name: GroupKind, tenant: Tenant) -> AnyKind:
+    kind = kinds[name]
     return kind.for_tenant(tenant) if isinstance(kind, SupportsTenants) else kind
 
 
