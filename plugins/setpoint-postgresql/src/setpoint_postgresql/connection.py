@@ -52,9 +52,10 @@ GROUP: Final = "postgresql.setpoint.dev"
 VERSION: Final = "v1alpha1"
 _CONNECTION: Final = "spec.connection"
 NAME: Final = Matches("[^\\x00]+", f"a name of PostgreSQL: at most {MAX_NAME_BYTES} bytes", MAX_NAME_BYTES)
-# Which kind a reference means; by `external`, a database or role that is no resource here.
+# Which kind a reference means; by `external`, an object that is no resource here.
 DatabaseReference = Annotated[ResourceReference, RefersTo(GROUP, "PostgresDatabase")]
 RoleReference = Annotated[ResourceReference, RefersTo(GROUP, "PostgresRole")]
+SchemaReference = Annotated[ResourceReference, RefersTo(GROUP, "PostgresSchema")]
 
 S = TypeVar("S", bound=Struct)
 L = TypeVar("L", bound=Struct)

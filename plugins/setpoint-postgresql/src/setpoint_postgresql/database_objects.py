@@ -31,6 +31,7 @@ from setpoint_postgresql.connection import (
     PostgresKind,
     PostgresSpec,
     RoleReference,
+    SchemaReference,
     body_digest,
     changed_fields,
     spec_in,
@@ -109,7 +110,7 @@ class PostgresSchemaKind(PostgresKind[PostgresSchemaSpec, LiveSchema]):
     async def create(self, intent: Intent, wanted: JsonObject) -> None:
         """CREATE SCHEMA, and its comment, in one transaction."""
         target, address, after = await self.target(intent.location), self.address(intent.location), spec_in(wanted)
-        found = [ddl.create_schema(address.name, owner_in(after))]
+        found = [ddl.create_schema(address.name, external_name(after, "ownerRef"))]
         if after.get("comment"):
             found.append(ddl.comment("SCHEMA", [address.name], str(after["comment"])))
         client = await self.client()
@@ -121,7 +122,7 @@ class PostgresSchemaKind(PostgresKind[PostgresSchemaSpec, LiveSchema]):
         """Owner and comment, in one transaction."""
         target, address, after = await self.target(intent.location), self.address(intent.location), spec_in(wanted)
         changed, found = changed_fields(write), list[ddl.Statement]()
-        owner = owner_in(after)
+        owner = external_name(after, "ownerRef")
         if "ownerRef" in changed and owner is not None:
             found.append(ddl.owned_by("SCHEMA", [address.name], owner))
         if "comment" in changed:
@@ -137,10 +138,10 @@ class PostgresSchemaKind(PostgresKind[PostgresSchemaSpec, LiveSchema]):
         await client.delete(target.server, address.database, [statement], self.doing("delete", location))
 
 
-def owner_in(spec: JsonObject) -> str | None:
-    """The owner that a tree names."""
-    owner = spec.get("ownerRef")
-    found = owner.get("external") if isinstance(owner, dict) else None
+def external_name(spec: JsonObject, field: str) -> str | None:
+    """The name in a reference of a tree, which is resolved."""
+    reference = spec.get(field)
+    found = reference.get("external") if isinstance(reference, dict) else None
     return found if isinstance(found, str) else None
 
 
@@ -154,7 +155,7 @@ class PostgresExtensionSpec(PostgresSpec, frozen=True, kw_only=True):
     """The database that it is in."""
     extensionVersion: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
     """Its version; a change updates it (ALTER EXTENSION … UPDATE). Left out: the server's default at its creation."""
-    schema: Annotated[Maybe[str], NAME, Mark.CHOSEN] = UNSET
+    schemaRef: Annotated[Maybe[SchemaReference], Mark.CHOSEN] = UNSET
     """The schema that has its objects; where it is left out, the one that the extension names itself, or `public`."""
     createDependencies: Maybe[bool] = UNSET
     """Whether extensions that it needs are created with it (CREATE EXTENSION … CASCADE)."""
@@ -200,12 +201,15 @@ class PostgresExtensionKind(PostgresKind[PostgresExtensionSpec, LiveExtension]):
         return ("databases", database, "extensions", self.object_name(resource))
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
-        """The extension as declared."""
-        return {"spec": self.declared(resource, resolved)}
+        """The extension as declared, with the name of its schema."""
+        found, schema = self.declared(resource, resolved), self.spec_of(resource).schemaRef
+        if schema:
+            found["schemaRef"] = {"external": referenced_name("spec.schemaRef", schema, resolved)}
+        return {"spec": found}
 
     def view(self, live: LiveExtension) -> JsonObject:
         """The live extension in the terms of the spec."""
-        return {"spec": {"extensionVersion": live.extensionVersion, "schema": live.schema}}
+        return {"spec": {"extensionVersion": live.extensionVersion, "schemaRef": {"external": live.schema}}}
 
     async def observe(
         self, location: Location, known: str | None = None
@@ -227,7 +231,7 @@ class PostgresExtensionKind(PostgresKind[PostgresExtensionSpec, LiveExtension]):
         target, address, after = await self.target(intent.location), self.address(intent.location), spec_in(wanted)
         statements = ddl.create_extension(
             address.name,
-            _text(after.get("schema")),
+            external_name(after, "schemaRef"),
             _text(after.get("extensionVersion")),
             cascade=bool(target.spec.createDependencies),
         )
@@ -240,10 +244,10 @@ class PostgresExtensionKind(PostgresKind[PostgresExtensionSpec, LiveExtension]):
         """ALTER EXTENSION: another version, then another schema."""
         target, address, after = await self.target(intent.location), self.address(intent.location), spec_in(wanted)
         changed, found = changed_fields(write), list[ddl.Statement]()
-        version, schema = _text(after.get("extensionVersion")), _text(after.get("schema"))
+        version, schema = _text(after.get("extensionVersion")), external_name(after, "schemaRef")
         if "extensionVersion" in changed and version is not None:
             found.append(ddl.update_extension(address.name, version))
-        if "schema" in changed and schema is not None:
+        if "schemaRef" in changed and schema is not None:
             found.append(ddl.move_extension(address.name, schema))
         client = await self.client()
         await client.update(target.server, address.database, found, self.doing("change", intent.location))

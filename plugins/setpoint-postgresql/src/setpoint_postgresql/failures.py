@@ -10,6 +10,7 @@ import psycopg
 
 from setpoint.kind import (
     AlreadyExists,
+    DependencyNotReady,
     RemoteConflict,
     RemoteInvalid,
     RemoteRefused,
@@ -25,6 +26,8 @@ _UNAVAILABLE: Final = ("57P01", "57P02", "57P03", "57P04", "57P05", "57014", "25
 _CONFLICTS: Final = ("40001", "40P01", "55P03", "XX000")
 # The object that was to be created exists: database, role or extension, schema.
 _EXISTS: Final = ("42P04", "42710", "42P06", "42P07", "23505")
+# What the statement names is not there: another resource, or a migration, may create it.
+_NOT_FOUND: Final = ("3D000", "3F000", "42P01", "42704", "42703", "42883")
 _INVALID_CLASSES: Final = ("22", "42")
 _ADVICE: Final = {
     "42501": "the role that setpoint logs in as lacks a privilege: grant it, or let another role log in",
@@ -51,7 +54,7 @@ _REFUSED_LOGINS: Final = (
 WRONG_PASSWORD: Final = "password authentication failed"
 
 
-class DatabaseNotFound(RemoteRefused):
+class DatabaseNotFound(DependencyNotReady):
     """The database to connect to does not exist."""
 
 
@@ -61,6 +64,8 @@ def translated(error: psycopg.Error, doing: str) -> SetpointError:
     text = f"{doing}: {_message(error)}"
     if state in _ADVICE:
         text = f"{text}; {_ADVICE[state]}"
+    if state in _NOT_FOUND:
+        return DependencyNotReady(text)
     if state in _EXISTS:
         return AlreadyExists(text)
     if state in _CONFLICTS:

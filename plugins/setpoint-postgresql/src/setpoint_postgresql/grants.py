@@ -41,6 +41,7 @@ from setpoint_postgresql.connection import (
     PostgresKind,
     PostgresSpec,
     RoleReference,
+    SchemaReference,
     Target,
     body_digest,
     spec_in,
@@ -109,10 +110,10 @@ class GrantObject(SpecStruct, frozen=True):
         "FOREIGN SERVER",
     ]  # fmt: skip
     """The type of object. Views are tables; procedures and aggregates are functions."""
-    schema: Annotated[Maybe[str], NAME] = UNSET
-    """The schema that the object is in."""
+    schemaRef: Maybe[SchemaReference] = UNSET
+    """The schema that the object is in, or that the privileges are for."""
     name: Annotated[Maybe[str], NAME] = UNSET
-    """Its name; left out for a database, which `databaseRef` names, and for all objects of a schema."""
+    """Its name; left out for a database or schema, which a reference names, and for all objects of a schema."""
     allInSchema: Maybe[bool] = UNSET
     """Whether all tables, sequences or functions are meant that are in the schema at the time."""
     arguments: Maybe[list[Annotated[str, _TYPE]]] = UNSET
@@ -131,7 +132,7 @@ class PostgresDefaultPrivilegesSpec(PrivilegesSpec, frozen=True, kw_only=True):
 
     ownerRef: Annotated[RoleReference, Mark.IMMUTABLE]
     """The role that will create the objects."""
-    schema: Annotated[Maybe[str], NAME, Mark.IMMUTABLE] = UNSET
+    schemaRef: Annotated[Maybe[SchemaReference], Mark.IMMUTABLE] = UNSET
     """The schema that the objects will be in; any, when left out."""
     objectType: Annotated[Literal["TABLE", "SEQUENCE", "FUNCTION", "TYPE", "SCHEMA"], Mark.IMMUTABLE]
     """The type of the objects."""
@@ -144,7 +145,7 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
     """What both kinds of grants do the same way."""
 
     uncompared = (
-        *PostgresKind.uncompared, "databaseRef", "roleRef", "otherPrivileges", "object", "ownerRef", "schema",
+        *PostgresKind.uncompared, "databaseRef", "roleRef", "otherPrivileges", "object", "ownerRef", "schemaRef",
         "objectType",
     )  # fmt: skip
 
@@ -273,11 +274,12 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         """`databases/DATABASE/grants/ROLE/TYPE/…`."""
         database = referenced_name(DATABASE_FIELD, spec.databaseRef, resolved)
         role = referenced_name(ROLE_FIELD, spec.roleRef, resolved)
-        what, names = spec.object, (spec.object.schema, spec.object.name)
+        what = spec.object
+        schema = referenced_name("spec.object.schemaRef", what.schemaRef, resolved) if what.schemaRef else ""
         if what.type == "DATABASE":
             return ("databases", database, "grants", role, what.type, database)
         kind = _MANY[what.type] if what.allInSchema else what.type
-        found = ["databases", database, "grants", role, kind, *(one for one in names if one)]
+        found = ["databases", database, "grants", role, kind, *(one for one in (schema, what.name) if one)]
         return [*found, _arguments(what)] if what.type == "FUNCTION" and not what.allInSchema else found
 
     def check(self, resource: Resource) -> None:
@@ -288,10 +290,10 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         problem = ""
         if is_many and what.type not in _MANY:
             problem = f".allInSchema is for {', '.join(_MANY)}: name the object instead"
-        elif bool(what.schema) != (what.type in _IN_SCHEMA):
-            problem = f".schema is for {', '.join(_IN_SCHEMA)}, and they need it"
-        elif bool(what.name) != (not is_many and what.type != "DATABASE"):
-            problem = ".name is for one object: not with allInSchema, and not of a database, which databaseRef names"
+        elif bool(what.schemaRef) != (what.type in (*_IN_SCHEMA, "SCHEMA")):
+            problem = f".schemaRef is for {', '.join(_IN_SCHEMA)} and SCHEMA, and they need it"
+        elif bool(what.name) != (not is_many and what.type not in ("DATABASE", "SCHEMA")):
+            problem = ".name is for one object in a schema: a database or schema is named by its reference"
         elif bool(what.arguments) and (what.type != "FUNCTION" or is_many):
             problem = ".arguments are for one function"
         elif not all(map(_TYPE_FORM.fullmatch, what.arguments or ())):
@@ -323,7 +325,7 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         """GRANT and REVOKE."""
         what = spec.object
         if what.allInSchema:
-            target = ddl.all_target(_MANY[what.type], str(what.schema))
+            target = ddl.all_target(_MANY[what.type], parts[5])
         else:
             names = parts[5:7] if what.type in _IN_SCHEMA else parts[5:6]
             target = ddl.object_target(what.type, names, what.arguments or ())
@@ -347,15 +349,15 @@ class PostgresDefaultPrivilegesKind(
         database = referenced_name(DATABASE_FIELD, spec.databaseRef, resolved)
         role = referenced_name(ROLE_FIELD, spec.roleRef, resolved)
         owner = referenced_name(OWNER_FIELD, spec.ownerRef, resolved)
-        schema = (spec.schema,) if spec.schema else ()
+        schema = (referenced_name("spec.schemaRef", spec.schemaRef, resolved),) if spec.schemaRef else ()
         return ("databases", database, "defaultPrivileges", role, spec.objectType, owner, *schema)
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for schemas in a schema."""
         super().check(resource)
         spec = self.spec_of(resource)
-        if spec.objectType == "SCHEMA" and spec.schema:
-            raise field_invalid(resource, "spec.schema", ": no schema is in a schema: leave it out")
+        if spec.objectType == "SCHEMA" and spec.schemaRef:
+            raise field_invalid(resource, "spec.schemaRef", ": no schema is in a schema: leave it out")
 
     def object_type(self, spec: PostgresDefaultPrivilegesSpec) -> str:
         """The type of object."""
