@@ -8,22 +8,9 @@ from hypothesis import HealthCheck, settings
 # Assertions outside of test modules explain themselves, too, whichever module imports them first.
 pytest.register_assert_rewrite(
     "tests.cluster.objects.upgrade_harness",
-    "tests.engine.step_harness",
-    "tests.engine.lifecycle_oscillation",
-    "tests.engine.lifecycle_deleting",
-    "tests.engine.lifecycle_failing",
-    "tests.engine.lifecycle_fields",
-    "tests.engine.lifecycle_reconciling",
-    "tests.engine.lifecycle_stored_state",
-    "tests.engine.lifecycle_previews",
-    "tests.engine.lifecycle_oscillation_end",
-    "tests.engine.lifecycle_upgrading",
-    "tests.engine.lifecycle_waiting",
-    "tests.engine.other_writer",
     "tests.engine.owners.histories",
     "tests.engine.owners.owner_harness",
     "tests.engine.owners.upgrading",
-    "tests.engine.upgrades",
     "tests.terraform.objects.workspace",
 )
 pytest_plugins = ["tests.cluster.fixtures", "tests.scheduling"]

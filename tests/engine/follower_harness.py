@@ -14,9 +14,9 @@ from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.reconcile import step
 from setpoint.stores.journal import StoreLimits
 from setpoint.stores.memory import MemoryStore
+from setpoint.testing.kind_parts import Spec
 from simulation.virtual_time import VirtualClock, run
 from tests.engine.gadget_fixture import GadgetFixture, gadget
-from tests.engine.kind_fixture import Spec
 
 
 @dataclass(slots=True)

@@ -29,17 +29,17 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteError, RemoteRefused, RemoteUnavailable
-from tests.engine.kind_fixture import Trouble
+from setpoint.testing.faults import CallFault
 
 T = TypeVar("T")
 GROUP, VERSION = "test.setpoint.dev", "v1"
 # What the spec says besides what the object is like.
 _NOT_THE_OBJECT: Final = ("parentRef", "passwordRef", "resourceID", "stays")
 _DEFINITION: Final = CrdDetails()
-# Every other trouble means that nothing is known.
-_ERRORS: Final[Mapping[Trouble, Callable[[str], RemoteError]]] = {
-    Trouble.REFUSED: RemoteRefused,
-    Trouble.CONFLICT: RemoteConflict,
+# Every other fault means that nothing is known.
+_ERRORS: Final[Mapping[CallFault, Callable[[str], RemoteError]]] = {
+    CallFault.REFUSED: RemoteRefused,
+    CallFault.CONFLICT: RemoteConflict,
 }
 
 
@@ -85,7 +85,7 @@ class Gadget(Struct):
 class Fault:
     """Calls with these verbs go wrong, so many times."""
 
-    trouble: Trouble
+    fault: CallFault
     verbs: Sequence[str]
     times: int
 
@@ -114,15 +114,15 @@ class Service:
     failing: str = ""
 
     def ask(self, verb: str, name: str, work: Callable[[], T]) -> T:
-        """What `work` comes to, once the call is on record; or the trouble that the call is in."""
+        """What `work` comes to, once the call is on record; or the fault of the call."""
         self.calls.append((verb, name))
         fault = next((one for one in self.faults if verb in one.verbs and one.times), None)
         if fault is None:
             return work()
         fault.times -= 1
-        if fault.trouble is Trouble.LOST:
+        if fault.fault is CallFault.LOST:
             work()
-        raise _ERRORS.get(fault.trouble, RemoteUnavailable)(f"{verb} {name}: {fault.trouble.value}")
+        raise _ERRORS.get(fault.fault, RemoteUnavailable)(f"{verb} {name}: {fault.fault.value}")
 
     def put(self, name: str, members: dict[str, Json]) -> RemoteOperation | None:
         """Keeps the object. A new one can be seen at once, even when there is work left to do."""

@@ -19,8 +19,8 @@ from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import SetpointError
 from setpoint.stores.memory import MemoryStore
+from setpoint.testing.harness import StoreRevisions
 from simulation.virtual_time import VirtualClock, run
-from tests.engine.step_harness import StoreRevisions
 from tests.engine.things import Service, ThingKind, thing, thing_ref
 
 T0 = "2026-01-01T00:00:00Z"

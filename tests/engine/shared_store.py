@@ -16,8 +16,8 @@ from setpoint.engine.step.reconcile import step
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT, GrantedReferences
 from setpoint.engine.tenancy.tenants import Tenancy, Tenant
 from setpoint.stores.memory import MemoryStore
+from setpoint.testing.harness import StoreRevisions
 from simulation.virtual_time import VirtualClock
-from tests.engine.step_harness import StoreRevisions
 from tests.engine.things import GROUP, Service, ThingKind, thing
 
 A: Final = "a"

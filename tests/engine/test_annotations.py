@@ -9,19 +9,19 @@ import pytest
 from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ManifestInvalid
+from setpoint.testing.harness import ContractHarness, contract_harness
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.owners.owner_fixtures import WEBSITE
 from tests.engine.owners.owner_harness import OwnerHarness, owner_harness_for
-from tests.engine.step_harness import StepHarness, harness_for
 
 POLICY = "cnrm.cloud.google.com/deletion-policy"
 T = TypeVar("T")
 
 
-def play(scenario: Callable[[StepHarness, GadgetFixture], Awaitable[T]]) -> T:
+def play(scenario: Callable[[ContractHarness, GadgetFixture], Awaitable[T]]) -> T:
     async def run() -> T:
         fixture = GadgetFixture()
-        async with harness_for(fixture) as harness:
+        async with contract_harness(fixture) as harness:
             return await scenario(harness, fixture)
 
     return asyncio.run(run())
@@ -45,7 +45,7 @@ def play(scenario: Callable[[StepHarness, GadgetFixture], Awaitable[T]]) -> T:
     ],
 )
 def test_a_refused_annotation_stops_the_step_before_any_request(key: str, text: str, message: str) -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.apply(annotations={key: text})
         with pytest.raises(ManifestInvalid) as refused:
             await preview(harness.ref, harness.engine)
@@ -56,7 +56,7 @@ def test_a_refused_annotation_stops_the_step_before_any_request(key: str, text: 
         assert isinstance(outcome, Stopped)
         assert isinstance(outcome.error, ManifestInvalid)
         assert await harness.ready() == ("False", "UpdateFailed", f"Update call failed: {message}")
-        assert (fixture.objects, harness.writes) == ([], [])
+        assert (fixture.objects(), harness.writes) == ([], [])
 
     play(scenario)
 
@@ -71,9 +71,9 @@ def test_a_refused_annotation_stops_the_step_before_any_request(key: str, text: 
     ],
 )
 def test_a_deletion_waits_until_a_refused_annotation_is_corrected(key: str, text: str, problem: str) -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.settle()
-        made = list(fixture.objects)
+        made = list(fixture.objects())
         await harness.apply(annotations={key: text})
         await harness.delete()
 
@@ -83,45 +83,45 @@ def test_a_deletion_waits_until_a_refused_annotation_is_corrected(key: str, text
         kept = "nothing is deleted until that is corrected"
         assert await harness.ready() == ("False", "DeleteFailed", f"Delete call failed: {key} {problem}; {kept}")
         assert (await harness.resource()).finalizers == ("cnrm.cloud.google.com/finalizer",)
-        assert fixture.objects == made
+        assert fixture.objects() == made
         # Annotations of a resource that is being deleted can still be changed.
         await harness.apply(annotations={POLICY: "abandon"})
         assert await harness.step() == Gone()
-        assert (await harness.is_gone(), fixture.objects) == (True, made)
+        assert (await harness.is_gone(), fixture.objects()) == (True, made)
 
     play(scenario)
 
 
 def test_a_corrected_annotation_lets_the_deletion_go_on() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.settle(annotations={})
         await harness.apply(annotations={POLICY: "Delete"})
         await harness.delete()
         await harness.step()
-        assert fixture.objects != []
+        assert fixture.objects() != []
 
         await harness.apply(annotations={POLICY: "delete"})
 
         assert await harness.go_on() == Gone()
-        assert (await harness.is_gone(), fixture.objects) == (True, [])
+        assert (await harness.is_gone(), fixture.objects()) == (True, [])
 
     play(scenario)
 
 
 def test_a_paused_resource_is_left_alone_whatever_else_it_is_annotated_with() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.apply(annotations={POLICY: "ABANDON", "setpoint.dev/management": "paused"})
 
         assert isinstance(await harness.step(), Settled)
         assert (await harness.ready())[1] == "Paused"
-        assert fixture.objects == []
+        assert fixture.objects() == []
 
     play(scenario)
 
 
 @pytest.mark.parametrize("is_continuous", [False, True])
 def test_a_warning_is_a_condition_and_an_event_as_long_as_the_annotation_is_there(is_continuous: bool) -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         if is_continuous:
             harness.run_continuously()
         await harness.settle()

@@ -19,8 +19,8 @@ from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState, WriteAttempt, bounded_server_defaults, known_server_defaults
 from setpoint.engine.step.outcomes import Settled
 from setpoint.errors import BlockingLink
+from setpoint.testing.harness import ContractHarness, contract_harness
 from tests.engine.gadget_fixture import GadgetFixture
-from tests.engine.step_harness import StepHarness, harness_for
 from tests.laws.json_values import json_values
 
 NOW = "2026-01-01T00:00:00Z"
@@ -28,16 +28,16 @@ INTENT = "a" * 64
 PORTS: list[Json] = [{"name": f"port-{number}", "number": number} for number in range(400)]
 
 
-async def _size(harness: StepHarness) -> int:
+async def _size(harness: ContractHarness) -> int:
     return len(canonical((await harness.resource()).status))
 
 
 def test_a_service_that_keeps_hundreds_of_its_own_values_is_not_asked_twice() -> None:
     async def play() -> None:
-        async with harness_for(GadgetFixture()) as harness:
-            harness.fixture.rewrite("ports", PORTS)
+        async with contract_harness(GadgetFixture()) as harness:
+            await harness.rewrite("ports", PORTS)
             shown: Any = (await harness.settle()).status["serverDefaults"]
-            written = len(harness.fixture.writes)
+            written = len(harness.writes)
 
             assert (shown[0], shown[-1]) == ("spec.ports[name=port-0]", "… and 357 more fields")
             assert await _size(harness) < 8192
@@ -45,27 +45,27 @@ def test_a_service_that_keeps_hundreds_of_its_own_values_is_not_asked_twice() ->
             await harness.change()
             await harness.go_on()
             # The new size alone; not the ports once more.
-            assert harness.fixture.writes[written:] == ["update"]
+            assert harness.writes[written:] == ["update"]
 
     asyncio.run(play())
 
 
 def test_hundreds_of_fields_that_a_service_ignores_are_sent_once_for_an_operation() -> None:
     async def play() -> None:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             await harness.settle()
-            harness.fixture.rewrite("ports", [])
-            harness.fixture.make_slow()
+            await harness.rewrite("ports", [])
+            await harness.make_slow()
             await harness.apply({"size": 1, "ports": PORTS})
-            written = len(harness.fixture.writes)
+            written = len(harness.writes)
             await harness.step()
             attempt = StoredState.of(await harness.resource()).attempt
-            harness.fixture.finish()
+            await harness.finish()
             outcome = await harness.step()
 
             assert attempt is not None
             assert (attempt.sent, attempt.sent_writes) == ((), ("update",))
-            assert harness.fixture.writes[written:] == ["update"]
+            assert harness.writes[written:] == ["update"]
             assert isinstance(outcome, Settled)
             assert outcome.ready.reason == ConditionReason.NOT_CONVERGED
             assert "spec.ports[name=port-0]" in outcome.ready.message
@@ -76,16 +76,16 @@ def test_hundreds_of_fields_that_a_service_ignores_are_sent_once_for_an_operatio
 
 def test_the_message_of_a_service_is_shortened_wherever_it_is_stored() -> None:
     async def play() -> None:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             await harness.settle()
-            harness.fixture.make_slow()
-            harness.fixture.fail_operation("x" * 100_000 + " the end")
+            await harness.make_slow()
+            await harness.fail_operation("x" * 100_000 + " the end")
             await harness.apply({"size": 2})
             await harness.step()
-            harness.fixture.finish()
+            await harness.finish()
             await harness.step()
             status: Any = (await harness.resource()).status
-            events = await harness.store.events(harness.fixture.ref)
+            events = await harness.store.events(harness.ref)
 
             assert status["conditions"][0]["message"].endswith("x the end")
             assert "… (shortened from 100,0" in status["conditions"][0]["message"]
@@ -97,13 +97,13 @@ def test_the_message_of_a_service_is_shortened_wherever_it_is_stored() -> None:
 
 def test_a_long_reconcile_request_is_echoed_by_its_digest() -> None:
     async def play() -> None:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             await harness.settle()
             request = {"setpoint.dev/reconcile-requested-at": "now " * 50_000}
             await harness.store.annotate(await harness.resource(), request)
-            calls = len(harness.fixture.calls)
+            calls = len(harness.calls)
             await harness.step()
-            asked = len(harness.fixture.calls) - calls
+            asked = len(harness.calls) - calls
             resource = await harness.resource()
             await harness.step()
 

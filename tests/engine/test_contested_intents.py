@@ -19,22 +19,22 @@ from setpoint.engine.contention.intent_flips import (
     IntentFlips,
 )
 from setpoint.engine.step.outcomes import Settled, StepOutcome
+from setpoint.testing.harness import ContractHarness, contract_harness
+from setpoint.testing.interruptions import Interruption, Killed, after_any_await, die, interrupted
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
-from tests.engine.interruptions import Interruption, Killed, after_any_await, die, interrupted
-from tests.engine.step_harness import StepHarness, harness_for
 
 NOW = "2026-01-01T00:00:00Z"
 
 
-def _play(scenario: Callable[[StepHarness], Awaitable[None]], fixture: GadgetFixture | None = None) -> None:
+def _play(scenario: Callable[[ContractHarness], Awaitable[None]], fixture: GadgetFixture | None = None) -> None:
     async def play() -> None:
-        async with harness_for(fixture or GadgetFixture()) as harness:
+        async with contract_harness(fixture or GadgetFixture()) as harness:
             await scenario(harness)
 
     asyncio.run(play())
 
 
-async def _flip(harness: StepHarness, times: int, first: int = 1) -> list[StepOutcome]:
+async def _flip(harness: ContractHarness, times: int, first: int = 1) -> list[StepOutcome]:
     """The outcomes of so many edits, to two sizes in turn."""
     outcomes = []
     for number in range(times):
@@ -48,13 +48,13 @@ def _withheld(outcome: StepOutcome) -> list[str]:
     return [str(change.path) for change in outcome.plan.withheld]
 
 
-def _updates(harness: StepHarness) -> int:
+def _updates(harness: ContractHarness) -> int:
     return harness.writes.count("update")
 
 
 @pytest.mark.parametrize("fixture", [GadgetFixture(), StatelessGadgetFixture()], ids=["stateful", "stateless"])
 def test_an_author_who_changes_the_mind_a_few_times_is_followed_at_once(fixture: GadgetFixture) -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         outcomes = await _flip(harness, CONTESTED_BY_ONE_AFTER)
 
         assert [_withheld(one) for one in outcomes] == [[]] * len(outcomes)
@@ -65,7 +65,7 @@ def test_an_author_who_changes_the_mind_a_few_times_is_followed_at_once(fixture:
 
 
 def test_a_spec_that_is_changed_back_again_and_again_is_reported_and_applied_less_often() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await _flip(harness, CONTESTED_BY_ONE_AFTER + 2)
         sent = _updates(harness)
 
@@ -84,14 +84,14 @@ def test_a_spec_that_is_changed_back_again_and_again_is_reported_and_applied_les
         assert _withheld((await _flip(harness, 1, first=2))[0]) == []
         for seconds, expected in ((60, []), (60, ["spec.size"]), (60, [])):
             harness.clock.seconds += seconds
-            size = 1 if await harness.conditions() and harness.fixture.read("size") == 2 else 2
+            size = 1 if await harness.conditions() and await harness.read("size") == 2 else 2
             assert _withheld((await _flip(harness, 1, first=size))[0]) == expected
 
     _play(scenario)
 
 
 def test_a_new_spec_and_a_request_are_followed_at_once() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await _flip(harness, CONTESTED_BY_ONE_AFTER + 3)
         await harness.apply({"size": 7})
         assert _withheld(await harness.go_on()) == []
@@ -99,13 +99,13 @@ def test_a_new_spec_and_a_request_are_followed_at_once() -> None:
         await harness.apply({"size": 1})
         assert _withheld(await harness.go_on()) == ["spec.size"]
         assert _withheld(await harness.step(requested=True)) == []
-        assert harness.fixture.read("size") == 1
+        assert await harness.read("size") == 1
 
     _play(scenario)
 
 
 def test_a_contest_is_over_when_the_spec_stays_as_it_is() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await _flip(harness, CONTESTED_BY_ONE_AFTER + 2)
         assert "Contested" in await harness.conditions()
 
@@ -119,7 +119,7 @@ def test_a_contest_is_over_when_the_spec_stays_as_it_is() -> None:
 
 def test_a_killed_process_neither_loses_an_edit_nor_counts_one_twice() -> None:
     async def killed(awaits: int) -> bool:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             await _flip(harness, 4)
             await harness.apply({"size": 1})
             try:
@@ -129,12 +129,12 @@ def test_a_killed_process_neither_loses_an_edit_nor_counts_one_twice() -> None:
                 is_killed = True
             await harness.go_on()
             status: Any = (await harness.resource()).status
-            assert harness.fixture.read("size") == 1
+            assert await harness.read("size") == 1
             # An edit that was sent before the kill is not counted: one more is sent before the contest is damped.
             assert status["setpoint"]["intents"]["count"] in (2, 3)
             return is_killed
 
-    after_any_await(killed, least=2)
+    asyncio.run(after_any_await(killed, least=2))
 
 
 # --- The bookkeeping --------------------------------------------------------------------------------------------------

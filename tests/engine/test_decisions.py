@@ -14,33 +14,33 @@ from setpoint.engine.resource import Resource
 from setpoint.engine.state import ENGINE_STATE, StoredState
 from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import preview
+from setpoint.testing.faults import CallFault
+from setpoint.testing.harness import ContractHarness, contract_harness
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
 from tests.engine.gadgets import Gadget, GadgetKind
-from tests.engine.kind_fixture import Trouble
-from tests.engine.step_harness import StepHarness, harness_for
 
-Play = Callable[[StepHarness], Awaitable[None]]
+Play = Callable[[ContractHarness], Awaitable[None]]
 
 
 def _play(scenario: Play, fixture: GadgetFixture | None = None) -> None:
     async def run() -> None:
-        async with harness_for(fixture or GadgetFixture()) as harness:
+        async with contract_harness(fixture or GadgetFixture()) as harness:
             await scenario(harness)
 
     asyncio.run(run())
 
 
-async def _found(harness: StepHarness) -> tuple[Decision, DecisionReason | None]:
+async def _found(harness: ContractHarness) -> tuple[Decision, DecisionReason | None]:
     plan = await preview(harness.ref, harness.engine)
     return plan.decision, plan.reason
 
 
-async def _events(harness: StepHarness, *reasons: str) -> list[tuple[str, str]]:
+async def _events(harness: ContractHarness, *reasons: str) -> list[tuple[str, str]]:
     found = await harness.store.events(harness.ref)
     return [(one.reason, one.message) for one in found if one.reason in reasons]
 
 
-async def _as_an_earlier_version_left_it(harness: StepHarness) -> None:
+async def _as_an_earlier_version_left_it(harness: ContractHarness) -> None:
     """Removes what versions before did not keep."""
     resource = await harness.resource()
     ours: Any = resource.status[ENGINE_STATE]
@@ -51,7 +51,7 @@ async def _as_an_earlier_version_left_it(harness: StepHarness) -> None:
 # --- A raised revision ------------------------------------------------------------------------------------------------
 
 
-def _revise(harness: StepHarness) -> None:
+def _revise(harness: ContractHarness) -> None:
     kind = harness.fixture.kind
     assert isinstance(kind, GadgetKind)
     harness.kind = replace(kind, revision=kind.revision + 1)
@@ -59,7 +59,7 @@ def _revise(harness: StepHarness) -> None:
 
 @pytest.mark.parametrize("is_stored_by_an_earlier_version", [False, True])
 def test_a_raised_revision_is_not_taken_for_an_edit_of_the_author(is_stored_by_an_earlier_version: bool) -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         if is_stored_by_an_earlier_version:
             await _as_an_earlier_version_left_it(harness)
@@ -75,24 +75,24 @@ def test_a_raised_revision_is_not_taken_for_an_edit_of_the_author(is_stored_by_a
 
 
 def test_a_raised_revision_and_an_edit_are_an_edit() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         _revise(harness)
         await harness.change()
 
         assert await _found(harness) == (Decision.INTENT_CHANGED, None)
 
-        harness.fixture.drift()
+        await harness.drift()
         assert await _found(harness) == (Decision.BOTH, None)
 
     _play(scenario)
 
 
 def test_a_raised_revision_and_drift_are_told_apart_from_an_edit() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         _revise(harness)
-        harness.fixture.drift()
+        await harness.drift()
 
         assert await _found(harness) == (Decision.REVISED_AND_CHANGED, None)
 
@@ -106,7 +106,7 @@ def test_a_raised_revision_and_drift_are_told_apart_from_an_edit() -> None:
 
 
 def test_a_rotated_secret_is_no_revision() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.secret({"password": "one"})
         await harness.settle({"size": 1, "passwordRef": "s"})
         _revise(harness)
@@ -130,7 +130,7 @@ class _ReadsManifestsOtherwise(GadgetKind):
 def test_a_revision_that_reads_manifests_otherwise_is_known_by_what_the_author_wrote(
     is_stored_by_an_earlier_version: bool, decision: Decision
 ) -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         fixture = harness.fixture
         assert isinstance(fixture, GadgetFixture)
         await harness.settle()
@@ -160,13 +160,13 @@ class _ReadsObjectsOtherwise(GadgetKind):
 
 @pytest.mark.parametrize(("is_changed", "decision"), [(False, Decision.REVISED), (True, Decision.REVISED_AND_CHANGED)])
 def test_a_revision_that_reads_the_same_bytes_otherwise_finds_no_change(is_changed: bool, decision: Decision) -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         fixture = harness.fixture
         assert isinstance(fixture, GadgetFixture)
         await harness.settle()
         harness.kind = _ReadsObjectsOtherwise(fixture.service, revision=2, live_type=_LabelledGadget)
         if is_changed:
-            fixture.edit("etag", "another")
+            fixture.drift("etag", "another")
 
         assert await _found(harness) == (decision, None)
 
@@ -177,11 +177,11 @@ def test_a_revision_that_reads_the_same_bytes_otherwise_finds_no_change(is_chang
 
 
 def test_an_object_that_was_deleted_is_told_apart_from_one_that_never_existed() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.apply()
         assert await _found(harness) == (Decision.CREATE, None)
         await harness.go_on()
-        harness.fixture.remove()
+        await harness.delete_outside()
 
         plan = await preview(harness.ref, harness.engine)
         assert (plan.decision, plan.reason) == (Decision.CREATE, DecisionReason.DELETED)
@@ -198,8 +198,8 @@ def test_an_object_that_was_deleted_is_told_apart_from_one_that_never_existed() 
 
 
 def test_an_object_whose_creation_failed_was_not_deleted() -> None:
-    async def scenario(harness: StepHarness) -> None:
-        harness.fixture.trouble(Trouble.REFUSED, ["create"])
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.fail_next_calls(CallFault.REFUSED, ["create"])
         await harness.apply()
         await harness.step()
 
@@ -217,8 +217,8 @@ def test_an_object_whose_creation_failed_was_not_deleted() -> None:
 def test_an_object_that_was_there_before_is_adopted_once(
     fixture: Callable[[], GadgetFixture], size: int, writes: list[str]
 ) -> None:
-    async def scenario(harness: StepHarness) -> None:
-        harness.fixture.plant(size)
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.create_outside(size)
         await harness.apply()
         assert await _found(harness) == (Decision.FIRST_LOOK, DecisionReason.ADOPTED)
 
@@ -239,9 +239,9 @@ def test_an_object_that_was_there_before_is_adopted_once(
 
 
 def test_an_adoption_that_takes_an_operation_is_reported_once() -> None:
-    async def scenario(harness: StepHarness) -> None:
-        harness.fixture.plant(9)
-        harness.fixture.make_slow()
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.create_outside(9)
+        await harness.make_slow()
         await harness.apply()
 
         await harness.go_on()
@@ -254,12 +254,12 @@ def test_an_adoption_that_takes_an_operation_is_reported_once() -> None:
 
 
 def test_an_object_that_an_interrupted_step_created_is_not_adopted() -> None:
-    async def scenario(harness: StepHarness) -> None:
-        harness.fixture.trouble(Trouble.LOST, ["create"], times=1)
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.fail_next_calls(CallFault.LOST, ["create"], times=1)
         await harness.apply()
         await harness.step()
 
-        assert harness.fixture.objects == ["g"]
+        assert await harness.objects() == ["g"]
         assert (await _found(harness))[1] is None
         await harness.go_on()
         assert await _events(harness, "Adopted") == []
@@ -271,10 +271,10 @@ def test_an_object_that_an_interrupted_step_created_is_not_adopted() -> None:
 
 
 def test_a_kind_without_cookies_says_what_the_comparison_found() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         resting = await _found(harness)
-        harness.fixture.drift()
+        await harness.drift()
         drifted = await _found(harness)
 
         assert resting == (Decision.IN_SYNC, DecisionReason.COMPARED)
@@ -286,7 +286,7 @@ def test_a_kind_without_cookies_says_what_the_comparison_found() -> None:
 
 
 def test_a_comparison_that_finds_nothing_writes_nothing() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         await _as_an_earlier_version_left_it(harness)
         before = await harness.resource()
@@ -306,8 +306,8 @@ def test_a_comparison_that_finds_nothing_writes_nothing() -> None:
 def test_the_plan_of_what_did_not_converge_names_the_fields_with_both_values(
     fixture: Callable[[], GadgetFixture],
 ) -> None:
-    async def scenario(harness: StepHarness) -> None:
-        harness.fixture.rewrite("size", 5)
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.rewrite("size", 5)
         await harness.settle()
         before = await harness.resource()
 

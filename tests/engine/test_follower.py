@@ -12,11 +12,12 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import DependencyNotFound, DependencyNotReady, OperationRunning
 from setpoint.stores.journal import StoreLimits
+from setpoint.testing.faults import CallFault
+from setpoint.testing.kind_parts import Spec
 from simulation.virtual_time import VirtualClock, run
 from tests.engine.follower_harness import FollowerHarness, play
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.gadgets import gadget_ref
-from tests.engine.kind_fixture import Spec, Trouble
 
 MANAGEMENT = "setpoint.dev/management"
 A, B = gadget_ref("a"), gadget_ref("b")
@@ -30,7 +31,7 @@ def _nothing(_: GadgetFixture) -> None:
 
 
 def _refusing(fixture: GadgetFixture) -> None:
-    fixture.trouble(Trouble.REFUSED, ["create"])
+    fixture.fail_next_calls(CallFault.REFUSED, ["create"])
 
 
 def _stubborn(fixture: GadgetFixture) -> None:
@@ -200,7 +201,7 @@ def test_a_refused_deletion_is_reported() -> None:
     async def scenario(harness: FollowerHarness) -> None:
         ref = await harness.apply("a", {"size": 1})
         await harness.step(ref)
-        harness.fixture.trouble(Trouble.REFUSED, ["delete"])
+        harness.fixture.fail_next_calls(CallFault.REFUSED, ["delete"])
         await harness.store.delete(ref)
 
         outcomes = await harness.follow_with_controller([ref])
@@ -285,7 +286,7 @@ def test_a_time_out_leaves_the_last_word_of_each() -> None:
 
 def test_an_unavailable_service_is_no_outcome() -> None:
     async def scenario(harness: FollowerHarness) -> None:
-        harness.fixture.trouble(Trouble.CUT)
+        harness.fixture.fail_next_calls(CallFault.CUT)
         ref = await harness.apply("a", {"size": 1})
 
         assert await harness.follow_with_controller([ref], timeout=30) == {}

@@ -15,8 +15,8 @@ from setpoint.engine.step import hold
 from setpoint.engine.step.change_cause import ChangeCause, change_cause
 from setpoint.engine.step.hold import HOLD_RULES, HeldField, HoldRule, seconds_until_retry, withhold
 from setpoint.engine.step.outcomes import Settled, StepOutcome
+from setpoint.testing.harness import ContractHarness, contract_harness
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
-from tests.engine.step_harness import StepHarness, harness_for
 
 OPENS = "2026-01-01T02:00:00Z"
 
@@ -51,10 +51,10 @@ def _play(
     """The outcome of a step after drift, or after an edit of the author; the writes so far; and the step record."""
 
     async def play() -> tuple[StepOutcome, list[str], dict[str, object]]:
-        async with harness_for(fixture) as harness:
+        async with contract_harness(fixture) as harness:
             await harness.settle()
             if drifts:
-                fixture.drift()
+                await harness.drift()
             else:
                 await harness.change()
             harness.clock.seconds += 7200 if is_open else 0
@@ -64,7 +64,7 @@ def _play(
     return asyncio.run(play())
 
 
-async def _record(harness: StepHarness) -> dict[str, object]:
+async def _record(harness: ContractHarness) -> dict[str, object]:
     state = (await harness.resource()).status["setpoint"]
     assert isinstance(state, dict)
     found = state["step"]

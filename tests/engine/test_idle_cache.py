@@ -8,14 +8,14 @@ from setpoint.core.values.json_types import Json
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteRefused, RemoteUnavailable
+from setpoint.testing.faults import CallFault
+from setpoint.testing.harness import ContractHarness, contract_harness
 from tests.engine.gadget_fixture import GadgetFixture
-from tests.engine.kind_fixture import Trouble
-from tests.engine.step_harness import StepHarness, harness_for
 
 
-def _play(scenario: Callable[[StepHarness], Awaitable[None]]) -> None:
+def _play(scenario: Callable[[ContractHarness], Awaitable[None]]) -> None:
     async def play() -> None:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             harness.run_continuously()
             await scenario(harness)
 
@@ -27,15 +27,15 @@ def _decision(outcome: StepOutcome) -> Decision:
     return outcome.plan.decision
 
 
-def _rests(harness: StepHarness) -> bool:
+def _rests(harness: ContractHarness) -> bool:
     assert harness.idle_cache is not None
-    return harness.idle_cache.of(harness.fixture.ref) is not None
+    return harness.idle_cache.of(harness.ref) is not None
 
 
 def test_an_idle_resource_is_observed_and_not_read() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
-        before = len(harness.fixture.calls)
+        before = len(harness.calls)
         await harness.step()
         # From here on the store could not even be read.
         await harness.store.close()
@@ -43,23 +43,23 @@ def test_an_idle_resource_is_observed_and_not_read() -> None:
         outcome = await bench_without_hearing(harness).step()
 
         assert _decision(outcome) is Decision.IN_SYNC
-        assert harness.fixture.calls[before:] == ["get", "get"]
+        assert harness.calls[before:] == ["get", "get"]
 
     _play(scenario)
 
 
-def bench_without_hearing(harness: StepHarness) -> StepHarness:
+def bench_without_hearing(harness: ContractHarness) -> ContractHarness:
     """The same process with an index that is not updated any more."""
-    return StepHarness(harness.fixture, harness.store, harness.clock, idle_cache=harness.idle_cache)
+    return ContractHarness(harness.fixture, harness.store, harness.clock, idle_cache=harness.idle_cache)
 
 
 def test_drift_is_found_and_corrected() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
-        harness.fixture.drift()
+        await harness.drift()
 
         assert _decision(await harness.step()) is Decision.DRIFTED
-        assert harness.fixture.writes == ["create", "update"]
+        assert harness.writes == ["create", "update"]
         assert _decision(await harness.step()) is Decision.IN_SYNC
         assert _rests(harness)
 
@@ -67,7 +67,7 @@ def test_drift_is_found_and_corrected() -> None:
 
 
 def test_a_secret_that_was_rotated_ends_the_rest() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.secret({"password": "first"})
         await harness.settle(harness.fixture.with_secret)
         await harness.step()
@@ -75,46 +75,46 @@ def test_a_secret_that_was_rotated_ends_the_rest() -> None:
         await harness.secret({"password": "second"})
         await harness.go_on()
 
-        assert harness.fixture.holds_secret("second")
+        assert await harness.holds_secret("second")
 
     _play(scenario)
 
 
 def test_a_requested_reconcile_is_a_full_step() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         await harness.step()
-        calls = len(harness.fixture.calls)
+        calls = len(harness.calls)
 
         await harness.step(requested=True)
 
-        assert harness.fixture.calls[calls:] == ["get"]
+        assert harness.calls[calls:] == ["get"]
 
     _play(scenario)
 
 
 def test_an_outage_is_an_outage_and_costs_one_call() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         await harness.step()
-        calls = len(harness.fixture.calls)
-        harness.fixture.trouble(Trouble.CUT, ["get"])
+        calls = len(harness.calls)
+        await harness.fail_next_calls(CallFault.CUT, ["get"])
 
         outcome = await harness.step()
 
         assert isinstance(outcome, Stopped)
         assert isinstance(outcome.error, RemoteUnavailable)
-        assert len(harness.fixture.calls) == calls + 1
+        assert len(harness.calls) == calls + 1
         assert await harness.ready() == ("True", "UpToDate", "The resource is up to date")
 
     _play(scenario)
 
 
 def test_a_refusal_is_put_on_record() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         await harness.step()
-        harness.fixture.trouble(Trouble.REFUSED, ["get"])
+        await harness.fail_next_calls(CallFault.REFUSED, ["get"])
 
         outcome = await harness.step()
 
@@ -126,7 +126,7 @@ def test_a_refusal_is_put_on_record() -> None:
 
 
 def test_a_reconcile_request_is_handled_once_and_echoed() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         await harness.step()
         await harness.apply(annotations={RECONCILE_REQUESTED: "2026-01-01T00:00:00Z"})
@@ -145,24 +145,24 @@ def test_a_reconcile_request_is_handled_once_and_echoed() -> None:
 
 
 def test_a_reconcile_request_sends_unconverged_fields_again() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
-        harness.fixture.rewrite(harness.fixture.field.member, harness.fixture.field.first)
+        await harness.rewrite(harness.fixture.field.member, harness.fixture.field.first)
         await harness.change()
         await harness.go_on()
         assert (await harness.ready())[1] == "NotConverged"
-        writes = len(harness.fixture.writes)
+        writes = len(harness.writes)
 
         await harness.apply(harness.fixture.spec(harness.fixture.field.then), annotations={RECONCILE_REQUESTED: "now"})
         await harness.go_on()
 
-        assert len(harness.fixture.writes) == writes + 1
+        assert len(harness.writes) == writes + 1
 
     _play(scenario)
 
 
 def test_after_a_restart_the_same_bytes_need_no_decoding() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
         await harness.restart()
         objects = _objects(harness)
@@ -184,15 +184,15 @@ class _Undecodable(dict[str, Json]):
         raise AssertionError("decoded")
 
 
-def _objects(harness: StepHarness) -> dict[str, dict[str, Json]]:
+def _objects(harness: ContractHarness) -> dict[str, dict[str, Json]]:
     assert isinstance(harness.fixture, GadgetFixture)
     return harness.fixture.service.objects
 
 
 def test_an_output_that_returns_is_reported_again() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle()
-        harness.fixture.edit("serial", "2")
+        await harness.edit("serial", "2")
         await harness.step()
         other = (await harness.resource()).status["serial"]
         await harness.restart()

@@ -17,9 +17,9 @@ from setpoint.engine.transfer.export_format import StoreExport
 from setpoint.engine.transfer.exporter import gather_export, is_paused_by_export, pause_for_export
 from setpoint.errors import ManifestInvalid, UserError
 from setpoint.stores.sqlite.store import open_sqlite
+from setpoint.testing.interruptions import ENOUGH, Interruption, Killed, die
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import gadget_ref
-from tests.engine.interruptions import ENOUGH, Interruption, Killed, die
 from tests.engine.transfer_harness import (
     HEADER,
     SECRET,

@@ -12,9 +12,9 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
+from setpoint.testing.harness import ContractHarness, contract_harness
+from setpoint.testing.interruptions import Interruption, Killed, after_any_await, die, interrupted
 from tests.engine.gadget_fixture import GadgetFixture
-from tests.engine.interruptions import Interruption, Killed, after_any_await, die, interrupted
-from tests.engine.step_harness import StepHarness, harness_for
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Crossed(DerivedStoreOperations):
         return await self.behind.get(ref)
 
     async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
-        if update.status is not None and self.fixture.objects and not self.was_crossed:
+        if update.status is not None and self.fixture.objects() and not self.was_crossed:
             self.was_crossed = True
             raise WriteConflict("another writer was faster")
         return await self.behind.update(resource, update)
@@ -42,22 +42,18 @@ def _run_steps(steps: int) -> tuple[list[StepOutcome], list[str]]:
     """The outcome of each step, and the events of writes."""
 
     async def play() -> tuple[list[StepOutcome], list[str]]:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             await harness.apply()
             assert isinstance(harness.fixture, GadgetFixture)
             engine = replace(harness.engine, store=Crossed(harness.store, harness.fixture))
-            outcomes = [await step(harness.fixture.ref, engine) for _ in range(steps)]
+            outcomes = [await step(harness.ref, engine) for _ in range(steps)]
             return outcomes, await _write_events(harness)
 
     return asyncio.run(play())
 
 
-async def _write_events(harness: StepHarness) -> list[str]:
-    return [
-        note.message
-        for note in await harness.store.events(harness.fixture.ref)
-        if note.reason in ("Created", "Updated")
-    ]
+async def _write_events(harness: ContractHarness) -> list[str]:
+    return [note.message for note in await harness.store.events(harness.ref) if note.reason in ("Created", "Updated")]
 
 
 def test_it_is_reported_as_created_by_the_step_that_finds_it() -> None:
@@ -78,7 +74,7 @@ def test_it_is_reported_once() -> None:
 
 def test_killed_after_any_await_a_creation_is_one_event_and_reported_until_it_is_on_record() -> None:
     async def killed_after(awaits: int) -> bool:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             await harness.apply()
             interruption = Interruption(awaits, die)
             with suppress(Killed):
@@ -93,4 +89,4 @@ def test_killed_after_any_await_a_creation_is_one_event_and_reported_until_it_is
             assert len(await _write_events(harness)) == 1
             return interruption.has_happened
 
-    after_any_await(killed_after, least=4)
+    asyncio.run(after_any_await(killed_after, least=4))

@@ -13,9 +13,9 @@ from setpoint.engine.kind import Location
 from setpoint.engine.step.outcomes import StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteUnavailable
+from setpoint.testing.harness import contract_harness
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.gadgets import GadgetKind
-from tests.engine.step_harness import harness_for
 
 
 class Body(bytearray):
@@ -55,7 +55,7 @@ def test_what_an_error_was_found_in_is_freed_when_the_step_ends() -> None:
 
     async def play() -> StepOutcome:
         fixture = GadgetFixture()
-        async with harness_for(fixture) as harness:
+        async with contract_harness(fixture) as harness:
             await harness.apply()
             kinds = {fixture.ref.group_kind: UnreadableService(fixture.service, bodies=bodies)}
             return await step(fixture.ref, replace(harness.engine, kinds=kinds))

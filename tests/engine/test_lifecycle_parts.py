@@ -1,8 +1,9 @@
 """What of the lifecycle contract makes no sense for which kind, and why: nothing is left out in silence."""
 
+from setpoint.testing.contract import CLAIMS
+from setpoint.testing.kind_fixture import KindFixture
+from setpoint.testing.kind_parts import Part
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
-from tests.engine.kind_fixture import KindFixture, Part
-from tests.engine.lifecycle import CLAIMS
 from tests.engine.settings import SETTINGS
 from tests.kinds.lifecycle_bucket import BucketFixture
 from tests.kinds.lifecycle_database import DatabaseFixture
@@ -128,7 +129,7 @@ def test_only_claims_about_what_a_kind_lacks_are_left_out() -> None:
 def test_a_part_is_lacking_or_there() -> None:
     """A fixture with a part that is listed as lacking is wrong in one of the two."""
     offered = {
-        Part.IMMUTABLE: "fixed",
+        Part.IMMUTABLE: "immutable",
         Part.PROTECTION: "protections",
         Part.PRUNING: "unlisted",
         Part.OWN_ABANDON: "abandoning",
@@ -136,4 +137,4 @@ def test_a_part_is_lacking_or_there() -> None:
     }
     for fixture in LACKING:
         for part, attribute in offered.items():
-            assert hasattr(fixture, attribute) is (part not in fixture.without), (fixture.title, part)
+            assert hasattr(fixture, attribute) is (part not in fixture.without), (fixture, part)

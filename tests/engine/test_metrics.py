@@ -7,8 +7,8 @@ from typing import Any
 from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepCount
 from setpoint.engine.step.reconcile import step
+from setpoint.testing.harness import contract_harness
 from tests.engine.gadget_fixture import GadgetFixture
-from tests.engine.step_harness import harness_for
 
 
 @dataclass
@@ -30,11 +30,11 @@ def test_every_step_is_measured_with_its_kind_outcome_decision_and_time() -> Non
     tally = Tally()
 
     async def play() -> None:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             engine = replace(harness.engine, metrics=tally)
-            await step(harness.fixture.ref, engine)
+            await step(harness.ref, engine)
             await harness.apply()
-            await step(harness.fixture.ref, engine)
+            await step(harness.ref, engine)
 
     asyncio.run(play())
 
@@ -45,13 +45,13 @@ def test_errors_that_only_an_edit_ends_and_bugs_are_counted() -> None:
     tally = Tally()
 
     async def play() -> None:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             engine = replace(harness.engine, metrics=tally)
             await harness.apply(annotations={MANAGEMENT: "sometimes"})
-            await step(harness.fixture.ref, engine)
+            await step(harness.ref, engine)
             await harness.apply()
             broken: Any = object()
-            await step(harness.fixture.ref, replace(engine, kinds={harness.fixture.ref.group_kind: broken}))
+            await step(harness.ref, replace(engine, kinds={harness.ref.group_kind: broken}))
 
     asyncio.run(play())
 

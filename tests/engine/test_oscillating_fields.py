@@ -10,28 +10,28 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.engine.kind import Present
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED, StoredState
 from setpoint.engine.step.outcomes import Settled, StepOutcome
+from setpoint.testing.harness import ContractHarness, contract_harness
+from setpoint.testing.interruptions import Interruption, Killed, StepSide, after_any_await, die, interrupted
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.gadgets import Gadget, GadgetKind, GadgetLabels, GadgetSpec
-from tests.engine.interruptions import Interruption, Killed, Side, after_any_await, die, interrupted
-from tests.engine.step_harness import StepHarness, harness_for
 
 
 def _play(
-    scenario: Callable[[StepHarness, GadgetFixture], Awaitable[None]], fixture: GadgetFixture | None = None
+    scenario: Callable[[ContractHarness, GadgetFixture], Awaitable[None]], fixture: GadgetFixture | None = None
 ) -> None:
     async def play() -> None:
         with_stand = fixture or GadgetFixture()
-        async with harness_for(with_stand) as harness:
+        async with contract_harness(with_stand) as harness:
             await scenario(harness, with_stand)
 
     asyncio.run(play())
 
 
-async def _drift_and_step(harness: StepHarness, members: dict[str, Any], times: int) -> StepOutcome:
+async def _drift_and_step(harness: ContractHarness, members: dict[str, Any], times: int) -> StepOutcome:
     for _ in range(times - 1):
         await _drift_and_step(harness, members, times=1)
     for member, value in members.items():
-        harness.fixture.edit(member, value)
+        await harness.edit(member, value)
     return await harness.go_on()
 
 
@@ -40,12 +40,12 @@ def _withheld(outcome: StepOutcome) -> list[str]:
     return [str(change.path) for change in outcome.plan.withheld]
 
 
-async def _oscillation_message(harness: StepHarness) -> str:
+async def _oscillation_message(harness: ContractHarness) -> str:
     return str((await harness.conditions())["Contested"]["message"])
 
 
 def test_an_element_that_another_writer_keeps_removing_stays_out_for_its_backoff() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "ports": [{"name": "a", "number": 1}, {"name": "b", "number": 2}]})
 
         outcome = await _drift_and_step(harness, {"ports": [{"name": "b", "number": 2}]}, times=4)
@@ -59,7 +59,7 @@ def test_an_element_that_another_writer_keeps_removing_stays_out_for_its_backoff
 
 
 def test_an_element_that_another_writer_keeps_adding_stays_in_for_its_backoff() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         ours, theirs = {"name": "a", "number": 1}, {"name": "b", "number": 2}
         await harness.settle({"size": 1, "ports": [ours]})
 
@@ -73,7 +73,7 @@ def test_an_element_that_another_writer_keeps_adding_stays_in_for_its_backoff() 
 
 
 def test_the_first_fields_are_named_and_the_rest_are_counted() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         names = "abcdefg"
         await harness.settle(labels=dict.fromkeys(names, "ours"))
 
@@ -93,7 +93,7 @@ def test_the_first_fields_are_named_and_the_rest_are_counted() -> None:
 def test_a_writer_that_is_faster_than_an_observation_gets_no_more_writes_either() -> None:
     """After each write the field is another writer's again, and another value each time."""
 
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.settle()
         for value in range(100, 150):
             fixture.rewrite("size", value + 1000)
@@ -105,7 +105,7 @@ def test_a_writer_that_is_faster_than_an_observation_gets_no_more_writes_either(
 
 
 def test_an_unconverged_field_is_not_sent_with_every_revert_of_another() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         fixture.rewrite("note", "the service's own")
         await harness.settle({"size": 1, "note": "ours"})
         await _drift_and_step(harness, {"size": 9}, times=3)
@@ -123,7 +123,7 @@ def test_an_unconverged_field_is_not_sent_with_every_revert_of_another() -> None
 
 
 def test_an_unconverged_field_is_sent_once_while_an_oscillating_one_is_withheld() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "note": "ours"})
         await _drift_and_step(harness, {"size": 9}, times=3)
         fixture.rewrite("note", "the service's own")
@@ -143,17 +143,17 @@ def test_an_unconverged_field_is_sent_once_while_an_oscillating_one_is_withheld(
 
 
 def test_an_oscillating_field_that_changes_during_a_step_is_withheld_as_well() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.settle()
         await _drift_and_step(harness, {"mode": "theirs"}, times=3)
-        fixture.drift()
+        await harness.drift()
 
         async def drift() -> None:
-            fixture.edit("mode", "theirs")
+            fixture.drift("mode", "theirs")
 
         # The observation, the write.
         interruption = Interruption(2, drift)
-        outcome = await interrupted(harness, interruption, [Side.SERVICE]).step()
+        outcome = await interrupted(harness, interruption, [StepSide.SERVICE]).step()
 
         assert _withheld(outcome) == ["spec.mode"]
         assert (fixture.read("size"), fixture.read("mode")) == (1, "theirs")
@@ -164,7 +164,7 @@ def test_an_oscillating_field_that_changes_during_a_step_is_withheld_as_well() -
 
 def test_a_reconcile_request_is_handled_when_the_field_is_reverted() -> None:
     async def is_killed_after(awaits: int) -> bool:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             await harness.settle()
             await _drift_and_step(harness, {"size": 9}, times=4)
             await harness.apply(annotations={RECONCILE_REQUESTED: "now"})
@@ -175,12 +175,12 @@ def test_a_reconcile_request_is_handled_when_the_field_is_reverted() -> None:
                 is_killed = True
 
             is_answered = (await harness.resource()).status.get(RECONCILE_HANDLED) == "now"
-            assert harness.fixture.value == 1 or not is_answered
+            assert await harness.value() == 1 or not is_answered
             await harness.go_on()
-            assert harness.fixture.value == 1
+            assert await harness.value() == 1
             return is_killed
 
-    after_any_await(is_killed_after, least=1)
+    asyncio.run(after_any_await(is_killed_after, least=1))
 
 
 # --- A value that is one unit ----------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class FreeStand(GadgetFixture):
 
 
 def test_inside_an_atomic_value_the_whole_value_is_withheld() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         await harness.settle({"size": 1, "free": {"a": {"x": 1, "y": 1}}})
         await _drift_and_step(harness, {"free": {"a": {"x": 9, "y": 1}}}, times=3)
 

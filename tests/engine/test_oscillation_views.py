@@ -9,8 +9,8 @@ from rich.console import Console, RenderableType
 from setpoint.cli.views.plan import plan_view
 from setpoint.cli.views.resources import ResourceTable, description_of, explanation_of
 from setpoint.engine.step.reconcile import preview
+from setpoint.testing.harness import ContractHarness, contract_harness
 from tests.engine.gadget_fixture import GadgetFixture
-from tests.engine.step_harness import StepHarness, harness_for
 
 NOW = datetime.datetime(2026, 1, 1, 1, tzinfo=datetime.UTC)
 
@@ -24,21 +24,21 @@ def _printed(view: RenderableType) -> str:
 
 
 def _seen() -> dict[str, str]:
-    async def play(harness: StepHarness) -> dict[str, str]:
+    async def play(harness: ContractHarness) -> dict[str, str]:
         await harness.settle()
         for _ in range(4):
-            harness.fixture.drift()
+            await harness.drift()
             await harness.go_on()
         resource, notes = await harness.resource(), await harness.store.events()
         return {
             "describe": _printed(description_of(resource, notes, NOW)),
             "wide": _printed(ResourceTable(wide=True).lines([resource], NOW)),
             "explain": _printed(explanation_of(resource)),
-            "plan": _printed(plan_view(await preview(harness.fixture.ref, harness.engine))),
+            "plan": _printed(plan_view(await preview(harness.ref, harness.engine))),
         }
 
     async def on_a_bench() -> dict[str, str]:
-        async with harness_for(GadgetFixture()) as harness:
+        async with contract_harness(GadgetFixture()) as harness:
             return await play(harness)
 
     return asyncio.run(on_a_bench())

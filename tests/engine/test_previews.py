@@ -24,10 +24,10 @@ from setpoint.engine.step.preview import (
 )
 from setpoint.engine.step.reconcile import step
 from setpoint.stores.memory import MemoryStore
+from setpoint.testing.faults import CallFault
 from tests.engine.clock import FakeClock
 from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import Gadget, GadgetKind, GadgetSpec, GadgetTree, Service, gadget_ref
-from tests.engine.kind_fixture import Trouble
 
 REF = gadget_ref("g")
 OBSERVE = {"setpoint.dev/management": "observe"}
@@ -287,7 +287,7 @@ def test_a_resource_that_cannot_be_observed_has_failed() -> None:
 def _refused() -> Any:
     from tests.engine.gadgets import Fault
 
-    return Fault(Trouble.REFUSED, ("get",), 10)
+    return Fault(CallFault.REFUSED, ("get",), 10)
 
 
 @dataclass(slots=True)

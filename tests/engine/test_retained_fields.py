@@ -12,8 +12,8 @@ from setpoint.core.schema.policy import IGNORE_UNSPECIFIED, Rule
 from setpoint.engine.state import ENGINE_STATE, StoredState
 from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.reconcile import preview
+from setpoint.testing.harness import ContractHarness, contract_harness
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
-from tests.engine.step_harness import StepHarness, harness_for
 
 PROTECTED = (
     "kept, though the spec leaves it out: spec.backups (protected: only an explicit value, or null, gives it up)"
@@ -28,15 +28,15 @@ INSISTED = (
 )
 
 
-def _play(scenario: Callable[[StepHarness], Awaitable[None]], fixture: GadgetFixture | None = None) -> None:
+def _play(scenario: Callable[[ContractHarness], Awaitable[None]], fixture: GadgetFixture | None = None) -> None:
     async def run() -> None:
-        async with harness_for(fixture or GadgetFixture()) as harness:
+        async with contract_harness(fixture or GadgetFixture()) as harness:
             await scenario(harness)
 
     asyncio.run(run())
 
 
-async def _told(harness: StepHarness) -> list[str]:
+async def _told(harness: ContractHarness) -> list[str]:
     kept = [one for one in await harness.store.events(harness.ref) if one.reason == "Kept"]
     return [one.message for one in kept for _ in range(one.count)]
 
@@ -54,7 +54,7 @@ def _retained(outcome: StepOutcome) -> list[tuple[str, Rule]]:
 def test_a_field_that_is_taken_out_and_stays_is_told_once(
     fixture: Callable[[], GadgetFixture], field: dict[str, Any], rule: Rule, message: str
 ) -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle({"size": 1, **field})
         assert await _told(harness) == []
         await harness.apply({"size": 1})
@@ -65,7 +65,7 @@ def test_a_field_that_is_taken_out_and_stays_is_told_once(
         (name,) = field
         assert _retained(outcome) == [(f"spec.{name}", rule)]
         assert [str(one.path) for one in planned.retained] == [f"spec.{name}"]
-        assert harness.fixture.read(name) == field[name]
+        assert await harness.read(name) == field[name]
         assert await _told(harness) == [message]
         step = StoredState.of(await harness.resource()).step
         assert step is not None
@@ -83,7 +83,7 @@ def test_a_field_that_is_taken_out_and_stays_is_told_once(
 
 
 def test_a_field_that_comes_and_goes_again_is_told_again() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         for spec in ({"backups": True}, {}, {"backups": True}, {}):
             await harness.settle({"size": 1, **spec})
 
@@ -93,27 +93,27 @@ def test_a_field_that_comes_and_goes_again_is_told_again() -> None:
 
 
 def test_an_explicit_value_or_an_annotation_leaves_nothing_to_tell() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle({"size": 1, "backups": True})
         await harness.settle({"size": 1, "backups": False})
         await harness.settle({"size": 1, "backups": True})
         await harness.settle({"size": 1}, annotations={IGNORE_UNSPECIFIED: "true"})
 
-        assert harness.fixture.read("backups") is True
+        assert await harness.read("backups") is True
         assert await _told(harness) == []
 
     _play(scenario)
 
 
 def test_what_the_spec_never_named_is_told_at_adoption_alone_and_only_where_it_is_protected() -> None:
-    async def scenario(harness: StepHarness) -> None:
-        harness.fixture.plant(1)
-        harness.fixture.edit("backups", True)
-        harness.fixture.edit("zone", "a")
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.create_outside(1)
+        await harness.edit("backups", True)
+        await harness.edit("zone", "a")
 
         await harness.settle({"size": 1})
         await harness.settle({"size": 2})
-        harness.fixture.drift()
+        await harness.drift()
         await harness.go_on()
 
         assert await _told(harness) == [PROTECTED]
@@ -122,7 +122,7 @@ def test_what_the_spec_never_named_is_told_at_adoption_alone_and_only_where_it_i
 
 
 def test_what_an_earlier_version_applied_is_told_with_the_next_edit() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle({"size": 1, "backups": True})
         resource = await harness.resource()
         ours: Any = resource.status[ENGINE_STATE]
@@ -141,11 +141,11 @@ def test_what_an_earlier_version_applied_is_told_with_the_next_edit() -> None:
 
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_a_value_that_the_service_keeps_for_itself_is_told_once(is_slow: bool) -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle({"size": 1, "mode": "fast"})
-        harness.fixture.rewrite("mode", "server's own")
+        await harness.rewrite("mode", "server's own")
         if is_slow:
-            harness.fixture.make_slow()
+            await harness.make_slow()
 
         await harness.settle({"size": 1})
         await harness.go_on()
@@ -161,8 +161,8 @@ def test_a_value_that_the_service_keeps_for_itself_is_told_once(is_slow: bool) -
 
 
 def test_what_the_service_adds_to_a_new_object_is_not_told() -> None:
-    async def scenario(harness: StepHarness) -> None:
-        harness.fixture.rewrite("mode", "server's own")
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.rewrite("mode", "server's own")
 
         await harness.settle({"size": 1})
 
@@ -173,9 +173,9 @@ def test_what_the_service_adds_to_a_new_object_is_not_told() -> None:
 
 
 def test_a_resource_that_did_not_converge_is_told_once_as_well() -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle({"size": 1, "backups": True})
-        harness.fixture.rewrite("size", 5)
+        await harness.rewrite("size", 5)
 
         await harness.settle({"size": 2})
         for _ in range(3):
@@ -189,12 +189,12 @@ def test_a_resource_that_did_not_converge_is_told_once_as_well() -> None:
 
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_a_value_that_the_service_keeps_beside_one_that_it_does_not_take_is_told_once(is_slow: bool) -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         await harness.settle({"size": 1, "mode": "fast"})
-        harness.fixture.rewrite("mode", "server's own")
-        harness.fixture.rewrite("size", 5)
+        await harness.rewrite("mode", "server's own")
+        await harness.rewrite("size", 5)
         if is_slow:
-            harness.fixture.make_slow()
+            await harness.make_slow()
 
         await harness.settle({"size": 2})
         resting = await harness.resource()
@@ -219,7 +219,7 @@ _SPECS = st.fixed_dictionaries(
 def test_a_field_is_told_exactly_when_an_edit_takes_it_out_and_the_object_keeps_it(
     specs: list[dict[str, Any]], fixture: Callable[[], GadgetFixture]
 ) -> None:
-    async def scenario(harness: StepHarness) -> None:
+    async def scenario(harness: ContractHarness) -> None:
         before: dict[str, Any] = {}
         for spec in specs:
             await harness.apply(spec)

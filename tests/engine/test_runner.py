@@ -16,21 +16,22 @@ from setpoint.errors import (
     OperationRunning,
     RemoteUnavailable,
 )
+from setpoint.testing.faults import CallFault
+from setpoint.testing.harness import ContractHarness, contract_harness
+from setpoint.testing.kind_parts import Spec
 from tests.engine.gadget_fixture import GadgetFixture, gadget
-from tests.engine.kind_fixture import Spec, Trouble
-from tests.engine.step_harness import StepHarness, harness_for
 
 
-def _play(scenario: Callable[[StepHarness, GadgetFixture], Awaitable[None]]) -> None:
+def _play(scenario: Callable[[ContractHarness, GadgetFixture], Awaitable[None]]) -> None:
     async def play() -> None:
         fixture = GadgetFixture()
-        async with harness_for(fixture) as harness:
+        async with contract_harness(fixture) as harness:
             await scenario(harness, fixture)
 
     asyncio.run(play())
 
 
-async def _apply(harness: StepHarness, **specs: Spec) -> list[ResourceRef]:
+async def _apply(harness: ContractHarness, **specs: Spec) -> list[ResourceRef]:
     """The refs of gadgets with these names and specs."""
     return [(await harness.store.apply(gadget(name, spec))).ref for name, spec in specs.items()]
 
@@ -40,7 +41,7 @@ async def _run(run: StepRunner, refs: list[ResourceRef], timeout: float = 60) ->
 
 
 def test_dependants_settle_after_what_they_need_whatever_the_order() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         refs = await _apply(harness, a={"parentRef": "b"}, b={"parentRef": "c"}, c={})
 
         outcomes = await _run(StepRunner(harness.engine), refs)
@@ -52,7 +53,7 @@ def test_dependants_settle_after_what_they_need_whatever_the_order() -> None:
 
 
 def test_what_waits_for_something_that_never_comes_is_blocked_and_the_rest_is_done() -> None:
-    async def scenario(harness: StepHarness, _: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, _: GadgetFixture) -> None:
         refs = await _apply(harness, a={"parentRef": "nowhere"}, b={"parentRef": "a"}, c={})
 
         outcomes = await _run(StepRunner(harness.engine), refs)
@@ -67,7 +68,7 @@ def test_what_waits_for_something_that_never_comes_is_blocked_and_the_rest_is_do
 
 
 def test_a_cycle_is_blocked_not_hung() -> None:
-    async def scenario(harness: StepHarness, _: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, _: GadgetFixture) -> None:
         refs = await _apply(harness, a={"parentRef": "b"}, b={"parentRef": "a"})
 
         outcomes = await _run(StepRunner(harness.engine), refs)
@@ -78,12 +79,12 @@ def test_a_cycle_is_blocked_not_hung() -> None:
 
 
 def test_a_deletion_that_is_refused_is_tried_again_once_another_is_gone() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         refs = await _apply(harness, a={}, b={})
         await _run(StepRunner(harness.engine), refs)
         for ref in refs:
             await harness.store.delete(ref)
-        fixture.trouble(Trouble.REFUSED, ["delete"], times=1)
+        fixture.fail_next_calls(CallFault.REFUSED, ["delete"], times=1)
         reported: list[tuple[str, type[StepOutcome]]] = []
 
         await StepRunner(harness.engine, lambda ref, outcome: reported.append((ref.name, type(outcome)))).until_done(
@@ -96,12 +97,12 @@ def test_a_deletion_that_is_refused_is_tried_again_once_another_is_gone() -> Non
 
 
 def test_a_deletion_that_is_refused_for_good_is_reported_when_nothing_else_progresses() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         refs = await _apply(harness, a={}, b={})
         await _run(StepRunner(harness.engine), refs)
         for ref in refs:
             await harness.store.delete(ref)
-        fixture.trouble(Trouble.REFUSED, ["delete"])
+        fixture.fail_next_calls(CallFault.REFUSED, ["delete"])
 
         outcomes = await _run(StepRunner(harness.engine), refs)
 
@@ -111,7 +112,7 @@ def test_a_deletion_that_is_refused_for_good_is_reported_when_nothing_else_progr
 
 
 def test_an_unknown_kind_is_reported_and_the_rest_is_done() -> None:
-    async def scenario(harness: StepHarness, _: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, _: GadgetFixture) -> None:
         refs = await _apply(harness, c={})
         widget: dict[str, Any] = {"apiVersion": "test.setpoint.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}
         refs.append((await harness.store.apply(widget)).ref)
@@ -126,7 +127,7 @@ def test_an_unknown_kind_is_reported_and_the_rest_is_done() -> None:
 
 
 def test_an_operation_is_followed_to_its_end() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         fixture.make_slow()
         refs = await _apply(harness, a={"size": 1})
 
@@ -139,7 +140,7 @@ def test_an_operation_is_followed_to_its_end() -> None:
 
 
 def test_a_time_out_leaves_the_last_word_of_each() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         fixture.make_slow()
         harness.clock.passing = lambda: None
         refs = await _apply(harness, a={"size": 1})
@@ -153,8 +154,8 @@ def test_a_time_out_leaves_the_last_word_of_each() -> None:
 
 
 def test_an_outage_is_waited_out() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
-        fixture.trouble(Trouble.CUT, times=3)
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
+        fixture.fail_next_calls(CallFault.CUT, times=3)
         refs = await _apply(harness, a={"size": 1})
         seen: list[StepOutcome] = []
 
@@ -167,8 +168,8 @@ def test_an_outage_is_waited_out() -> None:
 
 
 def test_a_lasting_conflict_is_retried_with_backoff() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
-        fixture.trouble(Trouble.CONFLICT, ["create"], times=20)
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
+        fixture.fail_next_calls(CallFault.CONFLICT, ["create"], times=20)
         refs = await _apply(harness, a={"size": 1})
 
         outcomes = await _run(StepRunner(harness.engine), refs)
@@ -180,7 +181,7 @@ def test_a_lasting_conflict_is_retried_with_backoff() -> None:
 
 
 def test_a_bug_in_one_kind_leaves_the_rest_alone() -> None:
-    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+    async def scenario(harness: ContractHarness, fixture: GadgetFixture) -> None:
         fixture.make_slow()
         refs = await _apply(harness, a={"size": 1}, c={"size": 1})
         fixture.service.objects["a"] = {"size": "not a number, so that the kind cannot read it"}

@@ -14,9 +14,9 @@ from setpoint.engine.state import COOKIE_ANNOTATION, RECONCILE_REQUESTED, Applie
 from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.transfer.export_format import StateTranslation, translate_state
 from setpoint.stores.memory import MemoryStore
+from setpoint.testing.faults import CallFault
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.kind_fixture import Trouble
 from tests.engine.transfer_harness import TransferHarness, bring, export_of, moved, new_store
 
 AGAIN = "spec.password is not known to be the same here: it counts as new, and is sent once"
@@ -227,7 +227,7 @@ def test_what_a_creation_under_way_hands_over_is_mapped_too() -> None:
     async def scenario(old: TransferHarness) -> None:
         await old.secret("first")
         await old.apply("a", WITH_SECRET)
-        old.service.faults.append(Fault(Trouble.LOST, ["create"], 1))
+        old.service.faults.append(Fault(CallFault.LOST, ["create"], 1))
         await old.settle("a")
         new = await moved(old)
 

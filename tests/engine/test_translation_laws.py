@@ -17,9 +17,9 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import SetpointError
 from setpoint.stores.sqlite.store import open_sqlite
+from setpoint.testing.faults import CallFault
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.kind_fixture import Trouble
 from tests.engine.transfer_harness import TransferHarness, moved, new_store
 from tests.stores.scratch import scratch_folder
 
@@ -90,7 +90,7 @@ def insist(member: str, value: Any) -> Doing:
     return Doing(verb, f"the service insists on {member} {value}")
 
 
-def fail(trouble: Trouble, verb_: str) -> Doing:
+def fail(trouble: CallFault, verb_: str) -> Doing:
     async def verb(harness: TransferHarness) -> None:
         harness.service.faults[:] = [Fault(trouble, [verb_], 1)]
 
@@ -173,7 +173,7 @@ doings = st.one_of(
     st.builds(oscillate, names, st.sampled_from((1, 3, 4))),
     st.builds(insist, st.just("size"), st.sampled_from((None, 7))),
     st.builds(insist, st.just("mode"), st.sampled_from((None, "the service's"))),
-    st.builds(fail, st.sampled_from(list(Trouble)), st.sampled_from(("get", "create", "update", "delete"))),
+    st.builds(fail, st.sampled_from(list(CallFault)), st.sampled_from(("get", "create", "update", "delete"))),
     st.builds(work_slowly, slow=st.booleans()),
     st.builds(wait, st.sampled_from((60.0, 7200.0))),
     st.builds(request, st.sampled_from(("one", "two"))),

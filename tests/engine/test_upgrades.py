@@ -8,20 +8,20 @@ from typing import Any, ClassVar
 import pytest
 
 from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unchanged
-from tests.engine import lifecycle_upgrading
+from setpoint.testing.claims import upgrading
+from setpoint.testing.harness import contract_harness
+from setpoint.testing.upgrades import KindUpgrade, play_upgrade
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.gadgets import Gadget, GadgetKind
-from tests.engine.step_harness import harness_for
 from tests.engine.test_previews import ChangedTree, Restless
-from tests.engine.upgrades import Upgrade, play_upgrade
 
 
 def _play(new: Any, *writes: str) -> None:
     async def main() -> None:
         fixture = GadgetFixture()
-        async with harness_for(fixture) as harness:
+        async with contract_harness(fixture) as harness:
             assert isinstance(fixture.kind, GadgetKind)
-            await play_upgrade(harness, Upgrade(fixture.kind, new(fixture.kind), writes))
+            await play_upgrade(harness, KindUpgrade(fixture.kind, new(fixture.kind), writes))
 
     asyncio.run(main())
 
@@ -88,8 +88,8 @@ class NewStand(GadgetFixture):
 
 def test_a_kind_that_brings_its_former_self_along_is_tried_on_what_that_made() -> None:
     async def main(fixture: NewStand) -> None:
-        async with harness_for(fixture) as harness:
-            await lifecycle_upgrading.whatever_it_was_done_like_before_writes_only_what_is_declared(harness)
+        async with contract_harness(fixture) as harness:
+            await upgrading.whatever_it_was_done_like_before_writes_only_what_is_declared(harness)
 
     asyncio.run(main(NewStand()))
     silent = NewStand()

@@ -15,8 +15,8 @@ from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Pres
 from setpoint.engine.resource import Resource
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteUnavailable, StoreError, WaitTimedOut
+from setpoint.testing.interruptions import Interruption, Killed, die
 from simulation.virtual_time import run
-from tests.engine.interruptions import Interruption, Killed, die
 from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import Thing, ThingKind, thing_ref, value_of
 

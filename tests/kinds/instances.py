@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
-from tests.engine.kind_fixture import Spec
+from setpoint.testing.kind_parts import Spec
 from tests.kinds.kind_harness import PROJECT, SQL, KindHarness, kind_harness
 
 T = TypeVar("T")

@@ -1,7 +1,6 @@
 """The lifecycle fixture of StorageBucket."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from setpoint.clients.google.client import GoogleClient
@@ -9,8 +8,17 @@ from setpoint.core.values.json_types import MISSING, Json
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from tests.engine.kind_fixture import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture, held_cloud
+from setpoint.testing import (
+    ImmutableChange,
+    MovedObject,
+    Part,
+    ProtectedField,
+    ReferringSpec,
+    Spec,
+    SpecifiedField,
+    UnspecifiedField,
+)
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture
 
 NAME: Final = "some-bucket"
 BUCKETS: Final = "/storage/v1/b"
@@ -22,7 +30,6 @@ _AT_ONCE: Final = "Cloud Storage answers when it is done: there are no operation
 class BucketFixture(GoogleFixture):
     """A bucket."""
 
-    title = "StorageBucket"
     without: ClassVar[Mapping[Part, str]] = {
         Part.OPERATIONS: _AT_ONCE,
         Part.OWN_ABANDON: "the spec of a bucket does not speak of deletion",
@@ -32,14 +39,14 @@ class BucketFixture(GoogleFixture):
     }
     path = f"{BUCKETS}/{NAME}"
     api_kind = "storage#bucket"
-    api_version = "storage.cnrm.cloud.google.com/v1beta1"
     ref = ResourceRef("storage.cnrm.cloud.google.com", "StorageBucket", NAMESPACE, NAME)
-    field = Specified("spec.storageClass", "storageClass", "NEARLINE", "COLDLINE", "ARCHIVE")
-    bare: ClassVar[Spec] = {}
-    moved: ClassVar[Spec] = {**MINIMAL, "resourceID": "another-bucket"}
-    unspecified = Unspecified(MINIMAL, "spec.website", "website", {"mainPageSuffix": "index.html"})
-    unlisted = Unspecified(MINIMAL, "spec.defaultEventBasedHold", "defaultEventBasedHold", True, False)
-    referring = Referring(
+    field = SpecifiedField("spec.storageClass", "NEARLINE", "COLDLINE", "ARCHIVE")
+    minimal: ClassVar[Spec] = MINIMAL
+    labels_member = "labels"
+    moved = MovedObject({**MINIMAL, "resourceID": "another-bucket"}, "another-bucket")
+    unspecified = UnspecifiedField("spec.website", {"mainPageSuffix": "index.html"})
+    unlisted = UnspecifiedField("spec.defaultEventBasedHold", theirs=True, pruned=False)
+    referring = ReferringSpec(
         {**MINIMAL, "encryption": {"kmsKeyRef": {"name": "key"}}},
         {
             "apiVersion": "kms.cnrm.cloud.google.com/v1beta1",
@@ -54,9 +61,9 @@ class BucketFixture(GoogleFixture):
         "url": "gs://some-bucket",
         "selfLink": "https://www.googleapis.com/storage/v1/b/some-bucket",
     }
-    fixed = Fixed(MINIMAL, {**MINIMAL, "location": "US"}, 'spec.location cannot change from "EU" to "US"')
+    immutable = ImmutableChange(MINIMAL, {**MINIMAL, "location": "US"}, 'spec.location cannot change from "EU" to "US"')
     protections = (
-        Protection(
+        ProtectedField(
             {**MINIMAL, "publicAccessPrevention": "enforced"},
             {**MINIMAL, "storageClass": "COLDLINE"},
             {**MINIMAL, "publicAccessPrevention": "inherited"},
@@ -64,7 +71,7 @@ class BucketFixture(GoogleFixture):
             "enforced",
             "inherited",
         ),
-        Protection(
+        ProtectedField(
             {**MINIMAL, "uniformBucketLevelAccess": True},
             {**MINIMAL, "storageClass": "COLDLINE"},
             {**MINIMAL, "uniformBucketLevelAccess": False},
@@ -72,7 +79,7 @@ class BucketFixture(GoogleFixture):
             kept=True,
             given_up=False,
         ),
-        Protection(
+        ProtectedField(
             {**MINIMAL, "retentionPolicy": {"retentionPeriod": 3600}},
             {**MINIMAL, "storageClass": "COLDLINE"},
             {**MINIMAL, "retentionPolicy": None},
@@ -80,7 +87,7 @@ class BucketFixture(GoogleFixture):
             "3600",
             MISSING,
         ),
-        Protection(
+        ProtectedField(
             {**MINIMAL, "softDeletePolicy": {"retentionDurationSeconds": 864000}},
             {**MINIMAL, "storageClass": "COLDLINE"},
             {**MINIMAL, "softDeletePolicy": {"retentionDurationSeconds": 0}},
@@ -90,40 +97,25 @@ class BucketFixture(GoogleFixture):
         ),
     )
 
-    def new_kind(self, google: GoogleClient) -> AnyKind:
-        return StorageBucketKind(google)
-
-    def spec(self, value: Json) -> Spec:
-        return {**MINIMAL, "storageClass": value}
+    def new_kind(self, client: GoogleClient) -> AnyKind:
+        return StorageBucketKind(client)
 
     def live(self) -> dict[str, Any] | None:
         found = self.cloud.storage.state.buckets.get(NAME)
         return None if found is None else found.resource
 
-    @property
     def objects(self) -> list[str]:
         return list(self.cloud.storage.state.buckets)
 
-    def plant(self, value: Json) -> None:
+    def create_outside(self, value: Json) -> None:
         body = {"name": NAME, "location": "EU", "storageClass": value, "labels": {"managed-by-cnrm": "true"}}
         assert self.cloud.call("POST", f"{BUCKETS}?project={PROJECT}", body).status == 200
         self.cloud.journal.clear()
 
-    def remove(self) -> None:
+    def delete_outside(self) -> None:
         del self.cloud.storage.state.buckets[NAME]
 
     def move_output(self) -> Mapping[str, Json]:
-        self.edit("softDeletePolicy.effectiveTime", "2026-02-02T00:00:00.000Z")
+        self.drift("softDeletePolicy.effectiveTime", "2026-02-02T00:00:00.000Z")
         policy: Json = {"retentionDurationSeconds": 604800, "effectiveTime": "2026-02-02T00:00:00.000Z"}
         return {"observedState": {"softDeletePolicy": policy, "storageClass": "NEARLINE"}}
-
-
-@asynccontextmanager
-async def bucket_fixture() -> AsyncIterator[BucketFixture]:
-    """A new cloud with no bucket in it."""
-    async with held_cloud() as cloud:
-        fixture = BucketFixture(cloud)
-        try:
-            yield fixture
-        finally:
-            await fixture.google.close()

@@ -1,7 +1,7 @@
 """What the lifecycle fixtures of Google's kinds share: a local cloud on the loopback device, with its clock held."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
@@ -9,7 +9,6 @@ from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSetti
 from setpoint.clients.http import HttpClient
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, get_at, set_at
-from setpoint.engine.kind import AnyKind
 from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.faults import (
     AddFields,
@@ -21,14 +20,15 @@ from setpoint.localcloud.faults import (
     RewriteField,
 )
 from setpoint.localcloud.server import LocalCloud
-from tests.engine.kind_fixture import EVERY_VERB, KindFixture, Trouble
+from setpoint.testing import CallFault, KindFixture
+from setpoint.testing.faults import EVERY_VERB, FOR_EVER
 
 PROJECT: Final = "some-project"
 NAMESPACE: Final = "team"
 OPERATION_SECONDS: Final = 10.0
 _METHODS: Final = {"get": "GET", "create": "POST", "update": "PATCH|PUT", "delete": "DELETE"}
 _VERBS: Final = {method: verb for verb, methods in _METHODS.items() for method in methods.split("|")}
-_STATUSES: Final = {Trouble.UNAVAILABLE: 503, Trouble.QUOTA: 429, Trouble.REFUSED: 403, Trouble.CONFLICT: 412}
+_STATUSES: Final = {CallFault.UNAVAILABLE: 503, CallFault.QUOTA: 429, CallFault.REFUSED: 403, CallFault.CONFLICT: 412}
 
 
 def held_cloud() -> LocalCloud:
@@ -39,42 +39,27 @@ def held_cloud() -> LocalCloud:
 class GoogleFixture(KindFixture):
     """One object in the local cloud. Requests go over HTTP; changes by another writer do not."""
 
-    # The object's path in the API, and the type of its resources.
+    namespace = NAMESPACE
+    annotations: ClassVar[Mapping[str, str]] = {"cnrm.cloud.google.com/project-id": PROJECT}
+    # The object's path in the API, and the type of the object there.
     path: ClassVar[str]
     api_kind: ClassVar[str]
-    api_version: ClassVar[str]
 
-    def __init__(self, cloud: LocalCloud) -> None:
-        self.cloud = cloud
-        self._connect()
+    async def set_up(self) -> None:
+        self.cloud = await self.enter(held_cloud())
 
-    def _connect(self) -> None:
+    def open_client(self) -> GoogleClient:
         settings = GoogleSettings(self.cloud.url, self.cloud.url, GoogleAuth.ANONYMOUS)
-        self.google = GoogleClient(HttpClient(), settings)
-        self.kind = self.new_kind(self.google)
-
-    @abstractmethod
-    def new_kind(self, google: GoogleClient) -> AnyKind:
-        """The kind over this client."""
+        return GoogleClient(HttpClient(), settings)
 
     @abstractmethod
     def live(self) -> dict[str, Any] | None:
         """The object as the service stores it; None when it does not exist."""
 
-    def manifest(self, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-        annotations = {"cnrm.cloud.google.com/project-id": PROJECT, **metadata.pop("annotations", {})}
-        names = {"name": self.ref.name, "namespace": self.ref.namespace}
-        return {
-            "apiVersion": self.api_version,
-            "kind": self.ref.kind,
-            "metadata": {**names, "annotations": annotations, **metadata},
-            "spec": spec,
-        }
-
     def read(self, member: str) -> Json | Missing:
         return get_at(self.live() or {}, Path.parse(member))
 
-    def edit(self, member: str, value: Json) -> None:
+    def drift(self, member: str, value: Json) -> None:
         patch = set_at({}, Path.parse(member), value)
         assert isinstance(patch, dict)
         self.cloud.edit(self.path, patch)
@@ -83,16 +68,16 @@ class GoogleFixture(KindFixture):
     def calls(self) -> list[str]:
         return [_VERBS[entry.method] for entry in self.cloud.journal.entries]
 
-    def trouble(self, trouble: Trouble, verbs: Sequence[str] = EVERY_VERB, times: int = 10**6) -> None:
-        self.cloud.inject(_fault(trouble, "|".join(_METHODS[verb] for verb in verbs), times))
+    def fail_next_calls(self, fault: CallFault, verbs: Sequence[str] = EVERY_VERB, times: int = FOR_EVER) -> None:
+        self.cloud.inject(_injected(fault, "|".join(_METHODS[verb] for verb in verbs), times))
 
-    def calm(self) -> None:
+    def recover(self) -> None:
         self.cloud.faults.clear()
 
     def rewrite(self, member: str, value: Json) -> None:
         self.cloud.inject(RewriteField(self.api_kind, member, value))
 
-    def grow(self) -> None:
+    def add_field(self) -> None:
         self.cloud.inject(AddFields({"addedTomorrow": {"x": 1}}, self.api_kind))
 
     def make_slow(self) -> None:
@@ -104,20 +89,12 @@ class GoogleFixture(KindFixture):
     def finish(self) -> None:
         self.cloud.advance(OPERATION_SECONDS)
 
-    def kind_over(self, wrap: Callable[[Any], Any]) -> AnyKind:
-        kind: AnyKind = wrap(self.new_kind(wrap(self.google)))
-        return kind
 
-    async def restart(self) -> None:
-        await self.google.close()
-        self._connect()
-
-
-def _fault(trouble: Trouble, method: str, times: int) -> Fault:
-    match trouble:
-        case Trouble.CUT:
+def _injected(fault: CallFault, method: str, times: int) -> Fault:
+    match fault:
+        case CallFault.CUT:
             return DropConnection(method=method, times=times)
-        case Trouble.LOST:
+        case CallFault.LOST:
             return DropConnection(method=method, times=times, moment=FaultTiming.AFTER)
         case _:
-            return FailRequest(_STATUSES[trouble], method=method, times=times)
+            return FailRequest(_STATUSES[fault], method=method, times=times)

@@ -1,24 +1,19 @@
 """The lifecycle of a MySQL instance, which begins with a default root user."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from tests.engine.kind_fixture import Spec
+from setpoint.testing import Spec
 from tests.engine.settings import Kept, Setting
-from tests.kinds.instances import MYSQL, with_settings
-from tests.kinds.lifecycle_google import PROJECT, held_cloud
+from tests.kinds.instances import MYSQL
+from tests.kinds.lifecycle_google import PROJECT
 from tests.kinds.lifecycle_instance import INSTANCES, InstanceFixture
 
 
 class MysqlFixture(InstanceFixture):
     """The same for MySQL."""
 
-    title = "a MySQL instance"
     bare: ClassVar[Spec] = MYSQL
-
-    def spec(self, value: Any) -> Spec:
-        return with_settings(MYSQL, tier=value)
+    minimal: ClassVar[Spec] = MYSQL
 
     @property
     def users(self) -> list[str]:
@@ -43,16 +38,5 @@ class MysqlFixture(InstanceFixture):
         self.finish()
 
 
-@asynccontextmanager
-async def mysql_fixture() -> AsyncIterator[MysqlFixture]:
-    """A new cloud with no instance in it."""
-    async with held_cloud() as cloud:
-        fixture = MysqlFixture(cloud)
-        try:
-            yield fixture
-        finally:
-            await fixture.google.close()
-
-
-IN_MEMORY: Final = Setting(MysqlFixture, mysql_fixture)
-ON_SQLITE: Final = Setting(MysqlFixture, mysql_fixture, Kept.ON_SQLITE)
+IN_MEMORY: Final = Setting(MysqlFixture)
+ON_SQLITE: Final = Setting(MysqlFixture, Kept.ON_SQLITE)

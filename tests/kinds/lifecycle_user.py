@@ -1,7 +1,6 @@
 """The lifecycle fixture of SQLUser: a user of a MySQL instance."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
@@ -13,8 +12,8 @@ from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.localcloud.sql.operations import DatabaseUser, StoredInstance, put_user, remove_user
-from tests.engine.kind_fixture import Fixed, Part, Referring, Spec, Specified, Unspecified
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture, held_cloud
+from setpoint.testing import ImmutableChange, MovedObject, Part, ReferringSpec, Spec, SpecifiedField, UnspecifiedField
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture
 
 NAME, INSTANCE, HOST = "some-user", "some-instance", "%"
 INSTANCES: Final = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -28,37 +27,32 @@ SETTINGS: Final = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
 class UserFixture(GoogleFixture):
     """A user. Its instance exists before the first claim, and has no other user with a similar name."""
 
-    title = "SQLUser"
     without: ClassVar[Mapping[Part, str]] = {
         Part.COOKIE: "it is stateless: it compares every time",
         Part.LABELS: "Cloud SQL has no labels on users",
         Part.OPERATIONS: "Cloud SQL answers every write to a user with an operation that is done",
+        Part.OUTPUTS: "the status shows what another writer gave a user, and nothing of a new one",
         Part.OWN_ABANDON: "the spec of a user does not speak of deletion",
         Part.PROTECTION: "nothing about a user keeps data from being lost",
         Part.SLOW_CREATE: "Cloud SQL answers every write to a user with an operation that is done",
     }
     path = f"{USERS}/{NAME}"
     api_kind = "sql#user"
-    api_version = "sql.cnrm.cloud.google.com/v1beta1"
     ref = ResourceRef("sql.cnrm.cloud.google.com", "SQLUser", NAMESPACE, NAME)
-    field = Specified("spec.passwordPolicy.allowedFailedAttempts", "passwordPolicy.allowedFailedAttempts", 3, 5, 9)
+    field = SpecifiedField("spec.passwordPolicy.allowedFailedAttempts", 3, 5, 9)
     bare = WITHIN
-    moved: ClassVar[Spec] = {**MINIMAL, "resourceID": "another-user"}
-    unspecified = Unspecified(
-        MINIMAL,
+    moved = MovedObject({**MINIMAL, "resourceID": "another-user"}, "another-user")
+    unspecified = UnspecifiedField(
         "spec.passwordPolicy.enableFailedAttemptsCheck",
-        "passwordPolicy.enableFailedAttemptsCheck",
         theirs=True,
         pruned=False,
     )
-    unlisted = Unspecified(
-        MINIMAL,
+    unlisted = UnspecifiedField(
         "spec.passwordPolicy.enablePasswordVerification",
-        "passwordPolicy.enablePasswordVerification",
         theirs=True,
         pruned=False,
     )
-    referring = Referring(
+    referring = ReferringSpec(
         {**MINIMAL, "instanceRef": {"name": INSTANCE}},
         {
             "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
@@ -72,19 +66,22 @@ class UserFixture(GoogleFixture):
         },
         "reference SQLInstance team/some-instance",
     )
-    outputs: ClassVar[Mapping[str, Json]] = {}
-    fixed = Fixed(
+    immutable = ImmutableChange(
         {**MINIMAL, "type": "BUILT_IN"},
         {**MINIMAL, "type": "CLOUD_IAM_USER"},
         'spec.type cannot change from "BUILT_IN" to "CLOUD_IAM_USER"',
     )
     with_secret: ClassVar[Spec] = {**MINIMAL, "password": FROM_SECRET}
 
-    def new_kind(self, google: GoogleClient) -> AnyKind:
-        return SqlUserKind(google)
+    def new_kind(self, client: GoogleClient) -> AnyKind:
+        return SqlUserKind(client)
 
-    def spec(self, value: Json) -> Spec:
-        return {**WITHIN, "passwordPolicy": {"allowedFailedAttempts": value}}
+    async def set_up(self) -> None:
+        await super().set_up()
+        wanted = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "us-central1", "settings": SETTINGS}
+        assert self.cloud.call("POST", INSTANCES, wanted).status == 200
+        self.finish()
+        self.cloud.journal.clear()
 
     @property
     def _instance(self) -> StoredInstance:
@@ -97,43 +94,27 @@ class UserFixture(GoogleFixture):
         user = self._user()
         return None if user is None else user.resource
 
-    @property
     def objects(self) -> list[str]:
         return [user.name for user in self._instance.users if user.name.endswith("-user")]
 
-    def edit(self, member: str, value: Json) -> None:
+    def drift(self, member: str, value: Json) -> None:
         user = self._user()
         assert user is not None
         edited = set_at(user.resource, Path.parse(member), value)
         assert isinstance(edited, dict)
         put_user(self._instance, replace(user, resource=edited))
 
-    def plant(self, value: Json) -> None:
+    def create_outside(self, value: Json) -> None:
         body = {"name": NAME, "host": HOST, "passwordPolicy": {"allowedFailedAttempts": value}}
         assert self.cloud.call("POST", USERS, body).status == 200
         self.cloud.journal.clear()
 
-    def remove(self) -> None:
+    def delete_outside(self) -> None:
         remove_user(self._instance, NAME, HOST)
 
     def holds_secret(self, text: str) -> bool:
         return self.cloud.password_matches(PROJECT, INSTANCE, NAME, text)
 
     def move_output(self) -> Mapping[str, Json]:
-        self.edit("sqlserverUserDetails", {"disabled": True, "serverRoles": ["reader"]})
+        self.drift("sqlserverUserDetails", {"disabled": True, "serverRoles": ["reader"]})
         return {"sqlServerUserDetails": [{"disabled": True, "serverRoles": ["reader"]}]}
-
-
-@asynccontextmanager
-async def user_fixture() -> AsyncIterator[UserFixture]:
-    """A new cloud with an instance in it."""
-    async with held_cloud() as cloud:
-        wanted = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "us-central1", "settings": SETTINGS}
-        assert cloud.call("POST", INSTANCES, wanted).status == 200
-        fixture = UserFixture(cloud)
-        fixture.finish()
-        cloud.journal.clear()
-        try:
-            yield fixture
-        finally:
-            await fixture.google.close()

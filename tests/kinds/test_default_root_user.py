@@ -11,22 +11,22 @@ import pytest
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteConflict, RemoteUnavailable
-from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begun, die, interrupted
-from tests.engine.kind_fixture import Trouble
-from tests.engine.settings import Setting
-from tests.engine.step_harness import StepHarness
+from setpoint.testing.faults import CallFault
+from setpoint.testing.harness import ContractHarness
+from setpoint.testing.interruptions import ENOUGH, Interruption, Killed, Undertaking, die, interrupted
+from tests.engine.settings import Setting, begun
 from tests.kinds.lifecycle_mysql import IN_MEMORY, ON_SQLITE, MysqlFixture
 
 pytestmark = pytest.mark.slow
 
 
-def mysql_fixture_of(harness: StepHarness) -> MysqlFixture:
+def mysql_fixture_of(harness: ContractHarness) -> MysqlFixture:
     fixture = harness.fixture
     assert isinstance(fixture, MysqlFixture)
     return fixture
 
 
-async def killed(harness: StepHarness, interruption: Any) -> bool:
+async def killed(harness: ContractHarness, interruption: Any) -> bool:
     """Whether the process died during the steps."""
     try:
         await interrupted(harness, interruption).go_on()
@@ -42,13 +42,13 @@ def test_the_default_root_user_is_deleted_wherever_the_process_dies(
     setting: Setting, while_away: bool, tmp_path: Path
 ) -> None:
     async def dies_after(awaits: int) -> bool:
-        async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as harness:
+        async with begun(setting, Undertaking.CREATING, tmp_path / str(awaits)) as harness:
             was_killed = await killed(harness, Interruption(awaits, die))
             if while_away:
-                harness.fixture.finish()
+                await harness.finish()
             assert isinstance(await harness.go_on(), Settled)
-            assert (harness.fixture.objects, mysql_fixture_of(harness).users) == (["some-instance"], [])
-            assert harness.fixture.writes.count("create") == 1
+            assert (await harness.objects(), mysql_fixture_of(harness).users) == (["some-instance"], [])
+            assert harness.writes.count("create") == 1
             assert StoredState.of(await harness.resource()).creating is None
             return was_killed
 
@@ -64,13 +64,13 @@ def test_the_default_root_user_is_deleted_when_the_response_to_the_creation_is_l
     is_slow: bool, tmp_path: Path
 ) -> None:
     async def scenario() -> tuple[Any, list[str], int]:
-        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
-            harness.fixture.trouble(Trouble.LOST, ["create"], times=1)
+        async with begun(IN_MEMORY, Undertaking.CREATING, tmp_path / "world") as harness:
+            await harness.fail_next_calls(CallFault.LOST, ["create"], times=1)
             lost = await harness.step()
             if not is_slow:
-                harness.fixture.finish()
+                await harness.finish()
             assert isinstance(await harness.go_on(), Settled)
-            return lost, mysql_fixture_of(harness).users, harness.fixture.writes.count("create")
+            return lost, mysql_fixture_of(harness).users, harness.writes.count("create")
 
     lost, users, created = asyncio.run(scenario())
 
@@ -105,7 +105,7 @@ def test_an_instance_that_another_writer_created_first_is_adopted_and_keeps_its_
     labels: dict[str, str], tmp_path: Path
 ) -> None:
     async def scenario() -> tuple[Any, list[str]]:
-        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
+        async with begun(IN_MEMORY, Undertaking.CREATING, tmp_path / "world") as harness:
             fixture = mysql_fixture_of(harness)
             kind = fixture.kind_over(
                 lambda one: JustBefore(one, "post", lambda: fixture.create_as_another_writer(**labels))
@@ -123,11 +123,11 @@ def test_an_instance_that_another_writer_created_first_is_adopted_and_keeps_its_
 
 def test_the_root_user_of_another_writers_instance_is_kept_wherever_the_process_dies(tmp_path: Path) -> None:
     async def dies_after(awaits: int) -> bool:
-        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / str(awaits)) as harness:
+        async with begun(IN_MEMORY, Undertaking.CREATING, tmp_path / str(awaits)) as harness:
             fixture, interruption = mysql_fixture_of(harness), Interruption(awaits, die)
             make = fixture.create_as_another_writer
             was_killed = await killed(harness, Preceded(interruption, lambda one: JustBefore(one, "post", make)))
-            if not fixture.objects:
+            if not fixture.objects():
                 make()
             assert isinstance(await _until_settled(harness), Settled)
             assert fixture.users == ["root"]
@@ -142,9 +142,9 @@ def test_the_root_user_of_another_writers_instance_is_kept_wherever_the_process_
 
 def test_a_refused_creation_is_not_continued_under_another_name(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
-        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
+        async with begun(IN_MEMORY, Undertaking.CREATING, tmp_path / "world") as harness:
             fixture = mysql_fixture_of(harness)
-            fixture.trouble(Trouble.REFUSED, ["create"], times=1)
+            fixture.fail_next_calls(CallFault.REFUSED, ["create"], times=1)
             assert isinstance(await harness.step(), Stopped)
             fixture.create_as_another_writer(**{"managed-by-cnrm": "true"}, name="another")
             await harness.apply({**fixture.spec("db-custom-1-3840"), "resourceID": "another"})
@@ -166,7 +166,7 @@ class Preceded:
         return self.interruption.wrap(self.before(inner))
 
 
-async def _until_settled(harness: StepHarness) -> StepOutcome:
+async def _until_settled(harness: ContractHarness) -> StepOutcome:
     """Steps again after a conflict about the name."""
     outcome = await harness.go_on()
     return outcome if isinstance(outcome, Settled) else await harness.go_on()

@@ -11,7 +11,7 @@ from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConflict
 from setpoint.localcloud.faults import RewriteField
 from setpoint.localcloud.sql.users import password_matches
-from tests.engine.kind_fixture import Spec
+from setpoint.testing.kind_parts import Spec
 from tests.kinds.instances import (
     IGNORE,
     MYSQL,

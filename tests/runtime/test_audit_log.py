@@ -22,8 +22,8 @@ from setpoint.engine.step.reconcile import step
 from setpoint.engine.step.reports import NoReports, ReportedWrite, StepSubject
 from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, UserError
 from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog
+from setpoint.testing.harness import contract_harness
 from tests.engine.gadget_fixture import GadgetFixture
-from tests.engine.step_harness import harness_for
 
 NOW = "2026-01-01T00:00:00Z"
 SUBJECT = StepSubject(ResourceRef("g", "Bucket", "default", "logs"), "its declaration", 1)
@@ -182,7 +182,7 @@ def test_drift_and_refusals_are_recorded(tmp_path: Path) -> None:
 
 async def _created(file: Path) -> tuple[GadgetFixture, StepOutcome]:
     fixture = GadgetFixture()
-    async with harness_for(fixture) as harness:
+    async with contract_harness(fixture) as harness:
         engine = replace(harness.engine, reporter=AuditedSteps(_log(file), NoReports(), "p"))
         await harness.apply()
         return fixture, await step(fixture.ref, engine, trigger="setpoint reconcile")
@@ -202,7 +202,7 @@ def test_nothing_is_sent_while_the_audit_log_cannot_be_written() -> None:
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, StoreError)
     assert "the audit log cannot be written: No space left on device: nothing is sent" in str(outcome.error)
-    assert fixture.objects == []
+    assert fixture.objects() == []
 
 
 def test_a_life_of_a_resource_is_on_record(tmp_path: Path) -> None:
@@ -210,17 +210,17 @@ def test_a_life_of_a_resource_is_on_record(tmp_path: Path) -> None:
 
     async def play() -> None:
         fixture = GadgetFixture()
-        async with harness_for(fixture) as harness:
+        async with contract_harness(fixture) as harness:
             engine = replace(harness.engine, reporter=AuditedSteps(_log(tmp_path / "audit"), NoReports(), "p"))
             await harness.apply()
             await step(fixture.ref, engine)
-            fixture.edit("size", 7)
+            fixture.drift("size", 7)
             await step(fixture.ref, engine)
             await harness.apply(annotations={MANAGEMENT: "observe"})
-            fixture.edit("size", 8)
+            fixture.drift("size", 8)
             await step(fixture.ref, engine)
             await harness.apply()
-            fixture.remove()
+            fixture.delete_outside()
             await step(fixture.ref, engine)
             await harness.apply(annotations={MANAGEMENT: "sometimes"})
             await step(fixture.ref, engine)

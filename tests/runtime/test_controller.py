@@ -9,9 +9,9 @@ import pytest
 from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
 from setpoint.engine.state import ENGINE_STATE, RECONCILE_HANDLED, RECONCILE_REQUESTED
 from setpoint.errors import LeaseLost, RemoteUnavailable
+from setpoint.testing.faults import EVERY_VERB, CallFault
 from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.kind_fixture import EVERY_VERB, Trouble
 from tests.runtime.manager_harness import ManagerHarness, new_harness, play, running
 
 
@@ -188,7 +188,7 @@ def test_a_running_operation_is_polled_until_it_ends() -> None:
 
 def test_an_outage_backs_off_and_an_edit_resets_the_backoff() -> None:
     async def scenario(harness: ManagerHarness) -> None:
-        harness.service.faults.append(Fault(Trouble.CUT, EVERY_VERB, 10**6))
+        harness.service.faults.append(Fault(CallFault.CUT, EVERY_VERB, 10**6))
         await harness.apply("a")
         await harness.clock.sleep(3_600)
         observations = len(harness.observations_of("a"))

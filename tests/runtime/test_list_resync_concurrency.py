@@ -11,9 +11,9 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.errors import WriteConflict
 from setpoint.runtime.list_resync.lister import MAX_LISTINGS
+from setpoint.testing.faults import CallFault
 from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.kind_fixture import Trouble
 from tests.runtime.list_resync_harness import ListResyncHarness, names_in, new_list_harness, play_list_resync
 from tests.runtime.manager_harness import running
 
@@ -206,11 +206,11 @@ def _show(listed: ListResyncHarness, name: str) -> None:
 def test_a_failing_resource_is_retried_and_not_answered_by_lists() -> None:
     async def scenario(listed: ListResyncHarness) -> None:
         harness = listed.harness
-        harness.service.faults.append(Fault(Trouble.REFUSED, ["list"], 1))
+        harness.service.faults.append(Fault(CallFault.REFUSED, ["list"], 1))
         await listed.declare(*TWENTY)
         # For an hour there are no lists; then they come, and nothing else does.
         await harness.clock.sleep(3_700)
-        harness.service.faults.append(Fault(Trouble.CUT, ["get"], 10**6))
+        harness.service.faults.append(Fault(CallFault.CUT, ["get"], 10**6))
 
         async def is_listed() -> bool:
             return listed.listings[-1][0] == "complete"

@@ -7,8 +7,8 @@ import pytest
 from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
+from setpoint.testing.faults import OUTAGES, CallFault
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.kind_fixture import OUTAGES, Trouble
 from tests.runtime.list_resync_harness import ListResyncHarness, names_in, play_list_resync
 
 TWENTY = names_in("a", 20)
@@ -153,7 +153,7 @@ def test_after_a_refused_listing_each_object_is_observed_and_listing_retried_an_
     caplog.set_level(logging.INFO, "setpoint.runtime.list_resync.lister")
 
     async def scenario(listed: ListResyncHarness) -> None:
-        listed.harness.service.faults.append(Fault(Trouble.REFUSED, ["list"], 1))
+        listed.harness.service.faults.append(Fault(CallFault.REFUSED, ["list"], 1))
         await listed.declare(*TWENTY)
         listed.reset_counts()
         await listed.harness.clock.sleep(3_600)
@@ -171,7 +171,7 @@ def test_after_a_refused_listing_each_object_is_observed_and_listing_retried_an_
 
 
 @pytest.mark.parametrize("trouble", OUTAGES)
-def test_a_failed_listing_is_retried_soon_and_resyncs_go_on(trouble: Trouble) -> None:
+def test_a_failed_listing_is_retried_soon_and_resyncs_go_on(trouble: CallFault) -> None:
     async def scenario(listed: ListResyncHarness) -> None:
         listed.kind.size = 7
         await listed.declare(*TWENTY)
@@ -199,7 +199,7 @@ def test_the_answers_of_earlier_pages_stand_when_a_later_page_fails() -> None:
 
         async def break_off() -> None:
             if len(listed.kind.pages_read) == 2:
-                listed.harness.service.faults.append(Fault(Trouble.CUT, ["list"], 1))
+                listed.harness.service.faults.append(Fault(CallFault.CUT, ["list"], 1))
 
         listed.kind.before_page = break_off
         await listed.harness.clock.sleep(HALF - 50)
@@ -234,7 +234,7 @@ def test_a_failed_resource_is_retried_although_lists_go_on() -> None:
         harness = listed.harness
         await listed.declare(*TWENTY)
         await harness.clock.sleep(MOST)
-        harness.service.faults.append(Fault(Trouble.CUT, ["get"], 10**6))
+        harness.service.faults.append(Fault(CallFault.CUT, ["get"], 10**6))
         await harness.apply("a-007", annotations={RECONCILE_REQUESTED: "now"})
         await harness.clock.sleep(HALF)
         during = harness.manager.last_error_of(gadget_ref("a-007"))

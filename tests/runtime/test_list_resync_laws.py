@@ -15,9 +15,9 @@ from setpoint.engine.kind import Intent, Present, RemoteOperation
 from setpoint.engine.references import is_ready
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
+from setpoint.testing.faults import CallFault
 from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, Gadget, Service, gadget_ref
-from tests.engine.kind_fixture import Trouble
 from tests.runtime.list_resync_harness import ListedKind, names_in
 from tests.runtime.manager_harness import LONG, ManagerHarness, RecordingKind, new_harness, running
 
@@ -130,7 +130,7 @@ class Play:
             await self.harness.clock.sleep(event.number * 15)
 
         if event.what in ("refuse", "cut"):
-            fault = Trouble.REFUSED if event.what == "refuse" else Trouble.CUT
+            fault = CallFault.REFUSED if event.what == "refuse" else CallFault.CUT
             kind.service.faults.append(Fault(fault, ["list"], event.number))
         elif event.what in ("hide", "show"):
             kind.hidden = {*kind.hidden, event.name} if event.what == "hide" else set()

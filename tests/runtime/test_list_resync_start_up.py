@@ -7,9 +7,9 @@ import pytest
 
 from setpoint.engine.requeue import RESYNC_INTERVAL
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
+from setpoint.testing.faults import CallFault
 from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.kind_fixture import Trouble
 from tests.runtime.list_resync_harness import ListResyncHarness, names_in, new_list_harness
 from tests.runtime.manager_harness import running
 
@@ -155,8 +155,8 @@ def test_an_edit_at_the_start_neither_waits_for_the_list_nor_uses_it() -> None:
     _play(hang, scenario)
 
 
-@pytest.mark.parametrize("trouble", [Trouble.REFUSED, Trouble.CUT])
-def test_without_a_list_each_object_is_observed(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", [CallFault.REFUSED, CallFault.CUT])
+def test_without_a_list_each_object_is_observed(trouble: CallFault) -> None:
     async def refuse(listed: ListResyncHarness) -> None:
         listed.harness.service.faults.append(Fault(trouble, ["list"], 10**6))
 

@@ -19,9 +19,9 @@ from setpoint.engine.state import (
     with_status_digest,
     without_status_digest,
 )
+from setpoint.testing.faults import CallFault
 from simulation.virtual_time import run
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.kind_fixture import Trouble
 from tests.runtime.manager_harness import ManagerHarness, new_harness, play, running
 
 READY = {"type": "Ready", "status": "False", "reason": "Wrong", "message": "no"}
@@ -162,7 +162,7 @@ def test_what_was_edited_while_no_process_ran_is_restored_at_the_start(change: J
 def test_an_edit_is_restored_after_an_outage_as_well() -> None:
     async def scenario(harness: ManagerHarness) -> None:
         await _settled(harness)
-        harness.service.faults.append(Fault(Trouble.UNAVAILABLE, ("get",), 3))
+        harness.service.faults.append(Fault(CallFault.UNAVAILABLE, ("get",), 3))
         await _edit(harness, {"url": "wrong"})
         await harness.clock.sleep(60)
 

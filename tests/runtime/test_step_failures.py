@@ -7,8 +7,8 @@ from pathlib import Path
 from setpoint.clients.admin_api import ResourceName
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import RemoteUnavailable
+from setpoint.testing.faults import EVERY_VERB, CallFault
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.kind_fixture import EVERY_VERB, Trouble
 from tests.runtime.admin_api_harness import AdminApiProcess
 from tests.runtime.manager_harness import ManagerHarness, play
 
@@ -32,7 +32,7 @@ def test_the_errors_of_retried_steps_can_be_requested() -> None:
 
 def test_the_last_error_is_cleared_by_a_successful_step() -> None:
     async def scenario(harness: ManagerHarness) -> None:
-        harness.service.faults.append(Fault(Trouble.CUT, EVERY_VERB, 10**6))
+        harness.service.faults.append(Fault(CallFault.CUT, EVERY_VERB, 10**6))
         await harness.apply("a")
         await harness.clock.sleep(5)
         during = harness.manager.last_error_of(A)

@@ -22,8 +22,8 @@ from setpoint.engine.transfer.importer import ImportedResource, check_import
 from setpoint.errors import SetpointError
 from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.server import LocalCloud
+from setpoint.testing.interruptions import ENOUGH, Interruption, Killed, die
 from tests.cluster.access import Access
-from tests.engine.interruptions import ENOUGH, Interruption, Killed, die
 from tests.engine.transfer_harness import reread
 from tests.scenarios.served_kinds import empty, serve_kinds
 

@@ -31,6 +31,7 @@ from setpoint.engine.step.preview import PreviewFinding
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.location import parse_object_location
 from setpoint.kinds.kubernetes_object.spec import LiveObject
+from setpoint.testing.upgrades import handled, read_only, revised, take_over
 from tests.cluster.objects.object_harness import ObjectHarness
 from tests.cluster.objects.upgrade_harness import (
     SUBJECTS,
@@ -43,7 +44,6 @@ from tests.cluster.objects.upgrade_harness import (
     settle,
     version,
 )
-from tests.engine.upgrades import handled, read_only, revised, take_over
 
 # By former revision: the fields that this implementation sets on objects of that one.
 UPGRADES: dict[int, tuple[str, ...]] = {}

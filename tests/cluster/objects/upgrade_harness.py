@@ -14,8 +14,8 @@ from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteError
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
+from setpoint.testing.upgrades import forget_cookie, take_over
 from tests.cluster.objects.object_harness import ObjectHarness, config_map, deployment
-from tests.engine.upgrades import forget_cookie, take_over
 
 # The kind that is upgraded here.
 KIND: Final = (GROUP, NAME)

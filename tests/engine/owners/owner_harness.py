@@ -18,8 +18,8 @@ from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite
+from setpoint.testing.interruptions import Interruption, Killed, die
 from tests.engine.clock import FakeClock
-from tests.engine.interruptions import Interruption, Killed, die
 from tests.engine.owners.owner_fixtures import OwnerFixture, Place
 
 GROUPS = {"Gallery": "web.test", "KbsConfig": "confidentialcontainers.org", "Deployment": "apps"}

@@ -8,7 +8,7 @@ import pytest
 
 from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import StoreError
-from tests.engine.interruptions import ENOUGH, Interruption, after_any_await
+from setpoint.testing.interruptions import ENOUGH, Interruption, after_any_await
 from tests.engine.owners.histories import (
     Deed,
     History,
@@ -119,7 +119,7 @@ def test_nor_does_it_take_its_own_values_for_edits_whatever_comes_next(
             assert (await harness.conditions())["Edited"]["status"] == "False"
             return was_killed
 
-    after_any_await(is_killed_after, least=1)
+    asyncio.run(after_any_await(is_killed_after, least=1))
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=str)
@@ -147,7 +147,7 @@ def test_a_store_that_fails_after_any_call_stops_the_step_and_loses_nothing(
             assert (await harness.settled()).plan.is_empty
             return interruption.has_happened
 
-    after_any_await(fails_after, least=1)
+    asyncio.run(after_any_await(fails_after, least=1))
 
 
 # --- Histories that went wrong once -----------------------------------------------------------------------------------

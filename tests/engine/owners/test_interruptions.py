@@ -1,5 +1,6 @@
 """Another writer acts after any await of a step: no edit is lost, and nothing is taken for what it is not."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from setpoint.core.values.paths import get_at
 from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.errors import StoreError
-from tests.engine.interruptions import Interruption, after_any_await
+from setpoint.testing.interruptions import Interruption, after_any_await
 from tests.engine.owners.owner_fixtures import FIXTURES, OwnerFixture
 from tests.engine.owners.owner_harness import OwnerHarness, owner_harness_for
 
@@ -82,7 +83,7 @@ def test_whatever_happens_after_any_await_every_writer_keeps_its_fields(
                 await _check(harness, has_written=has_written and interruption.has_happened)
             return interruption.has_happened
 
-    after_any_await(happens_after, least=4)
+    asyncio.run(after_any_await(happens_after, least=4))
 
 
 async def _check(harness: OwnerHarness, *, has_written: bool) -> None:

@@ -12,6 +12,7 @@ from setpoint.core.merge.children import Child, ChildUpdatePolicy
 from setpoint.core.values.paths import Path
 from setpoint.engine.owner import Owner
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
+from setpoint.testing.upgrades import read_only
 from tests.engine.owners.owner_fixtures import TRUSTEE, WEBSITE, Place
 from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere, in_memory
@@ -29,7 +30,6 @@ from tests.engine.owners.upgrading import (
     revised,
     with_another,
 )
-from tests.engine.upgrades import read_only
 
 COPY = Place("Secret/tc-https-key-secret", Path(("data", "privateKey")), "b3RoZXI=")
 

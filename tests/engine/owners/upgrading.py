@@ -14,9 +14,9 @@ from setpoint.engine.ports import ChildWrite, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.preview import PreviewFinding
+from setpoint.testing.upgrades import forget_cookie, read_only, take_over
 from tests.engine.owners.owner_fixtures import Place
 from tests.engine.owners.owner_harness import OwnerHarness
-from tests.engine.upgrades import forget_cookie, read_only, take_over
 
 Claim: TypeAlias = Callable[[OwnerHarness], Awaitable[None]]
 _WRITING: Final = ("apply", "create", "replace", "update_status", "set_finalizers", "annotate", "update", "delete")

@@ -1,31 +1,26 @@
 """Something happens right after one of the awaits of a step: the process dies, or another writer acts."""
 
-import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import pytest
-
-from tests.engine.kind_fixture import Trouble
-from tests.engine.settings import Setting
-from tests.engine.step_harness import StepHarness
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.testing.faults import CallFault
+from setpoint.testing.harness import ContractHarness
 
 # No step has more awaits than this.
-ENOUGH = 100
+ENOUGH: Final = 100
 
 
-def after_any_await(happens_after: Callable[[int], Coroutine[Any, Any, bool]], *, least: int) -> None:
+async def after_any_await(happens_after: Callable[[int], Awaitable[bool]], *, least: int) -> None:
     """Lets it happen after the first await, the second and so on, until a step has no more; `least` it has at least."""
     for awaits in range(1, ENOUGH):
-        if not asyncio.run(happens_after(awaits)):
-            assert awaits > least
+        if not await happens_after(awaits):
+            assert awaits > least, f"a step has {awaits - 1} awaits: are the store and the client of the kind wrapped?"
             return
-    pytest.fail("a step never ended")
+    raise AssertionError(f"a step never ended: it has more than {ENOUGH} awaits")
 
 
 class Killed(BaseException):
@@ -78,21 +73,23 @@ class _Watched:
         return watched
 
 
-class Side(StrEnum):
+class StepSide(StrEnum):
     """The store or the service: what a step calls."""
 
     STORE = "the store"
     SERVICE = "the service"
 
 
-def interrupted(harness: StepHarness, interruption: Interruption, sides: Collection[Side] = tuple(Side)) -> StepHarness:
+def interrupted(
+    harness: ContractHarness, interruption: Interruption, sides: Collection[StepSide] = tuple(StepSide)
+) -> ContractHarness:
     """The same harness, with its store, its kind and the client of the kind wrapped."""
-    store = interruption.wrap(harness.store) if Side.STORE in sides else harness.store
-    kind = harness.fixture.kind_over(interruption.wrap) if Side.SERVICE in sides else None
+    store = interruption.wrap(harness.store) if StepSide.STORE in sides else harness.store
+    kind = harness.fixture.kind_over(interruption.wrap) if StepSide.SERVICE in sides else None
     return replace(harness, store=store, kind=kind)
 
 
-class Doing(StrEnum):
+class Undertaking(StrEnum):
     """What the step does when it is interrupted."""
 
     CREATING = "creating"
@@ -111,39 +108,30 @@ class Pace(StrEnum):
     SLOWLY = "slowly"
 
 
-async def begin(doing: Doing, harness: StepHarness) -> None:
+async def begin(undertaking: Undertaking, harness: ContractHarness) -> None:
     """Everything up to the step that is to be interrupted."""
-    match doing:
-        case Doing.CREATING:
+    match undertaking:
+        case Undertaking.CREATING:
             await harness.apply()
-        case Doing.UPDATING:
+        case Undertaking.UPDATING:
             await harness.settle()
             await harness.change()
-        case Doing.DELETING:
+        case Undertaking.DELETING:
             await harness.settle()
             await harness.delete()
-        case Doing.FAILING:
+        case Undertaking.FAILING:
             await harness.settle()
             await harness.change()
-            harness.fixture.trouble(Trouble.REFUSED, ["update"], times=1)
-        case Doing.HANDING_OVER:
+            await harness.fail_next_calls(CallFault.REFUSED, ["update"], times=1)
+        case Undertaking.HANDING_OVER:
             await harness.secret({"password": "first"})
             await harness.apply(harness.fixture.with_secret)
-        case Doing.REVERTING:
+        case Undertaking.REVERTING:
             await harness.settle()
-            harness.fixture.drift()
+            await harness.drift()
 
 
-@asynccontextmanager
-async def begun(setting: Setting, doing: Doing, folder: Path) -> AsyncIterator[StepHarness]:
-    """A new world in which the step that is to be interrupted comes next."""
-    folder.mkdir()
-    async with setting.harness(folder) as harness:
-        await begin(doing, harness)
-        yield harness
-
-
-async def killed_after(awaits: int, harness: StepHarness) -> bool:
+async def killed_after(awaits: int, harness: ContractHarness) -> bool:
     """Whether the process was killed after that many awaits, and restarted; False when it ended with fewer."""
     try:
         await interrupted(harness, Interruption(awaits, die)).go_on()

@@ -1,22 +1,25 @@
 """An upgrade: settled with the old implementation, previewed with the new one, then reconciled by it."""
 
+from contextlib import nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from setpoint.clients.http import intercepted_by
 from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.capabilities import SupportsWriteGuard
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult, preview_with_and_without_cookie, with_cookie
 from setpoint.replay.snapshot import take_snapshot
-from tests.engine.kind_fixture import Spec
-from tests.engine.step_harness import StepHarness
+from setpoint.testing.harness import ContractHarness
+from setpoint.testing.kind_parts import Spec
 
 
-class Ground(Protocol):
+class UpgradedResource(Protocol):
     """A resource, and the implementation that reconciles it now."""
 
     @property
@@ -39,7 +42,7 @@ class Ground(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrade:
+class KindUpgrade:
     """From one implementation to another. `writes` are the fields that the author of the new one says it sets."""
 
     old: AnyKind
@@ -62,7 +65,7 @@ def handled(kind: AnyKind, way: Reconciliation) -> AnyKind:
 
 
 async def play_upgrade(
-    harness: StepHarness, upgrade: Upgrade, spec: Spec | None = None, *, forgets: bool = False
+    harness: ContractHarness, upgrade: KindUpgrade, spec: Spec | None = None, *, forgets: bool = False
 ) -> None:
     """Nothing is written by the new implementation but what was declared, and then it is at rest.
 
@@ -76,7 +79,7 @@ async def play_upgrade(
     await take_over(harness, upgrade.writes)
 
 
-def manage_with(harness: StepHarness, kind: AnyKind) -> None:
+def manage_with(harness: ContractHarness, kind: AnyKind) -> None:
     """From here on this is the implementation."""
     harness.kind = kind
     if harness.idle_cache is not None:
@@ -84,7 +87,7 @@ def manage_with(harness: StepHarness, kind: AnyKind) -> None:
         harness.run_continuously()
 
 
-async def forget_cookie(ground: Ground) -> None:
+async def forget_cookie(ground: UpgradedResource) -> None:
     """The cookie is lost."""
     store = ground.engine.store
     resource = await store.get(ground.ref)
@@ -92,7 +95,7 @@ async def forget_cookie(ground: Ground) -> None:
     await store.update_status(resource, with_cookie(resource, None).status)
 
 
-async def take_over(ground: Ground, writes: tuple[str, ...] = ()) -> None:
+async def take_over(ground: UpgradedResource, writes: tuple[str, ...] = ()) -> None:
     """The implementation writes nothing but these fields to what another one made, and then it is at rest.
 
     It says so beforehand, in a world in which nothing can be written.
@@ -106,18 +109,25 @@ async def take_over(ground: Ground, writes: tuple[str, ...] = ()) -> None:
     assert again.finding is PreviewFinding.IN_SYNC, f"afterwards: {again.finding.value}: {again.fields} {again.trouble}"
 
 
-async def read_only(ground: Ground) -> PreviewResult:
+async def read_only(ground: UpgradedResource) -> PreviewResult:
     """What the implementation would do, in a world in which nothing can be written; and nothing was tried."""
     blocked_writes, before, engine = BlockedWrites(), len(ground.writes), ground.engine
     snapshot = await take_snapshot(engine.store, blocked_writes, is_whole=False)
-    with process_guarded_by(blocked_writes), intercepted_by(WriteGuard("anywhere", blocked_writes, is_cluster=True)):
+    guard = process_guarded_by(blocked_writes) if _uses_our_clients(ground) else nullcontext()
+    with guard, intercepted_by(WriteGuard("anywhere", blocked_writes, is_cluster=True)):
         found = await preview_with_and_without_cookie(ground.ref, replace(engine, store=snapshot))
     assert blocked_writes.writes == [], f"it writes while it looks: {[str(one) for one in blocked_writes.writes]}"
     assert ground.writes[before:] == [], f"it writes while it looks: {ground.writes[before:]}"
     return found
 
 
-async def _for_real(ground: Ground, writes: tuple[str, ...]) -> None:
+def _uses_our_clients(ground: UpgradedResource) -> bool:
+    """Whether nothing may be opened but by our clients; one of the author's opens its connections itself."""
+    kind = ground.engine.kinds.get(ground.ref.group_kind)
+    return kind is None or (isinstance(kind, SupportsWriteGuard) and kind.writes_through_clients)
+
+
+async def _for_real(ground: UpgradedResource, writes: tuple[str, ...]) -> None:
     store, before = ground.engine.store, len(ground.writes)
     outcome = await ground.go_on()
     assert isinstance(outcome, Settled), outcome

@@ -6,16 +6,17 @@ from setpoint.core.values.canonical import canonical
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Settled
 from setpoint.engine.step.reconcile import preview
-from tests.engine.claim import claim
-from tests.engine.kind_fixture import Part, Trouble
-from tests.engine.lifecycle_reconciling import UP_TO_DATE
-from tests.engine.other_writer import HOUR, MINUTE, counts, drift_and_step, oscillation_message, ready_now, updates
-from tests.engine.step_harness import StepHarness
+from setpoint.testing.claims.claim import claim
+from setpoint.testing.claims.reconciling import UP_TO_DATE
+from setpoint.testing.faults import CallFault
+from setpoint.testing.harness import ContractHarness
+from setpoint.testing.kind_parts import Part
+from setpoint.testing.other_writer import HOUR, MINUTE, counts, drift_and_step, oscillation_message, ready_now, updates
 
 # --- Noticed ---------------------------------------------------------------------------------------------------------
 
 
-async def the_third_revert_is_reported(harness: StepHarness) -> None:
+async def the_third_revert_is_reported(harness: ContractHarness) -> None:
     await harness.settle()
 
     await drift_and_step(harness, times=2)
@@ -25,11 +26,11 @@ async def the_third_revert_is_reported(harness: StepHarness) -> None:
     assert before is None
     assert await oscillation_message(harness) is not None
     assert await ready_now(harness) == UP_TO_DATE
-    assert harness.fixture.value == harness.fixture.field.first
+    assert await harness.value() == harness.fixture.field.first
     assert updates(harness) == 3
 
 
-async def the_condition_names_the_field_how_often_since_when_and_the_other_value(harness: StepHarness) -> None:
+async def the_condition_names_the_field_how_often_since_when_and_the_other_value(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=3)
 
@@ -42,11 +43,11 @@ async def the_condition_names_the_field_how_often_since_when_and_the_other_value
     assert f"put {path} into the annotation cnrm.cloud.google.com/unmanaged" in message
 
 
-async def writers_that_set_different_values_count_together(harness: StepHarness) -> None:
+async def writers_that_set_different_values_count_together(harness: ContractHarness) -> None:
     field = harness.fixture.field
     await harness.settle()
     for value in (field.drifted, field.then, field.drifted):
-        harness.fixture.edit(field.member, value)
+        await harness.edit(field.member, value)
         await harness.go_on()
 
     message = await oscillation_message(harness)
@@ -57,20 +58,20 @@ async def writers_that_set_different_values_count_together(harness: StepHarness)
     assert f"sets it to {newest} (before that: {older})" in message
 
 
-async def the_beginning_of_an_oscillation_is_one_event(harness: StepHarness) -> None:
+async def the_beginning_of_an_oscillation_is_one_event(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=3)
     await harness.step()
     harness.clock.seconds += MINUTE
-    harness.fixture.drift()
+    await harness.drift()
     await harness.go_on()
 
-    notes = [note for note in await harness.store.events(harness.fixture.ref) if note.reason == "Contested"]
+    notes = [note for note in await harness.store.events(harness.ref) if note.reason == "Contested"]
     assert [(note.severity, note.count) for note in notes] == [("Warning", 1)]
     assert "was reverted 3 times" in notes[0].message
 
 
-async def an_oscillation_survives_a_restart(harness: StepHarness) -> None:
+async def an_oscillation_survives_a_restart(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=2)
     await harness.restart()
@@ -85,12 +86,12 @@ async def an_oscillation_survives_a_restart(harness: StepHarness) -> None:
     assert updates(harness) == 3
 
 
-async def an_oscillation_shows_no_secret(harness: StepHarness) -> None:
+async def an_oscillation_shows_no_secret(harness: ContractHarness) -> None:
     await harness.secret({"password": "hunter2"})
     await harness.settle(harness.fixture.with_secret)
     await drift_and_step(harness, times=4)
 
-    plan = await preview(harness.fixture.ref, harness.engine)
+    plan = await preview(harness.ref, harness.engine)
 
     assert await oscillation_message(harness) is not None
     kept = canonical((await harness.resource()).document).decode()
@@ -98,18 +99,18 @@ async def an_oscillation_shows_no_secret(harness: StepHarness) -> None:
     assert [text for text in shown if "hunter" in text] == []
 
 
-async def a_rotated_secret_is_no_revert(harness: StepHarness) -> None:
+async def a_rotated_secret_is_no_revert(harness: ContractHarness) -> None:
     await harness.secret({"password": "first"})
     await harness.settle(harness.fixture.with_secret)
     await harness.secret({"password": "second"})
 
     await harness.go_on()
 
-    assert harness.fixture.holds_secret("second")
+    assert await harness.holds_secret("second")
     assert await counts(harness) == []
 
 
-async def changes_of_the_author_to_and_fro_are_no_oscillation(harness: StepHarness) -> None:
+async def changes_of_the_author_to_and_fro_are_no_oscillation(harness: ContractHarness) -> None:
     field = harness.fixture.field
     await harness.settle()
 
@@ -120,13 +121,13 @@ async def changes_of_the_author_to_and_fro_are_no_oscillation(harness: StepHarne
     assert updates(harness) == 8
 
 
-async def an_outage_during_a_revert_counts_no_second_one(harness: StepHarness) -> None:
+async def an_outage_during_a_revert_counts_no_second_one(harness: ContractHarness) -> None:
     await harness.settle()
-    harness.fixture.drift()
-    harness.fixture.trouble(Trouble.UNAVAILABLE, ["update"])
+    await harness.drift()
+    await harness.fail_next_calls(CallFault.UNAVAILABLE, ["update"])
     for _ in range(5):
         await harness.step()
-    harness.fixture.calm()
+    await harness.recover()
 
     await harness.go_on()
 
@@ -134,14 +135,14 @@ async def an_outage_during_a_revert_counts_no_second_one(harness: StepHarness) -
     assert await harness.ready() == UP_TO_DATE
 
 
-async def a_refused_revert_is_counted_once(harness: StepHarness) -> None:
+async def a_refused_revert_is_counted_once(harness: ContractHarness) -> None:
     await harness.settle()
-    harness.fixture.drift()
-    harness.fixture.trouble(Trouble.REFUSED, ["update"])
+    await harness.drift()
+    await harness.fail_next_calls(CallFault.REFUSED, ["update"])
     for _ in range(5):
         await harness.step()
     ready = await harness.ready()
-    harness.fixture.calm()
+    await harness.recover()
 
     await harness.go_on()
 
@@ -150,10 +151,10 @@ async def a_refused_revert_is_counted_once(harness: StepHarness) -> None:
     assert await harness.ready() == UP_TO_DATE
 
 
-async def a_revert_that_ends_in_an_error_is_not_counted(harness: StepHarness) -> None:
+async def a_revert_that_ends_in_an_error_is_not_counted(harness: ContractHarness) -> None:
     await harness.settle()
-    harness.fixture.drift()
-    harness.fixture.fail_operation("no room")
+    await harness.drift()
+    await harness.fail_operation("no room")
 
     await harness.go_on()
     failed = await counts(harness)
@@ -166,7 +167,7 @@ async def a_revert_that_ends_in_an_error_is_not_counted(harness: StepHarness) ->
 # --- Backed off ------------------------------------------------------------------------------------------------------
 
 
-async def an_oscillating_field_is_withheld_for_its_backoff(harness: StepHarness) -> None:
+async def an_oscillating_field_is_withheld_for_its_backoff(harness: ContractHarness) -> None:
     await harness.settle()
 
     outcome = await drift_and_step(harness, times=4)
@@ -179,11 +180,11 @@ async def an_oscillating_field_is_withheld_for_its_backoff(harness: StepHarness)
     status, reason, message = await ready_now(harness)
     assert (status, reason) == ("False", "Contested")
     assert message.startswith(f"{field.path}: changed after each revert, and not reverted again before 2026-01-01T00")
-    assert harness.fixture.value == field.drifted
+    assert await harness.value() == field.drifted
     assert updates(harness) == 3
 
 
-async def a_step_during_the_backoff_writes_nothing(harness: StepHarness) -> None:
+async def a_step_during_the_backoff_writes_nothing(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=4)
     before, notes = await harness.resource(), await harness.store.events()
@@ -196,7 +197,7 @@ async def a_step_during_the_backoff_writes_nothing(harness: StepHarness) -> None
     assert updates(harness) == 3
 
 
-async def a_revert_that_lasts_writes_nothing_more(harness: StepHarness) -> None:
+async def a_revert_that_lasts_writes_nothing_more(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=3)
     before, notes = await harness.resource(), await harness.store.events()
@@ -208,7 +209,7 @@ async def a_revert_that_lasts_writes_nothing_more(harness: StepHarness) -> None:
     assert await harness.store.events() == notes
 
 
-async def it_is_reverted_after_its_backoff(harness: StepHarness) -> None:
+async def it_is_reverted_after_its_backoff(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=4)
     harness.clock.seconds += MINUTE
@@ -217,12 +218,12 @@ async def it_is_reverted_after_its_backoff(harness: StepHarness) -> None:
 
     assert isinstance(outcome, Settled)
     assert outcome.requeue_after is None
-    assert harness.fixture.value == harness.fixture.field.first
+    assert await harness.value() == harness.fixture.field.first
     assert await ready_now(harness) == UP_TO_DATE
     assert "was reverted 4 times" in (await oscillation_message(harness) or "")
 
 
-async def the_next_backoff_is_twice_as_long(harness: StepHarness) -> None:
+async def the_next_backoff_is_twice_as_long(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=3)
     harness.clock.seconds += MINUTE
@@ -238,7 +239,7 @@ async def the_next_backoff_is_twice_as_long(harness: StepHarness) -> None:
     assert updates(harness) == 5
 
 
-async def another_writer_every_ten_seconds_for_an_hour_costs_eight_writes(harness: StepHarness) -> None:
+async def another_writer_every_ten_seconds_for_an_hour_costs_eight_writes(harness: ContractHarness) -> None:
     await harness.settle()
     end = harness.clock.seconds + HOUR
 
@@ -249,28 +250,28 @@ async def another_writer_every_ten_seconds_for_an_hour_costs_eight_writes(harnes
     assert updates(harness) == 8
 
 
-async def other_fields_are_still_written(harness: StepHarness) -> None:
+async def other_fields_are_still_written(harness: ContractHarness) -> None:
     other = harness.fixture.unlisted
     await harness.settle()
     await drift_and_step(harness, times=4)
-    harness.fixture.set_unspecified(other)
+    await harness.set_unspecified(other)
 
     await harness.go_on()
 
-    assert harness.fixture.read(other.member) == other.pruned
-    assert harness.fixture.value == harness.fixture.field.drifted
+    assert await harness.read(other.member) == other.pruned
+    assert await harness.value() == harness.fixture.field.drifted
     assert updates(harness) == 4
     status, reason, message = await ready_now(harness)
     assert (status, reason) == ("False", "Contested")
     assert other.path not in message
 
 
-async def a_plan_shows_withheld_fields(harness: StepHarness) -> None:
+async def a_plan_shows_withheld_fields(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=4)
     before = await harness.resource()
 
-    plan = await preview(harness.fixture.ref, harness.engine)
+    plan = await preview(harness.ref, harness.engine)
 
     field = harness.fixture.field
     assert plan.writes == ()
@@ -281,7 +282,7 @@ async def a_plan_shows_withheld_fields(harness: StepHarness) -> None:
     assert await harness.resource() == before
 
 
-async def no_cookie_hides_withheld_fields(harness: StepHarness) -> None:
+async def no_cookie_hides_withheld_fields(harness: ContractHarness) -> None:
     await harness.settle()
     await drift_and_step(harness, times=3)
     agreed = StoredState.of(await harness.resource()).cookie
@@ -292,7 +293,7 @@ async def no_cookie_hides_withheld_fields(harness: StepHarness) -> None:
     assert [outcome.ready.reason for outcome in outcomes if isinstance(outcome, Settled)] == ["Contested"] * 3
 
 
-async def the_record_shows_withheld_fields(harness: StepHarness) -> None:
+async def the_record_shows_withheld_fields(harness: ContractHarness) -> None:
     await harness.settle()
 
     await drift_and_step(harness, times=4)

@@ -7,16 +7,16 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import OperationRunning
-from tests.engine.claim import claim
-from tests.engine.kind_fixture import Trouble
-from tests.engine.step_harness import StepHarness
+from setpoint.testing.claims.claim import claim
+from setpoint.testing.faults import CallFault
+from setpoint.testing.harness import ContractHarness
 
 
-async def _require_same_plan(harness: StepHarness) -> None:
+async def _require_same_plan(harness: ContractHarness) -> None:
     """The plan of a preview, and that of the step right after it, which records it if it wrote anything."""
-    writes = list(harness.fixture.writes)
+    writes = list(harness.writes)
     previewed = await preview(harness.ref, harness.engine)
-    assert harness.fixture.writes == writes
+    assert harness.writes == writes
 
     outcome = await harness.step()
 
@@ -35,81 +35,81 @@ async def _require_same_plan(harness: StepHarness) -> None:
         assert {name: record[name] for name in planned} == planned
 
 
-async def the_plan_of_a_creation(harness: StepHarness) -> None:
+async def the_plan_of_a_creation(harness: ContractHarness) -> None:
     await harness.apply()
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_an_adoption(harness: StepHarness) -> None:
-    harness.fixture.plant(harness.fixture.field.drifted)
+async def the_plan_of_an_adoption(harness: ContractHarness) -> None:
+    await harness.create_outside(harness.fixture.field.drifted)
     await harness.apply()
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_what_the_author_changed(harness: StepHarness) -> None:
+async def the_plan_of_what_the_author_changed(harness: ContractHarness) -> None:
     await harness.settle()
     await harness.change()
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_drift(harness: StepHarness) -> None:
+async def the_plan_of_drift(harness: ContractHarness) -> None:
     await harness.settle()
-    harness.fixture.drift()
+    await harness.drift()
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_an_object_that_another_writer_deleted(harness: StepHarness) -> None:
+async def the_plan_of_an_object_that_another_writer_deleted(harness: ContractHarness) -> None:
     await harness.settle()
-    harness.fixture.remove()
+    await harness.delete_outside()
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_a_creation_whose_answer_was_lost(harness: StepHarness) -> None:
+async def the_plan_of_a_creation_whose_answer_was_lost(harness: ContractHarness) -> None:
     await harness.apply()
-    harness.fixture.trouble(Trouble.LOST, ["create"])
+    await harness.fail_next_calls(CallFault.LOST, ["create"])
     await harness.step()
-    harness.fixture.finish()
+    await harness.finish()
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_nothing_to_do(harness: StepHarness) -> None:
+async def the_plan_of_nothing_to_do(harness: ContractHarness) -> None:
     await harness.settle()
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_a_resource_that_is_only_observed(harness: StepHarness) -> None:
-    harness.fixture.plant(harness.fixture.field.drifted)
+async def the_plan_of_a_resource_that_is_only_observed(harness: ContractHarness) -> None:
+    await harness.create_outside(harness.fixture.field.drifted)
     await harness.apply(annotations={MANAGEMENT: "observe"})
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_a_paused_resource(harness: StepHarness) -> None:
+async def the_plan_of_a_paused_resource(harness: ContractHarness) -> None:
     await harness.settle()
-    harness.fixture.drift()
+    await harness.drift()
     await harness.apply(annotations={MANAGEMENT: "paused"})
 
     await _require_same_plan(harness)
 
 
-async def the_plan_of_a_deletion_deletes_and_only_execute_writes(harness: StepHarness) -> None:
+async def the_plan_of_a_deletion_deletes_and_only_execute_writes(harness: ContractHarness) -> None:
     await harness.settle()
     await harness.delete()
-    writes = list(harness.fixture.writes)
+    writes = list(harness.writes)
 
     previewed = await preview(harness.ref, harness.engine)
 
-    assert harness.fixture.writes == writes
+    assert harness.writes == writes
     assert [write.action.value for write in previewed.writes] == ["delete"]
     assert isinstance(await harness.go_on(), Gone)
-    assert harness.fixture.writes == [*writes, "delete"]
+    assert harness.writes == [*writes, "delete"]
 
 
 CLAIMS = (

@@ -1,0 +1,74 @@
+"""Tests for kinds: the lifecycle contract that every kind passes, as a class of pytest, and an engine in memory.
+
+Nothing of the product imports it. It needs pytest: `pip install 'setpoint[testing]'`.
+"""
+
+import pytest
+
+# Before they are imported: a claim that fails shows both sides of its comparison.
+pytest.register_assert_rewrite(
+    "setpoint.testing.claims",
+    "setpoint.testing.contract",
+    "setpoint.testing.harness",
+    "setpoint.testing.interruptions",
+    "setpoint.testing.other_writer",
+    "setpoint.testing.upgrades",
+)
+
+from setpoint.testing.clock import VirtualClock  # noqa: E402 - see above
+from setpoint.testing.contract import KindContract  # noqa: E402 - see above
+from setpoint.testing.faults import (  # noqa: E402 - see above
+    CallFault,
+    CallFaults,
+    FaultyClient,
+    http_failure,
+    http_verb,
+    setpoint_failure,
+)
+from setpoint.testing.harness import (  # noqa: E402 - see above
+    ContractHarness,
+    EngineHarness,
+    contract_harness,
+    engine_harness,
+)
+from setpoint.testing.interruptions import Interruption, Killed, after_any_await, die, interrupted  # noqa: E402
+from setpoint.testing.kind_fixture import KindFixture  # noqa: E402 - see above
+from setpoint.testing.kind_parts import (  # noqa: E402 - see above
+    ImmutableChange,
+    MovedObject,
+    Part,
+    ProtectedField,
+    ReferringSpec,
+    Spec,
+    SpecifiedField,
+    UnspecifiedField,
+)
+
+__all__ = (
+    "CallFault",
+    "CallFaults",
+    "ContractHarness",
+    "EngineHarness",
+    "FaultyClient",
+    "ImmutableChange",
+    "Interruption",
+    "Killed",
+    "KindContract",
+    "KindFixture",
+    "MovedObject",
+    "Part",
+    "ProtectedField",
+    "ReferringSpec",
+    "Spec",
+    "SpecifiedField",
+    "UnspecifiedField",
+    "VirtualClock",
+    "after_any_await",
+    "contract_harness",
+    "die",
+    "engine_harness",
+    "http_failure",
+    "http_verb",
+    "interrupted",
+    "setpoint_failure",
+)
