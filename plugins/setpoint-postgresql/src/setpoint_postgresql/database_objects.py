@@ -26,7 +26,6 @@ from setpoint.kind import (
 from setpoint_postgresql import statements as ddl
 from setpoint_postgresql.catalogs import EXTENSIONS, SCHEMAS
 from setpoint_postgresql.connection import (
-    NAME,
     DatabaseReference,
     PostgresKind,
     PostgresSpec,
