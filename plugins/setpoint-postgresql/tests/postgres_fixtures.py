@@ -1,12 +1,12 @@
 """The fixtures of the six kinds for the lifecycle contract: one object of each on a real server, and another writer."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import psycopg
 
 from postgres_server import PASSWORD, PostgresServer
+from setpoint import MISSING
 from setpoint.kind import Json, KindContext
 from setpoint.testing import (
     ImmutableChange,
@@ -18,7 +18,6 @@ from setpoint.testing import (
     SpecifiedField,
     UnspecifiedField,
 )
-from setpoint import MISSING
 from setpoint_postgresql.client import PostgresClient
 from setpoint_postgresql.connection import GROUP, VERSION, PostgresKind
 from setpoint_postgresql.database import PostgresDatabaseKind
@@ -145,7 +144,7 @@ class RoleFixture(PostgresFixture):
 
     def holds_secret(self, text: str) -> bool:
         """By logging in: the password itself cannot be read."""
-        login = {"host": "127.0.0.1", "port": self.server.port, "user": "some-role", "password": text}
+        login: dict[str, Any] = {"host": "127.0.0.1", "port": self.server.port, "user": "some-role", "password": text}
         try:
             psycopg.connect(**login, dbname="postgres", sslmode="require").close()
         except psycopg.OperationalError:
@@ -180,7 +179,8 @@ class DatabaseFixture(PostgresFixture):
             'ALTER DATABASE "some-database" CONNECTION LIMIT {}',
         ),
         "comment": (
-            "SELECT coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE datname = 'some-database'",
+            "SELECT coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database "
+            "WHERE datname = 'some-database'",
             'COMMENT ON DATABASE "some-database" IS {}',
         ),
         "allowConnections": (
@@ -245,7 +245,9 @@ class SchemaFixture(PostgresFixture):
             self.execute(f'DROP SCHEMA "{name}" CASCADE')
 
     def objects(self) -> list[str]:
-        return [name for (name,) in self.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'some-%' ORDER BY 1")]
+        return [
+            name for (name,) in self.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'some-%' ORDER BY 1")
+        ]
 
     def create_outside(self, value: Json) -> None:
         self.execute('CREATE SCHEMA "some-schema"')
@@ -262,7 +264,7 @@ class ExtensionFixture(PostgresFixture):
     name = "hstore"
     database = DATABASE
     bare: ClassVar[Spec] = {"databaseRef": {"external": DATABASE}}
-    field = SpecifiedField("spec.schemaRef", {"external": "one"}, {"external": "two"}, {"external": "three"})
+    field = SpecifiedField("spec.schemaRef.external", "one", "two", "three", member="schemaRef")
     unspecified = UnspecifiedField("spec.extensionVersion", theirs="1.4")
     moved = MovedObject({**bare, "schemaRef": {"external": "one"}, "resourceID": "citext"}, "citext")
     abandoning: ClassVar[Spec] = {**bare, "schemaRef": {"external": "one"}, "deletionPolicy": "ABANDON"}
@@ -281,7 +283,7 @@ class ExtensionFixture(PostgresFixture):
     }
     members: ClassVar[Mapping[str, tuple[str, str]]] = {
         "schemaRef": (
-            "SELECT json_build_object('external', n.nspname) FROM pg_extension e "
+            "SELECT n.nspname FROM pg_extension e "
             "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hstore'",
             "ALTER EXTENSION hstore SET SCHEMA {}",
         ),
@@ -294,11 +296,12 @@ class ExtensionFixture(PostgresFixture):
             self.execute(f"DROP EXTENSION {name}")
 
     def objects(self) -> list[str]:
-        return [name for (name,) in self.execute("SELECT extname FROM pg_extension WHERE extname IN ('hstore', 'citext')")]
+        return [
+            name for (name,) in self.execute("SELECT extname FROM pg_extension WHERE extname IN ('hstore', 'citext')")
+        ]
 
     def literal(self, value: Json) -> str:
-        assert isinstance(value, dict)
-        return str(value["external"])
+        return str(value)
 
     def drift(self, member: str, value: Json) -> None:
         if member == "extensionVersion":
@@ -314,64 +317,31 @@ class ExtensionFixture(PostgresFixture):
         self.execute("DROP EXTENSION hstore")
 
 
-def _privileges(insert: bool, select: bool) -> list[Json]:
-    """INSERT and SELECT, each with or without its grant option."""
-    return [{"privilege": "INSERT", "grantOption": insert}, {"privilege": "SELECT", "grantOption": select}]
-
-
 class PrivilegesFixture(PostgresFixture):
-    """INSERT and SELECT of one role: another writer changes who may grant them on."""
+    """Privileges of one role."""
 
     database = DATABASE
-    field = SpecifiedField(
-        "spec.privileges", _privileges(False, False), _privileges(True, False), _privileges(False, True)
-    )
     without: ClassVar[Mapping[Part, str]] = {
-        **_WITHOUT,
+        **{part: why for part, why in _WITHOUT.items() if part is not Part.OUTPUTS},
         Part.SECRET: "a grant has no secret",
         Part.IMMUTABLE: "object and role are the location of a grant",
         Part.UNSPECIFIED: "a privilege that is not declared is not the resource's",
+        Part.MOVING_OUTPUT: "its status shows nothing but what is compared",
     }
-
-    def acl(self) -> list[tuple[str, bool]]:
-        """The privileges of the reader, each with its grant option."""
-        raise NotImplementedError
-
-    def grant(self, words: str) -> None:
-        """Executes GRANT or REVOKE with these words before the object, and the role after it."""
-        raise NotImplementedError
-
-    def read(self, member: str) -> Any:
-        held = [{"privilege": name, "grantOption": option} for name, option in sorted(self.acl())]
-        return held or MISSING
-
-    def drift(self, member: str, value: Json) -> None:
-        self.grant("REVOKE GRANT OPTION FOR INSERT, SELECT ON {} FROM")
-        self._grant(value)
-
-    def create_outside(self, value: Json) -> None:
-        self._grant(value)
-
-    def delete_outside(self) -> None:
-        self.grant("REVOKE INSERT, SELECT ON {} FROM")
-
-    def _grant(self, value: Json) -> None:
-        assert isinstance(value, list)
-        wanted: list[dict[str, Any]] = json.loads(json.dumps(value))
-        for one in wanted:
-            self.grant(f"GRANT {one['privilege']} ON {{}} TO" + (" ⋯ WITH GRANT OPTION" if one["grantOption"] else ""))
 
 
 class GrantFixture(PrivilegesFixture):
-    """INSERT and SELECT on one of two tables."""
+    """SELECT on columns of one of two tables."""
 
     kind_type = PostgresGrantKind
     name = "some-grant"
+    field = SpecifiedField("spec.privileges[privilege=SELECT].columns", ["id"], ["name"], ["id", "name"])
+    outputs: ClassVar[Mapping[str, Json]] = {"grantedPrivileges": ["SELECT"]}
     minimal: ClassVar[Spec] = {
         "databaseRef": {"external": DATABASE},
         "roleRef": {"external": READER},
         "object": {"type": "TABLE", "schemaRef": {"external": "one"}, "name": "orders"},
-        "privileges": _privileges(False, False),
+        "privileges": [{"privilege": "SELECT", "columns": ["id"]}],
     }
     bare = minimal
     moved = MovedObject(
@@ -391,35 +361,46 @@ class GrantFixture(PrivilegesFixture):
 
     def objects(self) -> list[str]:
         rows = self.execute(
-            "SELECT DISTINCT c.relname FROM pg_class c, aclexplode(c.relacl) a "
+            "SELECT DISTINCT c.relname FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid, "
+            "aclexplode(t.attacl) a "
             f"WHERE a.grantee = '{READER}'::regrole AND c.relname IN ('orders', 'lines') ORDER BY 1"
         )
         return [name for (name,) in rows]
 
-    def acl(self) -> list[tuple[str, bool]]:
+    def read(self, member: str) -> Any:
         rows = self.execute(
-            "SELECT a.privilege_type, a.is_grantable FROM pg_class c, aclexplode(c.relacl) a "
-            f"WHERE a.grantee = '{READER}'::regrole AND c.oid = 'one.orders'::regclass"
+            "SELECT t.attname FROM pg_attribute t, aclexplode(t.attacl) a "
+            f"WHERE a.grantee = '{READER}'::regrole AND t.attrelid = 'one.orders'::regclass ORDER BY 1"
         )
-        return [(name, option) for name, option in rows]
+        return [name for (name,) in rows] or MISSING
 
-    def grant(self, words: str) -> None:
-        before, _, after = words.partition(" ⋯ ")
-        self.execute(f"{before.format('one.orders')} {READER} {after}")
+    def drift(self, member: str, value: Json) -> None:
+        self.delete_outside()
+        self.create_outside(value)
+
+    def create_outside(self, value: Json) -> None:
+        assert isinstance(value, list)
+        self.execute(f"GRANT SELECT ({', '.join(map(str, value))}) ON one.orders TO {READER}")
+
+    def delete_outside(self) -> None:
+        self.execute(f"REVOKE ALL ON one.orders FROM {READER}")
 
 
 class DefaultPrivilegesFixture(PrivilegesFixture):
-    """INSERT and SELECT on tables that the owner will create, in one of two schemas."""
+    """Privileges on tables that the owner will create, in one of two schemas, and no others."""
 
     kind_type = PostgresDefaultPrivilegesKind
     name = "some-privileges"
+    field = SpecifiedField("spec.privileges", ["INSERT", "SELECT"], ["SELECT", "UPDATE"], ["DELETE"])
+    outputs: ClassVar[Mapping[str, Json]] = {"grantedPrivileges": ["INSERT", "SELECT"]}
     minimal: ClassVar[Spec] = {
         "databaseRef": {"external": DATABASE},
         "roleRef": {"external": READER},
         "ownerRef": {"external": OWNER},
         "schemaRef": {"external": "one"},
         "objectType": "TABLE",
-        "privileges": _privileges(False, False),
+        "otherPrivileges": "Revoke",
+        "privileges": ["INSERT", "SELECT"],
     }
     bare = minimal
     moved = MovedObject({**minimal, "schemaRef": {"external": "two"}}, "two")
@@ -443,16 +424,25 @@ class DefaultPrivilegesFixture(PrivilegesFixture):
         )
         return [name for (name,) in rows]
 
-    def acl(self) -> list[tuple[str, bool]]:
+    def read(self, member: str) -> Any:
         rows = self.execute(
-            "SELECT a.privilege_type, a.is_grantable FROM pg_default_acl d, aclexplode(d.defaclacl) a "
-            f"WHERE a.grantee = '{READER}'::regrole AND d.defaclnamespace = 'one'::regnamespace"
+            "SELECT a.privilege_type FROM pg_default_acl d, aclexplode(d.defaclacl) a "
+            f"WHERE a.grantee = '{READER}'::regrole AND d.defaclnamespace = 'one'::regnamespace ORDER BY 1"
         )
-        return [(name, option) for name, option in rows]
+        return [name for (name,) in rows] or MISSING
 
-    def grant(self, words: str) -> None:
-        before, _, after = words.partition(" ⋯ ")
-        statement = f"{before.format('TABLES')} {READER} {after}"
+    def drift(self, member: str, value: Json) -> None:
+        self.delete_outside()
+        self.create_outside(value)
+
+    def create_outside(self, value: Json) -> None:
+        assert isinstance(value, list)
+        self._alter(f"GRANT {', '.join(map(str, value))} ON TABLES TO {READER}")
+
+    def delete_outside(self) -> None:
+        self._alter(f"REVOKE ALL ON TABLES FROM {READER}")
+
+    def _alter(self, statement: str) -> None:
         self.execute(f"ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} IN SCHEMA one {statement}")
 
 

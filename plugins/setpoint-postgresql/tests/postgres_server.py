@@ -136,7 +136,6 @@ class PostgresServer:
     port: int
     user: str | None
     _process: "subprocess.Popen[bytes] | None" = None
-    _superuser: "psycopg.Connection[Any] | None" = None
     _superusers: dict[str, "psycopg.Connection[Any]"] = field(default_factory=dict)
 
     @property
@@ -161,18 +160,21 @@ class PostgresServer:
             self._process.wait(_SECONDS)
             self._process = None
 
-    def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        """What another writer does, as the superuser."""
+    def session(self, database: str = "postgres") -> "psycopg.Connection[Any]":
+        """The connection of the other writer to a database, which is kept."""
         connection = self._superusers.get(database)
         if connection is None or connection.closed:
             connection = self._superusers[database] = self.connect(database)
+        return connection
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """What another writer does, as the superuser."""
         try:
-            cursor = connection.execute(statement.encode())
+            cursor = self.session(database).execute(statement.encode())
         except psycopg.OperationalError:
-            # The server was started anew meanwhile.
-            connection.close()
-            connection = self._superusers[database] = self.connect(database)
-            cursor = connection.execute(statement.encode())
+            # The session was ended meanwhile.
+            self.leave(database)
+            cursor = self.session(database).execute(statement.encode())
         return cursor.fetchall() if cursor.description is not None else []
 
     def leave(self, database: str) -> None:

@@ -109,6 +109,8 @@ class Target(Generic[S]):
     server: Server
     spec: S
     secrets: Mapping[str, str]
+    # The status, with what was on record when the resource last settled.
+    status: JsonObject
     is_deleting: bool = False
 
 
@@ -136,10 +138,12 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`postgresql://host:port/…`: the same for each role that logs in."""
+        # A store keeps what was written, valid or not.
+        self.check(resource)
         spec = self.spec_of(resource)
         server = self._server(resource, spec, resolved.secrets)
         location = Location(render_location(server, *self.parts(resource, spec, resolved)))
-        self._targets[location] = Target(server, spec, resolved.secrets)
+        self._targets[location] = Target(server, spec, resolved.secrets, resource.status)
         self._deleting.pop(location, None)
         return location
 
@@ -168,7 +172,7 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
             if isinstance(key, str) and dependency.field.startswith(f"{_CONNECTION}."):
                 name = dependency.secret.name  # type: ignore[union-attr] # only a SecretKeyReference has a key
                 secrets[dependency.field] = await self.context.secret(name, key, resource.ref.namespace)
-        return Target(self._server(resource, spec, secrets), spec, secrets, is_deleting=True)
+        return Target(self._server(resource, spec, secrets), spec, secrets, resource.status, is_deleting=True)
 
     @staticmethod
     def address(location: Location) -> ObjectAddress:

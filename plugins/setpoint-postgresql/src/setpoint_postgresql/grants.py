@@ -4,52 +4,52 @@ One resource is about one grantee and one object: its location names both, so th
 privilege. What other writers granted beside it stays, unless the resource is exclusive.
 """
 
-import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, Generic, Literal, TypeVar
+from collections.abc import Sequence
+from typing import Final, Generic, TypeVar
 
 import msgspec
-from msgspec import UNSET
+from msgspec import Struct
 
 from setpoint.kind import (
     Absent,
-    Default,
     Intent,
-    Json,
     JsonObject,
-    Keyed,
     Location,
-    Mark,
-    Matches,
-    Maybe,
     PlannedWrite,
     Present,
     ResolvedReferences,
     Resource,
-    SpecStruct,
     Unchanged,
     field_invalid,
     referenced_name,
 )
 from setpoint_postgresql import statements as ddl
-from setpoint_postgresql.acl import COLUMN_PRIVILEGES, PRIVILEGES, AclChange
+from setpoint_postgresql.acl import PRIVILEGES, AclChange
 from setpoint_postgresql.catalogs import ACLS, DEFAULT_ACL_LETTERS, DEFAULT_ACLS, SCHEMA_EXISTS, Catalog, key_of
 from setpoint_postgresql.connection import (
-    NAME,
-    DatabaseReference,
     PostgresKind,
-    PostgresSpec,
-    RoleReference,
-    SchemaReference,
     Target,
     body_digest,
     spec_in,
 )
 from setpoint_postgresql.database_objects import DATABASE_FIELD
+from setpoint_postgresql.grant_specs import (
+    ALL_OF_SCHEMA,
+    IN_SCHEMA,
+    PostgresDefaultPrivilegesSpec,
+    PostgresGrantSpec,
+    PrivilegesSpec,
+    argument_types,
+    check_columns,
+    check_object,
+    granted,
+    privilege_tree,
+)
 from setpoint_postgresql.privileges import (
     ALL,
     DeclaredPrivileges,
+    Grants,
     LiveGrant,
     LivePrivilege,
     live_privileges,
@@ -59,91 +59,22 @@ from setpoint_postgresql.privileges import (
 
 ROLE_FIELD: Final = "spec.roleRef"
 OWNER_FIELD: Final = "spec.ownerRef"
-# Types of arguments stand in statements as they are: nothing but the name of a type may get there.
-_TYPE_TEXT: Final = r"[A-Za-z_][A-Za-z0-9_]*(?:[ .][A-Za-z_][A-Za-z0-9_]*)*(?:\[\])*"
-_TYPE: Final = Matches(_TYPE_TEXT, "the name of a type, such as integer or text[]", 128)
-_TYPE_FORM: Final = re.compile(_TYPE_TEXT)
-# Other names of types, and what the catalog calls them.
-_TYPE_NAMES: Final[Mapping[str, str]] = {
-    **{"int": "integer", "int4": "integer", "int8": "bigint", "int2": "smallint", "bool": "boolean"},
-    **{"varchar": "character varying", "char": "character", "float8": "double precision", "float4": "real"},
-    **{"timestamptz": "timestamp with time zone", "timestamp": "timestamp without time zone"},
-    **{"timetz": "time with time zone", "time": "time without time zone", "decimal": "numeric"},
-}
-_IN_SCHEMA: Final = ("TABLE", "SEQUENCE", "FUNCTION", "TYPE")
-_MANY: Final[Mapping[str, str]] = {"TABLE": "ALL TABLES", "SEQUENCE": "ALL SEQUENCES", "FUNCTION": "ALL ROUTINES"}
-PrivilegeName = Literal[
-    "ALL", "SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "MAINTAIN", "EXECUTE", "USAGE",
-    "CREATE", "CONNECT", "TEMPORARY",
-]  # fmt: skip
-
-
-class GrantedPrivilege(SpecStruct, frozen=True):
-    """A privilege, on an object or on some columns of a table."""
-
-    privilege: PrivilegeName
-    """The privilege; ALL for every one that the type of object has."""
-    grantOption: Annotated[Maybe[bool], Default(False)] = UNSET
-    """Whether the grantee may grant it on."""
-    columns: Maybe[list[Annotated[str, NAME]]] = UNSET
-    """The columns of a table, for SELECT, INSERT, UPDATE and REFERENCES; left out: the whole table."""
-
-
-class PrivilegesSpec(PostgresSpec, frozen=True, kw_only=True):
-    """What both kinds of grants have."""
-
-    databaseRef: Annotated[DatabaseReference, Mark.IMMUTABLE]
-    """The database that has the objects."""
-    roleRef: Annotated[RoleReference, Mark.IMMUTABLE]
-    """The role that gets the privileges; `external: public` for all roles."""
-    privileges: Annotated[list[GrantedPrivilege], Keyed("privilege")]
-    """The privileges."""
-    otherPrivileges: Maybe[Literal["Keep", "Revoke"]] = UNSET
-    """What becomes of other privileges of the role on the same object: kept, by default, or revoked."""
-
-
-class GrantObject(SpecStruct, frozen=True):
-    """What the privileges are for."""
-
-    type: Literal[
-        "TABLE", "SEQUENCE", "FUNCTION", "DATABASE", "SCHEMA", "TYPE", "LANGUAGE", "FOREIGN DATA WRAPPER",
-        "FOREIGN SERVER",
-    ]  # fmt: skip
-    """The type of object. Views are tables; procedures and aggregates are functions."""
-    schemaRef: Maybe[SchemaReference] = UNSET
-    """The schema that the object is in, or that the privileges are for."""
-    name: Annotated[Maybe[str], NAME] = UNSET
-    """Its name; left out for a database or schema, which a reference names, and for all objects of a schema."""
-    allInSchema: Maybe[bool] = UNSET
-    """Whether all tables, sequences or functions are meant that are in the schema at the time."""
-    arguments: Maybe[list[Annotated[str, _TYPE]]] = UNSET
-    """The types of the arguments of a function."""
-
-
-class PostgresGrantSpec(PrivilegesSpec, frozen=True, kw_only=True):
-    """The spec of a PostgresGrant."""
-
-    object: Annotated[GrantObject, Mark.IMMUTABLE]
-    """What the privileges are for."""
-
-
-class PostgresDefaultPrivilegesSpec(PrivilegesSpec, frozen=True, kw_only=True):
-    """The spec of PostgresDefaultPrivileges."""
-
-    ownerRef: Annotated[RoleReference, Mark.IMMUTABLE]
-    """The role that will create the objects."""
-    schemaRef: Annotated[Maybe[SchemaReference], Mark.IMMUTABLE] = UNSET
-    """The schema that the objects will be in; any, when left out."""
-    objectType: Annotated[Literal["TABLE", "SEQUENCE", "FUNCTION", "TYPE", "SCHEMA"], Mark.IMMUTABLE]
-    """The type of the objects."""
-
-
+# The member of the status with the names of the privileges that the resource has granted.
+GRANTED: Final = "grantedPrivileges"
 P = TypeVar("P", bound=PrivilegesSpec)
+
+
+class GrantOutputs(Struct, frozen=True):
+    """What the status shows of a grant."""
+
+    grantedPrivileges: list[str] = []
+    """The declared privileges that the role holds: one that is taken out of the spec is revoked."""
 
 
 class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
     """What both kinds of grants do the same way."""
 
+    outputs_type = GrantOutputs
     uncompared = (
         *PostgresKind.uncompared, "databaseRef", "roleRef", "otherPrivileges", "object", "ownerRef", "schemaRef",
         "objectType",
@@ -161,9 +92,17 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
     def grants(self, spec: P, parts: Sequence[str], change: AclChange, columns: Sequence[str]) -> list[ddl.Statement]:
         """The statements for a change of privileges."""
 
+    @abstractmethod
+    def wanted_privileges(self, wanted: JsonObject) -> Sequence[LivePrivilege]:
+        """The privileges in a tree."""
+
     def is_for_many(self, spec: P) -> bool:
         """Whether the privileges are for all objects of a schema."""
         return False
+
+    @abstractmethod
+    def privileges_of(self, spec: P) -> Sequence[LivePrivilege]:
+        """The declared privileges, their columns sorted."""
 
     # --- What the spec says ------------------------------------------------------------------------------------------
 
@@ -171,31 +110,13 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
         """ManifestInvalid for privileges that the type of object does not have."""
         super().check(resource)
         spec = self.spec_of(resource)
-        known, names = PRIVILEGES[self.object_type(spec)], [one.privilege for one in spec.privileges]
-        for one in spec.privileges:
-            if one.privilege not in (ALL, *known):
-                problem = (
-                    f": {self.object_type(spec)} has no privilege {one.privilege}: write {', '.join(known)} or ALL"
-                )
-                raise field_invalid(resource, "spec.privileges", problem)
-            if one.columns and (one.privilege not in COLUMN_PRIVILEGES or not self.may_have_columns(spec)):
-                problem = f": columns are for {', '.join(COLUMN_PRIVILEGES)} on one table: leave them out"
+        known, names = PRIVILEGES[self.object_type(spec)], [one.privilege for one in self.privileges_of(spec)]
+        for name in names:
+            if name not in (ALL, *known):
+                problem = f": {self.object_type(spec)} has no privilege {name}: write {', '.join(known)} or ALL"
                 raise field_invalid(resource, "spec.privileges", problem)
         if not names or (ALL in names and len(names) > 1) or len(set(names)) < len(names):
             raise field_invalid(resource, "spec.privileges", ": write ALL alone, or each privilege once")
-
-    def may_have_columns(self, spec: P) -> bool:
-        """Whether privileges can be for columns."""
-        return False
-
-    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
-        """The privileges as declared, their columns sorted."""
-        wanted = [_normalized(one) for one in self.spec_of(resource).privileges]
-        return {"spec": {"privileges": [_tree(one) for one in wanted]}}
-
-    def view(self, live: LiveGrant) -> JsonObject:
-        """The live privileges in the terms of the spec."""
-        return {"spec": {"privileges": [_tree(one) for one in live.privileges]}}
 
     # --- Verbs -------------------------------------------------------------------------------------------------------
 
@@ -203,7 +124,7 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
         """Reads the privileges; absent when the grantee holds none of those that the resource is about."""
         target, parts = await self.target(location), self.address(location).parts
         body = await self.read(target, *self.catalog_row(target, parts))
-        declared = self._declared(target.spec, parts)
+        declared = self._declared(target, parts)
         if body is not None:
             live = live_privileges(read_acls(body), declared)
         elif self.is_for_many(target.spec) and not target.is_deleting:
@@ -212,49 +133,50 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
             live = None
         if live is None:
             return Absent()
-        digest = body_digest(msgspec.json.encode(live))
-        return Unchanged() if digest == known else Present(live, digest)
+        names = sorted(one.privilege for one in live.privileges if one.privilege in declared.privileges)
+        digest = body_digest(msgspec.json.encode((live, names)))
+        return Unchanged() if digest == known else Present(live, digest, outputs={GRANTED: [*names]})
 
     async def _live_of_none(self, target: Target[P], parts: Sequence[str]) -> LiveGrant | None:
         """In a schema without such objects, everything that is declared holds for all of them."""
         if await self.read(target, parts[1], SCHEMA_EXISTS, key_of(parts[5])) is None:
             return None
-        return LiveGrant(list(self._declared(target.spec, parts).privileges.values()))
+        return LiveGrant(list(self._declared(target, parts).privileges.values()))
 
-    def _declared(self, spec: P, parts: Sequence[str]) -> DeclaredPrivileges:
-        privileges: dict[str, LivePrivilege] = {one.privilege: _normalized(one) for one in spec.privileges}
-        return DeclaredPrivileges(self.object_type(spec), parts[3], privileges, spec.otherPrivileges == "Revoke")
+    def _declared(self, target: Target[P], parts: Sequence[str]) -> DeclaredPrivileges:
+        spec, recorded = target.spec, target.status.get(GRANTED)
+        names = frozenset(map(str, recorded)) if isinstance(recorded, list) else frozenset()
+        privileges = {one.privilege: one for one in self.privileges_of(spec)}
+        return DeclaredPrivileges(self.object_type(spec), parts[3], privileges, spec.otherPrivileges == "Revoke", names)
 
     async def create(self, intent: Intent, wanted: JsonObject) -> None:
         """GRANT, in one transaction."""
         target, parts = await self.target(intent.location), self.address(intent.location).parts
-        found = self._statements(target.spec, parts, [], _privileges_in(wanted))
+        found = privilege_statements([], self.wanted_privileges(wanted), self._grants(target, parts))
         await (await self.client()).create(target.server, parts[1], found, self.doing("grant", intent.location))
 
     async def update(self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[LiveGrant]) -> None:
         """GRANT and REVOKE, in one transaction."""
-        target, parts = await self.target(intent.location), self.address(intent.location).parts
-        found = self._statements(target.spec, parts, before.live.privileges, _privileges_in(wanted))
-        await (await self.client()).update(target.server, parts[1], found, self.doing("change", intent.location))
+        target, parts, client = (
+            await self.target(intent.location),
+            self.address(intent.location).parts,
+            await self.client(),
+        )
+        revoked = self._declared(target, parts).others(await client.version(target.server))
+        after, grants = self.wanted_privileges(wanted), self._grants(target, parts)
+        found = privilege_statements(before.live.privileges, after, grants, revoked=revoked)
+        await client.update(target.server, parts[1], found, self.doing("change", intent.location))
 
     async def delete(self, location: Location, before: Present[LiveGrant], resource: Resource) -> None:
         """REVOKE of what the resource declares; of all privileges where it is exclusive."""
-        target, parts = await self.target(location), self.address(location).parts
-        declared = list(self._declared(target.spec, parts).privileges.values())
-        names = {one.privilege for one in declared}
-        held = [*declared, *(one for one in before.live.privileges if one.privilege not in names)]
-        found = self._statements(target.spec, parts, held, [])
-        await (await self.client()).delete(target.server, parts[1], found, self.doing("revoke", location))
+        target, parts, client = await self.target(location), self.address(location).parts, await self.client()
+        declared = self._declared(target, parts)
+        revoked = {*declared.privileges, *declared.others(await client.version(target.server))}
+        found = privilege_statements([], [], self._grants(target, parts), revoked=revoked)
+        await client.delete(target.server, parts[1], found, self.doing("revoke", location))
 
-    def _statements(
-        self, spec: P, parts: Sequence[str], before: Sequence[LivePrivilege], after: Sequence[LivePrivilege]
-    ) -> list[ddl.Statement]:
-        return privilege_statements(
-            before,
-            after,
-            lambda change, columns: self.grants(spec, parts, change, columns),
-            is_for_many=self.is_for_many(spec),
-        )
+    def _grants(self, target: Target[P], parts: Sequence[str]) -> Grants:
+        return lambda change, columns: self.grants(target.spec, parts, change, columns)
 
     def doing(self, verb: str, location: Location) -> str:
         """What is being done, for messages."""
@@ -278,28 +200,16 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         schema = referenced_name("spec.object.schemaRef", what.schemaRef, resolved) if what.schemaRef else ""
         if what.type == "DATABASE":
             return ("databases", database, "grants", role, what.type, database)
-        kind = _MANY[what.type] if what.allInSchema else what.type
+        kind = ALL_OF_SCHEMA[what.type] if what.allInSchema else what.type
         found = ["databases", database, "grants", role, kind, *(one for one in (schema, what.name) if one)]
-        return [*found, _arguments(what)] if what.type == "FUNCTION" and not what.allInSchema else found
+        return [*found, argument_types(what)] if what.type == "FUNCTION" and not what.allInSchema else found
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for an object that is not named, or too much of it."""
         super().check(resource)
-        what = self.spec_of(resource).object
-        is_many = bool(what.allInSchema)
-        problem = ""
-        if is_many and what.type not in _MANY:
-            problem = f".allInSchema is for {', '.join(_MANY)}: name the object instead"
-        elif bool(what.schemaRef) != (what.type in (*_IN_SCHEMA, "SCHEMA")):
-            problem = f".schemaRef is for {', '.join(_IN_SCHEMA)} and SCHEMA, and they need it"
-        elif bool(what.name) != (not is_many and what.type not in ("DATABASE", "SCHEMA")):
-            problem = ".name is for one object in a schema: a database or schema is named by its reference"
-        elif bool(what.arguments) and (what.type != "FUNCTION" or is_many):
-            problem = ".arguments are for one function"
-        elif not all(map(_TYPE_FORM.fullmatch, what.arguments or ())):
-            problem = ".arguments: write names of types, such as integer or text[]"
-        if problem:
-            raise field_invalid(resource, "spec.object", problem)
+        spec = self.spec_of(resource)
+        check_object(resource, spec.object)
+        check_columns(resource, spec)
 
     def object_type(self, spec: PostgresGrantSpec) -> str:
         """The type of object."""
@@ -309,9 +219,21 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         """Whether all objects of a schema are meant."""
         return bool(spec.object.allInSchema)
 
-    def may_have_columns(self, spec: PostgresGrantSpec) -> bool:
-        """Columns are those of one table."""
-        return spec.object.type == "TABLE" and not spec.object.allInSchema
+    def privileges_of(self, spec: PostgresGrantSpec) -> Sequence[LivePrivilege]:
+        """The declared privileges."""
+        return [granted(one) for one in spec.privileges]
+
+    def wanted_privileges(self, wanted: JsonObject) -> Sequence[LivePrivilege]:
+        """The privileges in a tree."""
+        return msgspec.convert(spec_in(wanted).get("privileges") or [], list[LivePrivilege])
+
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
+        """The privileges as declared."""
+        return {"spec": {"privileges": [privilege_tree(one) for one in self.privileges_of(self.spec_of(resource))]}}
+
+    def view(self, live: LiveGrant) -> JsonObject:
+        """The live privileges in the terms of the spec."""
+        return {"spec": {"privileges": [privilege_tree(one) for one in live.privileges]}}
 
     def catalog_row(self, target: Target[PostgresGrantSpec], parts: Sequence[str]) -> tuple[str, Catalog, str]:
         """Privileges on databases are read from any of them, all others in their own."""
@@ -325,9 +247,9 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         """GRANT and REVOKE."""
         what = spec.object
         if what.allInSchema:
-            target = ddl.all_target(_MANY[what.type], parts[5])
+            target = ddl.all_target(ALL_OF_SCHEMA[what.type], parts[5])
         else:
-            names = parts[5:7] if what.type in _IN_SCHEMA else parts[5:6]
+            names = parts[5:7] if what.type in IN_SCHEMA else parts[5:6]
             target = ddl.object_target(what.type, names, what.arguments or ())
         return ddl.grant_statements(target, parts[3], change, columns)
 
@@ -359,6 +281,26 @@ class PostgresDefaultPrivilegesKind(
         if spec.objectType == "SCHEMA" and spec.schemaRef:
             raise field_invalid(resource, "spec.schemaRef", ": no schema is in a schema: leave it out")
 
+    def privileges_of(self, spec: PostgresDefaultPrivilegesSpec) -> Sequence[LivePrivilege]:
+        """The declared privileges, all with the same option."""
+        return [LivePrivilege(one, bool(spec.grantOption)) for one in sorted(spec.privileges)]
+
+    def wanted_privileges(self, wanted: JsonObject) -> Sequence[LivePrivilege]:
+        """The privileges in a tree."""
+        spec = spec_in(wanted)
+        names = spec.get("privileges")
+        listed = names if isinstance(names, list) else []
+        return [LivePrivilege(str(one), bool(spec.get("grantOption"))) for one in listed]
+
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
+        """The privileges as declared, sorted."""
+        found = self.declared(resource, resolved)
+        return {"spec": {**found, "privileges": [one.privilege for one in self.privileges_of(self.spec_of(resource))]}}
+
+    def view(self, live: LiveGrant) -> JsonObject:
+        """The live privileges in the terms of the spec."""
+        return {"spec": {"privileges": [one.privilege for one in live.privileges], "grantOption": live.grantOption}}
+
     def object_type(self, spec: PostgresDefaultPrivilegesSpec) -> str:
         """The type of object."""
         return spec.objectType
@@ -376,29 +318,3 @@ class PostgresDefaultPrivilegesKind(
         """ALTER DEFAULT PRIVILEGES."""
         schema = parts[6] if len(parts) > 6 else ""
         return ddl.default_privilege_statements(parts[5], schema, parts[4], role=parts[3], change=change)
-
-
-def _normalized(one: GrantedPrivilege) -> LivePrivilege:
-    columns = sorted(set(one.columns)) if one.columns else UNSET
-    return LivePrivilege(one.privilege, bool(one.grantOption), columns)
-
-
-def _tree(one: LivePrivilege) -> Json:
-    found: dict[str, Json] = {"privilege": one.privilege, "grantOption": one.grantOption}
-    return found if one.columns is UNSET else {**found, "columns": [*one.columns]}
-
-
-def _privileges_in(wanted: JsonObject) -> list[LivePrivilege]:
-    listed = spec_in(wanted).get("privileges") or []
-    return msgspec.convert(listed, list[LivePrivilege])
-
-
-def _arguments(what: GrantObject) -> str:
-    """The types as the catalog writes them."""
-    return ", ".join(_type_name(one) for one in what.arguments or ())
-
-
-def _type_name(text: str) -> str:
-    plain = text.removesuffix("[]")
-    dimensions = "[]" if plain != text else ""
-    return _TYPE_NAMES.get(plain.lower(), plain) + dimensions

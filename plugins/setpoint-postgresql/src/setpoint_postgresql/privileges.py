@@ -33,6 +33,8 @@ class LiveGrant(Struct, frozen=True):
     """The privileges of the grantee that the resource is about."""
 
     privileges: list[LivePrivilege] = []
+    # Whether they can be granted on: every one, where that is declared of any; any one, where it is not.
+    grantOption: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,26 +99,37 @@ def _by_grantee(texts: Iterable[str]) -> Mapping[str, HeldPrivileges]:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPrivileges:
-    """What a resource declares for one grantee: privileges, and whether it is exclusive."""
+    """What a resource declares for one grantee: privileges, and whether it is exclusive.
+
+    `recorded` are the names of privileges that it declared before: what the author takes out of the spec is revoked.
+    """
 
     object_type: str
     grantee: str
     privileges: Mapping[str, LivePrivilege]
     is_exclusive: bool
+    recorded: frozenset[str] = frozenset()
+
+    def others(self, version: int) -> list[str]:
+        """The names of privileges that are not declared, and are revoked where they are held."""
+        known = privileges_of(self.object_type, version)
+        covered = set(known) if ALL in self.privileges else set(self.privileges)
+        return [name for name in known if name not in covered and (self.is_exclusive or name in self.recorded)]
 
 
 def live_privileges(acls: ObjectAcls, declared: DeclaredPrivileges) -> LiveGrant | None:
     """What the grantee holds of it; None for nothing at all."""
     known = privileges_of(declared.object_type, acls.version)
     shown = [one for name in declared.privileges if (one := _shown(name, acls, declared, known)) is not None]
-    covered = set(known) if ALL in declared.privileges else set(declared.privileges)
-    if declared.is_exclusive:
-        others = [name for name in known if name not in covered]
-        shown += [one for name in others if (one := _held_anywhere(name, acls, declared.grantee)) is not None]
-        covered = set(known)
+    others = declared.others(acls.version)
+    shown += [one for name in others if (one := _held_anywhere(name, acls, declared.grantee)) is not None]
+    covered = {*(known if ALL in declared.privileges else declared.privileges), *others}
     if not shown and not any(_is_held_anywhere(name, acls, declared.grantee) for name in covered):
         return None
-    return LiveGrant(sorted(shown, key=lambda one: one.privilege))
+    options = [one.grantOption for one in shown]
+    is_declared = any(one.grantOption for one in declared.privileges.values())
+    has_option = bool(options) and (all(options) if is_declared else any(options))
+    return LiveGrant(sorted(shown, key=lambda one: one.privilege), has_option)
 
 
 def _shown(name: str, acls: ObjectAcls, declared: DeclaredPrivileges, known: Sequence[str]) -> LivePrivilege | None:
@@ -159,26 +172,37 @@ Grants = Callable[[AclChange, Sequence[str]], list[ddl.Statement]]
 
 
 def privilege_statements(
-    before: Iterable[LivePrivilege], after: Iterable[LivePrivilege], grants: Grants, *, is_for_many: bool = False
+    before: Iterable[LivePrivilege], after: Iterable[LivePrivilege], grants: Grants, *, revoked: Iterable[str] = ()
 ) -> list[ddl.Statement]:
-    """GRANT and REVOKE from what is held to what is wanted; revocations first, because one of a table is also one of
-    its columns. `is_for_many`: of several objects, some may have the grant option though it was not seen."""
+    """GRANT and REVOKE that lead to what is wanted, also from what another writer made of it meanwhile.
+
+    `revoked` are names to revoke beside those that are held and not wanted. What is wanted is granted anew, held or
+    not. Columns are taken back by a revocation for the whole object: only where they differ, because a revocation
+    also takes back what the grantee has granted on.
+    """
     was, wanted = {one.privilege: one for one in before}, {one.privilege: one for one in after}
-    revoked: list[ddl.Statement] = []
-    granted: list[ddl.Statement] = []
-    for name in sorted({*was, *wanted}):
-        old, new = was.get(name), wanted.get(name)
-        is_elsewhere = old is not None and new is not None and old.columns != new.columns
-        if old is not None and (new is None or is_elsewhere):
-            revoked += grants(AclChange(_NONE, _NONE, frozenset((name,)), _NONE), old.columns or ())
-        if new is not None and (old is None or is_elsewhere or old.grantOption != new.grantOption):
-            granted += grants(_granting(name, None if is_elsewhere else old, new, is_for_many), new.columns or ())
-    return revoked + granted
+    is_new = not was
+    whole = {name for name, one in wanted.items() if one.columns is UNSET}
+    options = {name for name in whole if wanted[name].grantOption}
+    moved = {name for name, one in was.items() if name in wanted and _columns(one) != _columns(wanted[name])}
+    change = AclChange(
+        grant=frozenset(whole - options),
+        grant_with_option=frozenset(options),
+        revoke=frozenset(({*was, *revoked} - {*wanted}) | moved),
+        revoke_option=frozenset() if is_new else frozenset(whole - options - moved),
+    )
+    found = grants(change, ())
+    for name in sorted({*wanted} - whole):
+        found += grants(_on_columns_change(wanted[name], is_new=is_new or name in moved), _columns(wanted[name]))
+    return found
 
 
-def _granting(name: str, old: LivePrivilege | None, new: LivePrivilege, is_for_many: bool) -> AclChange:  # noqa: FBT001 - a value
-    one = frozenset((name,))
-    if new.grantOption:
-        return AclChange(_NONE, one, _NONE, _NONE)
-    takes_option = is_for_many or (old is not None and old.grantOption)
-    return AclChange(one if old is None else _NONE, _NONE, _NONE, one if takes_option else _NONE)
+def _columns(one: LivePrivilege) -> Sequence[str]:
+    return [] if one.columns is UNSET else one.columns
+
+
+def _on_columns_change(one: LivePrivilege, *, is_new: bool) -> AclChange:
+    name = frozenset((one.privilege,))
+    if one.grantOption:
+        return AclChange(_NONE, name, _NONE, _NONE)
+    return AclChange(name, _NONE, _NONE, _NONE if is_new else name)

@@ -4,14 +4,18 @@ Names become identifiers, values become literals, and words of SQL come from clo
 writes is ever part of a statement by itself.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from psycopg import sql
 
+from setpoint.kind import ManifestInvalid
 from setpoint_postgresql.acl import PUBLIC, AclChange
 
 Statement = sql.Composed
+# The name of a type: words, with a schema, and brackets for an array.
+TYPE_FORM: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ .][A-Za-z_][A-Za-z0-9_]*)*(?:\[\])*")
 # An attribute of a role, as the spec calls it, and its two words.
 ROLE_FLAGS: Final[Mapping[str, tuple[str, str]]] = {
     "superuser": ("SUPERUSER", "NOSUPERUSER"),
@@ -306,8 +310,11 @@ def move_extension(extension: str, schema: str) -> Statement:
 def object_target(object_type: str, names: Sequence[str], arguments: Sequence[str] = ()) -> Statement:
     """What follows ON: the type and the name; of a routine, with the types of its arguments.
 
-    The types have been checked to be names of types: they are no identifiers, and cannot be quoted.
+    Types are no identifiers, and cannot be quoted: ManifestInvalid for a text that is no name of a type.
     """
+    for one in arguments:
+        if TYPE_FORM.fullmatch(one) is None:
+            raise ManifestInvalid(f"{one!r} is no name of a type: write one such as integer or text[]")
     target = _words(f"{_ON[object_type]} {{name}}", name=name(*names))
     if object_type != "FUNCTION":
         return target
