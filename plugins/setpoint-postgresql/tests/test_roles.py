@@ -53,7 +53,7 @@ def test_a_password_set_by_hand_is_drift_where_it_is_always_checked(postgres: Po
             await world.settle("PostgresRole", "checked", spec)
             postgres.execute("ALTER ROLE checked PASSWORD 'by hand'")
 
-            assert await world.changes("PostgresRole", "checked") == ["spec.password"]
+            assert await world.changes("PostgresRole", "checked") == ["spec.passwordCheck"]
             await world.harness.go_on(ref("PostgresRole", "checked"))
             assert can_log_in(postgres, "checked", "declared")
             assert await world.changes("PostgresRole", "checked") == []

@@ -16,13 +16,10 @@ from setpoint.kind import (
     Json,
     JsonObject,
     Keyed,
-    KindContext,
     Location,
     Mark,
     Maybe,
-    Path,
     PlannedWrite,
-    PlanOptions,
     Present,
     RemoteRefused,
     ResolvedReferences,
@@ -35,7 +32,7 @@ from setpoint.kind import (
 from setpoint_postgresql import statements as ddl
 from setpoint_postgresql.acl import PUBLIC
 from setpoint_postgresql.catalogs import ROLE_DATABASES, ROLES
-from setpoint_postgresql.client import Login, PostgresClient
+from setpoint_postgresql.client import Login
 from setpoint_postgresql.connection import (
     NAME,
     PostgresKind,
@@ -57,7 +54,9 @@ from setpoint_postgresql.settings import (
 
 NO_LIMIT: Final = -1
 NEVER: Final = "infinity"
-_PASSWORD: Final = Path(("spec", "password"))
+ON_WRITE: Final = "OnWrite"
+# A password that another writer set: what is found instead of the declared check.
+REFUSED: Final = "Refused"
 _PASSWORD_FIELD: Final = "spec.password"
 _FIRST_VERSION_WITH_OPTIONS: Final = 160000
 
@@ -91,7 +90,7 @@ class PostgresRoleSpec(PostgresSpec, frozen=True, kw_only=True):
     """Whether it can log in."""
     password: Maybe[SecretValue] = UNSET
     """The password. What is sent is a SCRAM-SHA-256 verifier of it, never the password itself."""
-    passwordCheck: Maybe[Literal["OnWrite", "Always"]] = UNSET
+    passwordCheck: Annotated[Maybe[Literal["OnWrite", "Always"]], Default(ON_WRITE)] = UNSET
     """When setpoint logs in as the role to check its password: after it was set, or with every observation, so
     that a password that another writer set counts as drift."""
     superuser: Annotated[Maybe[bool], Default(False)] = UNSET
@@ -150,7 +149,8 @@ class LiveRole(Struct, frozen=True):
     memberOf: list[LiveMembership] = []
     # The database, empty for all, and the entries of setconfig.
     settings: list[tuple[str, list[str]]] = []
-    isPasswordWrong: bool = False
+    # What the spec says, or REFUSED: the server does not accept the password any more.
+    passwordCheck: str = ON_WRITE
 
 
 _decoder: Final = msgspec.json.Decoder(LiveRole)
@@ -169,12 +169,6 @@ class PostgresRoleKind(PostgresKind[PostgresRoleSpec, LiveRole]):
     name = "PostgresRole"
     word = "role"
     short_names = ("pgrole",)
-    uncompared = (*PostgresKind.uncompared, "passwordCheck")
-
-    def __init__(self, context: KindContext, client: PostgresClient | None = None) -> None:
-        super().__init__(context, client)
-        # The roles whose password the server refused when they were last observed.
-        self._wrong_passwords: set[Location] = set()
 
     def parts(self, resource: Resource, spec: PostgresRoleSpec, resolved: ResolvedReferences) -> Sequence[str]:
         """`roles/NAME`."""
@@ -207,13 +201,9 @@ class PostgresRoleKind(PostgresKind[PostgresRoleSpec, LiveRole]):
     def view(self, live: LiveRole) -> JsonObject:
         """The live role in the terms of the spec."""
         found: dict[str, Json] = {name: getattr(live, name) for name in _DEFAULTS}
-        found |= {"validUntil": live.validUntil or NEVER, "comment": live.comment}
+        found |= {"validUntil": live.validUntil or NEVER, "comment": live.comment, "passwordCheck": live.passwordCheck}
         memberships: list[Json] = [msgspec.to_builtins(one) for one in live.memberOf]
         return {"spec": {**found, "memberOf": memberships, **settings_view(live.settings)}}
-
-    def sending(self, intent: Intent) -> PlanOptions:
-        """One transaction; the password also when the server does not accept it any more."""
-        return PlanOptions(resend=(_PASSWORD,)) if intent.location in self._wrong_passwords else PlanOptions()
 
     # --- Verbs -------------------------------------------------------------------------------------------------------
 
@@ -225,11 +215,10 @@ class PostgresRoleKind(PostgresKind[PostgresRoleSpec, LiveRole]):
             return Absent()
         live = _decoder.decode(body)
         if await self._is_password_wrong(location, target, live):
-            self._wrong_passwords.add(location)
-            return Present(msgspec.structs.replace(live, isPasswordWrong=True))
-        self._wrong_passwords.discard(location)
+            return Present(msgspec.structs.replace(live, passwordCheck=REFUSED))
         digest = body_digest(body)
-        return Unchanged() if digest == known else Present(live, digest)
+        found = msgspec.structs.replace(live, passwordCheck=target.spec.passwordCheck or ON_WRITE)
+        return Unchanged() if digest == known else Present(found, digest)
 
     async def create(self, intent: Intent, wanted: JsonObject) -> None:
         """CREATE ROLE and all that belongs to it, in one transaction."""
@@ -246,7 +235,8 @@ class PostgresRoleKind(PostgresKind[PostgresRoleSpec, LiveRole]):
         target, role, after = await self.target(intent.location), self.address(intent.location).name, spec_in(wanted)
         changed = changed_fields(write)
         options = {name: after.get(name, _DEFAULTS[name]) for name in _DEFAULTS if name in changed}
-        verifier = await self._verifier(target, role, after) if "password" in changed else None
+        is_sent = not changed.isdisjoint(("password", "passwordCheck"))
+        verifier = await self._verifier(target, role, after) if is_sent else None
         was = spec_in(self.view(before.live))
         kept = {name: after.get(name) if name in changed else was.get(name) for name in {*after, *was}}
         found = [*ddl.alter_role(role, options, verifier), *await self._rest(target, role, was, kept)]
