@@ -4,23 +4,18 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec import inspect
 
 from setpoint.app import described_types
+from setpoint.app.kind_reference import FIELDS_HEAD, STATUS_HEAD, fields_of, outputs_of
 from setpoint.core.schema.annotations import ANNOTATIONS, AnnotationScope, KnownAnnotation
-from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
-from setpoint.core.schema.shape import KeyedList, Mark
-from setpoint.core.values.json_types import MISSING
 from setpoint.engine.kind import ResourceType, keeps_cookie
 from setpoint.engine.owner import Owner
-from setpoint.kinds.field_docs import field_docs
-from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from setpoint.kinds.gcp.sql_database import SqlDatabaseStatus, SqlDatabaseTree
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceTree
 from setpoint.kinds.gcp.sql_instance.status import SqlInstanceStatus
@@ -54,26 +49,12 @@ PAGES: Final[Mapping[Path, Types]] = {
 }
 TRUSTEE: Final = Path("docs/how-to/run-trustee.md")
 ANNOTATIONS_PAGE: Final = Path("docs/annotations.md")
-HEAD: Final = "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n"
-STATUS_HEAD: Final = "| field | what it is |\n|---|---|\n"
+HEAD: Final = FIELDS_HEAD
 COOKIES_HEAD: Final = "| kind | reconciliation | `status.lastModifiedCookie` |\n|---|---|---|\n"
 POLICIES_HEAD: Final = "| field of the KbsConfig | whose it is |\n|---|---|\n"
 EFFECTS_HEAD: Final = "| annotation | on | values | what it does |\n|---|---|---|---|\n"
 NO_EFFECTS_HEAD: Final = "| annotation | what to do |\n|---|---|\n"
 RECORDS_HEAD: Final = "| annotation | what it is |\n|---|---|\n"
-# In the order of the table.
-WORDS: Final = {
-    Mark.IMMUTABLE: "immutable",
-    Mark.PROTECTED: "protected",
-    Mark.CHOSEN: "chosen by the service",
-    Mark.WRITE_ONLY: "write-only",
-    Mark.ASKED: "sent once",
-    Mark.OUTPUT_ONLY: "output",
-}
-_SCALARS: Final = {
-    **{inspect.StrType: "text", inspect.IntType: "integer", inspect.BoolType: "true or false"},
-    **{inspect.FloatType: "number", inspect.AnyType: "anything"},
-}
 
 
 def with_tables(page: str, types: Types) -> str:
@@ -92,68 +73,12 @@ def with_table(page: str, head: str, rows: Sequence[str]) -> str:
 
 def rows_of(tree_type: type[msgspec.Struct]) -> list[str]:
     """A row for each field that an author may write."""
-    parts = [part for part in member_nodes(root_node(tree_type)) if part.path in ("spec", "metadata")]
-    return [_row(place) for part in parts for place in _all_below(part)]
+    return [one.row for one in fields_of(tree_type)]
 
 
 def status_rows_of(type_: type[msgspec.Struct]) -> list[str]:
     """A row for each member of the status."""
-    return [f"| `status.{place.path}` | {_described(place)} |" for place in member_nodes(root_node(type_))]
-
-
-def _all_below(holder: SchemaNode) -> Iterator[SchemaNode]:
-    for place in _below(holder):
-        yield place
-        yield from _all_below(place)
-
-
-def _below(holder: SchemaNode) -> Iterator[SchemaNode]:
-    """The fields in an object, or in the elements of a list of objects. A reference is one row."""
-    match holder.type:
-        case inspect.StructType(cls=cls) if cls is SpecReference:
-            return
-        case inspect.ListType() if (element := item_node(holder)) is not None:
-            yield from _below(element)
-        case _:
-            yield from member_nodes(holder)
-
-
-def _described(place: SchemaNode) -> str:
-    assert place.struct is not None
-    return place.description or field_docs(place.struct).get(place.attribute, "")
-
-
-def _row(place: SchemaNode) -> str:
-    default = "" if place.field.default is MISSING else f"`{msgspec.json.encode(place.field.default).decode()}`"
-    words = ["required"] * place.is_required + [word for mark, word in WORDS.items() if mark in place.field.marks]
-    cells = (f"`{place.path}`", _described(place), _type(place), default, ", ".join(words))
-    return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
-
-
-def _type(place: SchemaNode) -> str:
-    match place.field.shape:
-        case KeyedList(keys=keys):
-            return f"list of objects, told apart by {' and '.join(f'`{key}`' for key in keys)}"
-        case _:
-            return _type_name(place.type)
-
-
-def _type_name(type_: inspect.Type) -> str:
-    match type_:
-        case inspect.StructType(cls=cls):
-            return "reference" if cls is SpecReference else "object"
-        case inspect.ListType(item_type=item):
-            return f"list of {'objects' if isinstance(item, inspect.StructType) else _type_name(item)}"
-        case inspect.DictType(value_type=value):
-            return f"{_type_name(value)} by key"
-        case inspect.UnionType(types=types):
-            return " or ".join(map(_type_name, types))
-        case inspect.LiteralType(values=values):
-            return " or ".join(f"`{msgspec.json.encode(value).decode()}`" for value in values)
-        case inspect.EnumType(cls=cls):
-            return " or ".join(f"`{msgspec.json.encode(one.value).decode()}`" for one in cls)
-        case plain:
-            return _SCALARS[type(plain)]
+    return [f"| `{one.path}` | {one.description} |" for one in outputs_of(type_)]
 
 
 def with_every_status(page: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.app import described_types
+from setpoint.app.kind_reference import MARK_WORDS
 from setpoint.core.schema.annotations import ANNOTATIONS, FORCE_DESTROY, KNOWN, MERGE, PROJECT_ID
 from setpoint.core.schema.shape import Default, Keyed, Mark
 from setpoint.core.wait.wait_for import WAIT_CRITERIA, FieldWait
@@ -20,7 +21,6 @@ from tests.docs.reference import (
     PAGES,
     README,
     TRUSTEE,
-    WORDS,
     rows_of,
     status_rows_of,
     with_annotations,
@@ -84,8 +84,8 @@ def test_every_annotation_that_the_code_names_is_in_the_list() -> None:
 def test_every_mark_is_in_the_docs() -> None:
     text = README.read_text(encoding="utf-8")
 
-    assert set(WORDS) == set(Mark)
-    assert [word for word in ("required", *WORDS.values()) if f"| {word} | " not in text] == []
+    assert set(MARK_WORDS) == set(Mark)
+    assert [word for word in ("required", *MARK_WORDS.values()) if f"| {word} | " not in text] == []
 
 
 class _Rule(Struct):

@@ -157,6 +157,11 @@ def _without_services() -> "KindContext":
     return KindContext()
 
 
+def known_names(plugins: Plugins = NO_PLUGINS) -> Collection[GroupKind]:
+    """The names of every kind and owner that can be described; nothing is loaded."""
+    return {*described_types(), *plugins.offered, *plugins.clashes}
+
+
 def owners() -> Sequence[Owner]:
     """Every owner, to be described."""
     return tuple(owners_with({}).values())
@@ -187,6 +192,8 @@ def find_kind(word: str, known: Collection[GroupKind], where: str = "") -> Group
 
 
 def named_kind(word: str, known: Collection[GroupKind]) -> GroupKind | None:
-    """The same; None for a word that names none of `known`."""
+    """The same; None for a word that names none. The version and group may follow the kind, as kubectl has it."""
     by_name = {name.lower(): (group, name) for group, name in known}
-    return by_name.get(word.lower()) or by_name.get(word.lower().removesuffix("s"))
+    name, dot, group = word.lower().partition(".")
+    found = by_name.get(name) or by_name.get(name.removesuffix("s"))
+    return None if found is None or (dot and not f".{group}".endswith(f".{found[0]}")) else found

@@ -21,6 +21,7 @@ from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.owners.children import owners_of_children
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.observe_together import step_together
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, StoreInUse, WriteConflict
@@ -110,6 +111,8 @@ class LocalExecutor:
         refs = await self._with_owners_first(refs)
         progress = report.progress
         progress.expect(refs)
+        if trigger is CommandTrigger.APPLY:
+            self.engine = await step_together(refs, self.engine)
         if self.request.wait:
             await StepRunner(self.engine, progress.show, trigger.value, requested).until_done(refs, seconds)
         else:

@@ -1,6 +1,6 @@
 """Optional capabilities of a kind, as protocols: dry run, wait, replace, watch, list."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, NewType, Protocol, runtime_checkable
 
 from setpoint.core.decide import Decision
@@ -196,4 +196,13 @@ class SupportsList(Protocol, metaclass=CapabilityMeta):
 
     def read_item(self, item: bytes, location: Location) -> Present[Any] | None:
         """The object as `observe` would return it; None when the item may not show all of it."""
+        ...
+
+
+@runtime_checkable
+class SupportsBulkObserve(Protocol, metaclass=CapabilityMeta):
+    """A kind that can observe many objects with few requests: a plan of many resources asks for all of them at once."""
+
+    async def observe_many(self, locations: Sequence[Location]) -> Mapping[Location, LiveObservation]:
+        """What `observe` would return for each, as of now. One that is left out is observed by itself."""
         ...

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
@@ -23,7 +23,7 @@ from setpoint.engine.contention.intent_flips import NO_FLIPS
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_of, unknown_type
+from setpoint.engine.kind import AnyKind, LiveObservation, Location, ResourceType, secret_fields_of, unknown_type
 from setpoint.engine.management import CookieLocation, Management, management_of
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.owner import SECRETS, Owner
@@ -63,6 +63,13 @@ UNSPECIFIED_TRIGGER: Final = "unspecified"
 _EXPECTED_REASONS: Final = frozenset({ConditionReason.UP_TO_DATE, ConditionReason.UPDATING})
 
 
+class FoundObject(NamedTuple):
+    """A live object that was observed with others, and where."""
+
+    location: Location
+    observation: LiveObservation
+
+
 @dataclass(frozen=True, slots=True)
 class EngineContext:
     """The dependencies of the engine: store, clock, metrics, and every kind and owner by API group and name."""
@@ -87,6 +94,8 @@ class EngineContext:
     status_edits: StatusEdits | None = None
     # The definitions that a cluster serves, as a long-running process follows them.
     definitions: DefinitionSource | None = None
+    # What was observed beforehand, for previews alone: see `plan_together`.
+    observations: Mapping[ResourceRef, FoundObject] = field(default_factory=dict)
 
     async def for_namespace(self, namespace: str) -> "EngineContext":
         """The engine with its kinds bound to the tenant of `namespace`."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from setpoint.engine.capabilities import (
         ListScope,
         SupportsAliases,
+        SupportsBulkObserve,
         SupportsCreationCheck,
         SupportsDeletionPreparation,
         SupportsDeletionProtection,
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
         UserError,
         WriteBlocked,
     )
-    from setpoint.kind.base_kind import BaseKind
+    from setpoint.kind.base_kind import BaseKind, Observation
     from setpoint.kind.json_service import FromEnvironment, FromSecret, JsonService, ServiceToken
     from setpoint.kind.kind_context import KindContext
     from setpoint.kind.spec_references import (
@@ -137,6 +138,7 @@ _HOMES = {
     "engine.capabilities": (
         "ListScope",
         "SupportsAliases",
+        "SupportsBulkObserve",
         "SupportsCreationCheck",
         "SupportsDeletionPreparation",
         "SupportsDeletionProtection",
@@ -197,7 +199,10 @@ _HOMES = {
         "UserError",
         "WriteBlocked",
     ),
-    "kind.base_kind": ("BaseKind",),
+    "kind.base_kind": (
+        "BaseKind",
+        "Observation",
+    ),
     "kind.json_service": (
         "FromEnvironment",
         "FromSecret",
@@ -271,6 +276,7 @@ __all__ = (  # the names above, spelled out for those who read
     "Not",
     "NotEmpty",
     "NotReady",
+    "Observation",
     "OneOf",
     "OperationRunning",
     "OperationScope",
@@ -300,6 +306,7 @@ __all__ = (  # the names above, spelled out for those who read
     "Sized",
     "SpecStruct",
     "SupportsAliases",
+    "SupportsBulkObserve",
     "SupportsClaimKeys",
     "SupportsCreationCheck",
     "SupportsDeletionPreparation",

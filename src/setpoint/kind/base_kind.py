@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Final, Generic, TypeVar, cast, get_args, get_type_hints
+from functools import cache
+from typing import Final, Generic, TypeAlias, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -12,9 +13,9 @@ from msgspec.structs import fields as struct_fields
 from setpoint.core.overlay import EffectiveState, effective_state, struct_of
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
 from setpoint.core.schema.policy import FieldPolicy
-from setpoint.core.schema.shape import shape_of
+from setpoint.core.schema.shape import field_at, paths_of, shape_of
 from setpoint.core.values.json_types import Json, JsonObject, Missing
-from setpoint.core.values.paths import Path, set_at
+from setpoint.core.values.paths import Path, remove_at, set_at
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -44,6 +45,8 @@ from setpoint.kind.typed_spec import decode_spec, field_invalid
 
 S = TypeVar("S", bound=Struct)
 L = TypeVar("L", bound=Struct)
+# What `observe` returns.
+Observation: TypeAlias = Absent | Present[L] | Unchanged
 _ABANDON: Final = "abandon"
 _SECRET_KEY_REF: Final = "secretKeyRef"
 
@@ -117,7 +120,7 @@ class BaseKind(ABC, Generic[S, L]):
         """The location of the object: a text that is put on record, and all that `observe` and `delete` need."""
 
     @abstractmethod
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[L] | Unchanged:
+    async def observe(self, location: Location, known: str | None = None) -> Observation[L]:
         """Reads the live object. Absent only if the service says that there is none: any failure raises.
 
         `known` is the digest of the body that the last observation had, if any: Unchanged for the same one.
@@ -208,9 +211,10 @@ class BaseKind(ABC, Generic[S, L]):
         spec = wanted.get("spec")
         return struct_of(spec if isinstance(spec, Mapping) else {}, self.spec_type)
 
-    def body(self, wanted: JsonObject) -> dict[str, Json]:
-        """The spec to be sent, as JSON: each secret value is its text."""
-        found = plain_secrets(wanted.get("spec"), self.spec_type)
+    def body(self, wanted: JsonObject, write: PlannedWrite | None = None) -> dict[str, Json]:
+        """The spec to be sent, as JSON: each secret value is its text; of a `write`, only where it changes."""
+        tree = wanted if write is None else _without_unchanged_secrets(wanted, write, self.tree_type)
+        found = plain_secrets(tree.get("spec"), self.spec_type)
         assert isinstance(found, dict)
         return found
 
@@ -244,6 +248,23 @@ def _sent_names(spec_type: type[Struct], live_type: type[Struct]) -> frozenset[s
     live = {one.encode_name for one in struct_fields(live_type)}
     fields = shape_of(spec_type).fields
     return frozenset(name for name, one in fields.items() if name in live or one.write_only)
+
+
+@cache
+def _secret_paths(tree_type: type[Struct]) -> tuple[Path, ...]:
+    """The fields that are sent and never read back; a list is one unit, and has none."""
+    shape = shape_of(tree_type)
+    paths = (Path.parse(text) for text in paths_of(shape) if "[" not in text)
+    return tuple(path for path in paths if field_at(shape, path).write_only)
+
+
+def _without_unchanged_secrets(wanted: JsonObject, write: PlannedWrite, tree_type: type[Struct]) -> JsonObject:
+    tree: Json = wanted
+    for path in _secret_paths(tree_type):
+        if not any(path.covers(change.path) or change.path.covers(path) for change in write.changes):
+            tree = remove_at(tree, path)
+    assert isinstance(tree, Mapping)
+    return tree
 
 
 def _check_fields(spec_type: type[Struct], live_type: type[Struct], uncompared: Sequence[str]) -> None:

@@ -172,6 +172,11 @@ def _target_in(hint: object) -> RefersTo | None:
     return next((found for one in get_args(hint) if (found := _target_in(one)) is not None), None)
 
 
+def reference_target(type_: type[Struct], attribute: str) -> RefersTo | None:
+    """The kind that a field of the type refers to; None for one that is no reference, or does not say."""
+    return _targets(type_).get(attribute)
+
+
 def is_reference(hint: object) -> bool:
     """Whether a field of this type is a reference to another resource, or several."""
     return any(isinstance(one, type) and issubclass(one, ResourceReference) for one in types_in(hint))

@@ -21,6 +21,7 @@ from setpoint.core.plan import Hold, Plan
 from setpoint.engine.context import EngineContext
 from setpoint.engine.owners.children import is_unreconciled, owners_of_children
 from setpoint.engine.resource import ResourceRef, Revision
+from setpoint.engine.step.observe_together import plan_together
 from setpoint.engine.step.reconcile import preview
 from setpoint.engine.step.reconcile_request import CommandTrigger
 from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError
@@ -110,6 +111,7 @@ async def plan(request: CommandRequest) -> ExitCode:
             else:
                 refs = await declared_refs(request, engine)
                 warn_about_resources(await engine.store.get_many(refs), engine, report.warn_at_once)
+            engine = await plan_together(refs, engine)
             previews = {ref: await _preview_plan(ref, engine) for ref in refs}
         for ref, one in previews.items():
             report.add(ref, plan_result(ref, one, _plan_code(one)), _plan_code(one))

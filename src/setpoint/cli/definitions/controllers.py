@@ -73,6 +73,22 @@ def crds(context: click.Context, /, **options: object) -> None:
     run_request(context, crds, options)
 
 
+@command_named("kinds")
+@click.argument("targets", nargs=-1, metavar="[KIND]...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "wide", "name", "yaml", "json", "markdown"]),
+    default="table",
+    help="The form; markdown is a page for each.",
+)
+@click.pass_context
+def kinds(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.kinds import kinds
+
+    run_request(context, kinds, options)
+
+
 @command_named("install")
 @click.option("--dry-run", is_flag=True, help="Only print what would be applied, for kubectl or a repository.")
 @click.option("-n", "--namespace", default="setpoint-system", show_default=True, help="Where the pods are.")
@@ -116,4 +132,4 @@ def tenant(context: click.Context, /, **options: object) -> None:
     exit_with(context, set_up_tenant, options)
 
 
-COMMANDS: Final = (run, crds, install, tenant)
+COMMANDS: Final = (run, crds, kinds, install, tenant)

@@ -74,7 +74,9 @@ def options_of(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 # Commands that use no store take its option all the same, as `setpoint` does in front of them.
-_WITHOUT_STORE: Final = ("completion", "crds", "demo", "install", "local-cloud", "tenant", "verify-upgrade", "version")
+_WITHOUT_STORE: Final = (
+    *("completion", "crds", "demo", "install", "kinds", "local-cloud", "tenant", "verify-upgrade", "version"),
+)
 
 
 def command_named(name: str) -> Callable[[Callable[..., None]], click.Command]:

@@ -25,6 +25,10 @@ IDLE: Final = Settled(Plan(Decision.IN_SYNC), conditions.UP_TO_DATE)
 async def observe_unless_unchanged(intent: Intent, context: KindStepContext) -> LiveObservation | Unchanged:
     """The live object; Unchanged when nothing changed since the step that made the cookie."""
     known = context.state.body if _is_settled(intent, context) else None
+    found = context.engine.observations.get(context.resource.ref)
+    if found is not None and found.location == intent.location and not context.requested:
+        is_known = known is not None and isinstance(found.observation, Present) and found.observation.body == known
+        return Unchanged() if is_known else found.observation
     # A reconcile that was requested asks the service itself.
     if context.requested:
         return await context.kind.observe(intent.location, known)

@@ -38,22 +38,22 @@ class WidgetKind(kind.BaseKind[WidgetSpec, Widget]):
 
     def __init__(self, context: kind.KindContext) -> None:
         super().__init__(context)
-        address, token = kind.FromEnvironment("SHOP_ENDPOINT"), kind.FromEnvironment("SHOP_TOKEN")
-        self.shop = kind.JsonService(context, "shop", address, token=token)
+        token = kind.FromEnvironment("SHOP_TOKEN")
+        self.shop = kind.JsonService(context, "shop", kind.FromEnvironment("SHOP_ENDPOINT"), token=token)
 
     def locate(self, resource: kind.Resource, resolved: kind.ResolvedReferences) -> kind.Location:
         return kind.Location(resource.ref.name)
 
-    async def observe(
-        self, location: kind.Location, known: str | None = None
-    ) -> kind.Absent | kind.Present[Widget] | kind.Unchanged:
+    async def observe(self, location: kind.Location, known: str | None = None) -> kind.Observation[Widget]:
         return await self.shop.observe(Widget, "widgets", location, known=known, outputs=WidgetOutputs)
 
     async def create(self, intent: kind.Intent, wanted: kind.JsonObject) -> None:
         await self.shop.post("widgets", body={"name": intent.location, **self.body(wanted)})
 
-    async def update(self, intent: kind.Intent, wanted: kind.JsonObject, write: object, before: object) -> None:
-        await self.shop.put("widgets", intent.location, body=self.body(wanted))
+    async def update(
+        self, intent: kind.Intent, wanted: kind.JsonObject, write: kind.PlannedWrite, before: object
+    ) -> None:
+        await self.shop.put("widgets", intent.location, body=self.body(wanted, write))
 
     async def delete(self, location: kind.Location, before: object, resource: kind.Resource) -> None:
         await self.shop.delete("widgets", location)
