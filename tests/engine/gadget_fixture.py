@@ -35,6 +35,7 @@ class GadgetFixture(KindFixture):
     without: ClassVar[Mapping[Part, str]] = {Part.STATELESS: "it keeps a cookie"}
     reconciliation: ClassVar[Reconciliation] = Reconciliation.STATEFUL
     name = NAME
+    many_steps = 1_000
     ref = gadget_ref(NAME)
     field = SpecifiedField("spec.size", 1, 2, 9)
     moved = MovedObject({"size": 1, "resourceID": "elsewhere"}, "elsewhere")

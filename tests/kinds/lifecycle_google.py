@@ -40,6 +40,7 @@ class GoogleFixture(KindFixture):
     """One object in the local cloud. Requests go over HTTP; changes by another writer do not."""
 
     namespace = NAMESPACE
+    many_steps = 1_000
     annotations: ClassVar[Mapping[str, str]] = {"cnrm.cloud.google.com/project-id": PROJECT}
     # The object's path in the API, and the type of the object there.
     path: ClassVar[str]

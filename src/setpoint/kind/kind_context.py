@@ -140,7 +140,7 @@ class KindContext:
     """
 
     # Variables that are read here are kept when a world is recorded: tokens and passwords are read by `credential`.
-    environment: Mapping[str, str] = field(default=NO_ENVIRONMENT, repr=False)
+    environment: Mapping[str, str] = field(default_factory=lambda: NO_ENVIRONMENT, repr=False)
     clock: Clock = field(default_factory=SystemClock)
     services: KindServices = field(default_factory=KindServices, repr=False)
     # The tenant on whose behalf the kind acts; None for a store that belongs to one person.

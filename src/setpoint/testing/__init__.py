@@ -3,7 +3,10 @@
 Nothing of the product imports it. It needs pytest: `pip install 'setpoint[testing]'`.
 """
 
-import pytest
+try:
+    import pytest
+except ImportError as error:
+    raise ImportError("setpoint.testing needs pytest: pip install 'setpoint[testing]'") from error
 
 # Before they are imported: a claim that fails shows both sides of its comparison.
 pytest.register_assert_rewrite(
@@ -21,6 +24,7 @@ from setpoint.testing.faults import (  # noqa: E402 - see above
     CallFault,
     CallFaults,
     FaultyClient,
+    VerbOf,
     http_failure,
     http_verb,
     setpoint_failure,
@@ -62,6 +66,7 @@ __all__ = (
     "Spec",
     "SpecifiedField",
     "UnspecifiedField",
+    "VerbOf",
     "VirtualClock",
     "after_any_await",
     "contract_harness",

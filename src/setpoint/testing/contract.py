@@ -98,6 +98,8 @@ class KindContract:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One test for each claim."""
+        if not hasattr(self, "fixture"):
+            pytest.fail(f"{type(self).__name__} has no `fixture`: name the KindFixture of the kind", pytrace=False)
         if "claim" in metafunc.fixturenames:
             cases = [
                 pytest.param(one, id=one.name, marks=self.marks(one) if isinstance(one, LifecycleClaim) else ())
@@ -110,7 +112,7 @@ class KindContract:
     ) -> None:
         """The claim holds for the kind; what it lacks is reported as skipped."""
         if isinstance(claim, LackingPart):
-            pytest.skip(f"{claim.reason} ({claim.left_out} claims are left out)")
+            pytest.skip(f"{claim.reason} (claims left out: {claim.left_out})")
         worlds = 0
 
         @asynccontextmanager

@@ -21,6 +21,8 @@ from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning
+from setpoint.kind.base_kind import BaseKind
+from setpoint.kind.kind_context import KindContext, KindServices
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite
 from setpoint.testing.clock import VirtualClock, resolved
@@ -37,7 +39,7 @@ Manifest = Mapping[str, Any]
 class EngineHarness:
     """An engine with these kinds, a store and a clock of its own. The clock advances by a second with every step.
 
-    `async with engine_harness(WidgetKind(client)) as harness:` opens one with a store in memory.
+    `async with engine_harness(WidgetKind, environment={…}) as harness:` opens one with a store in memory.
     """
 
     kinds: Sequence[AnyKind]
@@ -123,14 +125,19 @@ class EngineHarness:
 
 
 @asynccontextmanager
-async def engine_harness(*kinds: AnyKind) -> AsyncIterator[EngineHarness]:
-    """An engine with these kinds, with a store in memory."""
+async def engine_harness(
+    *kinds: AnyKind | type[BaseKind[Any, Any]], environment: Mapping[str, str] | None = None
+) -> AsyncIterator[EngineHarness]:
+    """An engine with these kinds, and a store in memory. A class is made with a KindContext that has `environment`."""
     clock = VirtualClock()
     store = MemoryStore(clock, _new_uid)
-    try:
-        yield EngineHarness(kinds, store, clock)
-    finally:
-        await store.close()
+    services = KindServices(read_secret=store.get)
+    async with KindContext(environment or {}, clock, services) as context:
+        made = [kind(context) if isinstance(kind, type) else kind for kind in kinds]
+        try:
+            yield EngineHarness(made, store, clock)
+        finally:
+            await store.close()
 
 
 def is_running(outcome: StepOutcome) -> bool:
@@ -250,7 +257,7 @@ class ContractHarness:
         await self.fixture.restart()
         if self.path is not None:
             await self.store.close()
-            self.store = await open_sqlite(self.path, self.clock, _new_uid)
+            self.store = self.fixture.store = await open_sqlite(self.path, self.clock, _new_uid)
         if self.revisions is not None:
             self.run_continuously()
 
@@ -345,14 +352,15 @@ class ContractHarness:
 @asynccontextmanager
 async def contract_harness(fixture: KindFixture, path: Path | None = None) -> AsyncIterator[ContractHarness]:
     """A new world of `fixture`, and an engine for its kind; the store is in the file `path`, or in memory."""
-    async with fixture.opened():
-        clock = VirtualClock(passing=fixture.finish)
-        store: Store = MemoryStore(clock, _new_uid) if path is None else await open_sqlite(path, clock, _new_uid)
-        harness = ContractHarness(fixture, store, clock, path)
-        try:
+    clock = VirtualClock(passing=fixture.finish)
+    store: Store = MemoryStore(clock, _new_uid) if path is None else await open_sqlite(path, clock, _new_uid)
+    harness = ContractHarness(fixture, store, clock, path)
+    fixture.store = store
+    try:
+        async with fixture.opened():
             yield harness
-        finally:
-            await harness.store.close()
+    finally:
+        await harness.store.close()
 
 
 def _new_uid() -> str:

@@ -3,14 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, set_at
 from setpoint.engine.capabilities import SupportsFormerRevisions
 from setpoint.engine.kind import AnyKind, Reconciliation
+from setpoint.engine.ports import Store
 from setpoint.engine.resource import ResourceRef
+from setpoint.kind.base_kind import BaseKind
+from setpoint.kind.kind_context import KindContext, KindServices
 from setpoint.testing.clock import MaybeAwaitable, resolved
+from setpoint.testing.counted_services import ClientWrapper, CountedCalls, CountedServices, unwrapped
 from setpoint.testing.faults import (
     EVERY_VERB,
     FOR_EVER,
@@ -53,7 +58,7 @@ class KindFixture(ABC):
     annotations: ClassVar[Mapping[str, str]] = {}
     field: ClassVar[SpecifiedField]
     # How many steps stand for any number of them.
-    many_steps: ClassVar[int] = 1_000
+    many_steps: ClassVar[int] = 200
     # The least that a spec can say.
     bare: ClassVar[Spec] = {}
     # The spec that most claims use, apart from `field`, which is added; without it, `bare`.
@@ -129,20 +134,35 @@ class KindFixture(ABC):
 
     # --- The client and the kind -------------------------------------------------------------------------------------
 
-    # What each method of the client does: see FaultyClient. None: the fixture counts and fails calls by itself.
+    # A kind that is made with a KindContext, as those of plug-ins are. Any other: `open_client` and `new_kind`.
+    kind_type: ClassVar[type[BaseKind[Any, Any]]]
+    # What each method of the kind's own client does: see FaultyClient. HTTP clients of the context need nothing said.
     verbs: ClassVar[Mapping[str, VerbOf] | None] = None
     kind: AnyKind
-    # What `new_kind` is given: that of `open_client`, behind a FaultyClient if there are `verbs`.
+    # What `new_kind` is given: a KindContext, or that of `open_client`, behind a FaultyClient if there are `verbs`.
     client: Any
     ref: ResourceRef
+    # The store of the engine: the kind may read Secrets from it.
+    store: Store
 
-    @abstractmethod
+    def environment(self) -> Mapping[str, str]:
+        """The environment variables of the kind's context: the address of the service, for example."""
+        return {}
+
     def open_client(self) -> MaybeAwaitable[Any]:
-        """The client that the kind uses, as a new process opens it."""
+        """What the kind is made with, as a new process opens it: a KindContext, or a client of the author's own."""
+        self._services = KindServices(read_secret=lambda ref: self.store.get(ref))
+        return self._context(unwrapped)
 
-    @abstractmethod
     def new_kind(self, client: Any) -> AnyKind:
         """The kind over this client."""
+        if not hasattr(type(self), "kind_type"):
+            raise AssertionError(f"{type(self).__name__} has no `kind_type`: name it, or define `new_kind`")
+        return type(self).kind_type(client)
+
+    def _context(self, wrap: ClientWrapper) -> KindContext:
+        calls = CountedCalls(self.faults, self.verbs or {}, self.failure, wrap)
+        return KindContext(self.environment(), services=CountedServices(self._services, calls))
 
     def close_client(self, client: Any) -> MaybeAwaitable[None]:
         """Closes the client: `aclose` or `close`, if it has one."""
@@ -175,7 +195,7 @@ class KindFixture(ABC):
     async def connect(self) -> None:
         """Opens the client and makes the kind, as a process does that starts."""
         client = await resolved(self.open_client())
-        if self.verbs is not None:
+        if self.verbs is not None and not isinstance(client, KindContext):
             client = FaultyClient(client, self.verbs, self.faults, failure=self.failure)
         self.client, self.kind = client, self.new_kind(client)
         if not hasattr(self, "ref"):
@@ -191,17 +211,26 @@ class KindFixture(ABC):
         await self.connect()
 
     def kind_over(self, wrap: Callable[[Any], Any]) -> AnyKind:
-        """Another kind for the same service, with `wrap` around it and around the client that it uses."""
-        kind: AnyKind = wrap(self.new_kind(wrap(self.client)))
+        """Another kind for the same service, with `wrap` around it and around the clients that it uses."""
+        client = self._context(wrap) if isinstance(self.client, KindContext) else wrap(self.client)
+        kind: AnyKind = wrap(self.new_kind(client))
         return kind
+
+    def read_only_kind(self) -> AnyKind:
+        """The kind of a process that only plans, where nothing may be written."""
+        return self.new_kind(replace(self.client, is_read_only=True))
 
     def counted(self, kind: AnyKind) -> AnyKind:
         """The kind as the engine gets it: all writes of one verb are one call, where a FaultyClient counts."""
-        counted: Any = kind if self.verbs is None else CountedKind(kind)
+        counted: Any = CountedKind(kind) if self._counts_calls else kind
         checked: AnyKind = counted
         return checked
 
     # --- Calls and faults --------------------------------------------------------------------------------------------
+
+    @property
+    def _counts_calls(self) -> bool:
+        return self.verbs is not None or isinstance(self.client, KindContext)
 
     @property
     def faults(self) -> CallFaults:
@@ -238,7 +267,7 @@ class KindFixture(ABC):
         return None
 
     def _counting(self, member: str) -> CallFaults:
-        if self.verbs is None:
+        if not self._counts_calls:
             raise AssertionError(
                 f"{type(self).__name__} has no `verbs`, and does not define `{member}`: say in `verbs` what each "
                 "method of the client does, so that its calls are counted and can fail"
@@ -317,6 +346,8 @@ class KindFixture(ABC):
                 return "it is stateless: it compares every time"
             case Part.STATELESS if self.is_stateful:
                 return "it keeps a cookie"
+            case Part.CONTEXT if not isinstance(self.client, KindContext):
+                return "it is made with a client, and knows nothing of plans"
             case Part.FORMER if not isinstance(self.kind, SupportsFormerRevisions):
                 return "it has no former implementation"
             case _:

@@ -17,7 +17,9 @@ Spec: TypeAlias = dict[str, Any]
 class Part(StrEnum):
     """What a kind may lack. Its fixture then says why, and the claims about it are reported as left out."""
 
-    # Found out from the kind itself: whether it keeps a cookie, or none; whether it has a method `former`.
+    # Found out from the kind itself: whether it is made with a KindContext, keeps a cookie, or none, and has a method
+    # `former`.
+    CONTEXT = "context"
     COOKIE = "cookie"
     STATELESS = "stateless"
     FORMER = "former"

@@ -8,6 +8,7 @@ from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteUnavailable, SetpointError, StoreError
 from setpoint.testing.claims.claim import LifecycleClaim, OpenHarness
+from setpoint.testing.faults import CallFault
 from setpoint.testing.harness import ContractHarness
 from setpoint.testing.interruptions import (
     Interruption,
@@ -39,9 +40,9 @@ async def _killed(undertaking: Undertaking, pace: Pace, open_harness: OpenHarnes
 
             is_to_go = undertaking is Undertaking.DELETING
             assert isinstance(outcome, Gone if is_to_go else Settled), f"killed after await {awaits}: {outcome}"
-            await (_expect_none if is_to_go else _expect_one)(harness)
             creates = harness.writes.count("create")
-            assert creates == 1, f"killed after await {awaits}: created {creates} times"
+            assert creates == 1, f"killed after await {awaits}: created {creates} times: {await harness.objects()}"
+            await (_expect_none if is_to_go else _expect_one)(harness)
             return was_killed
 
     await after_any_await(is_killed_after, least=4)
@@ -144,6 +145,22 @@ async def _failed(undertaking: Undertaking, side: StepSide, open_harness: OpenHa
     await after_any_await(fails_after, least=1)
 
 
+async def _faulted(fault: CallFault, open_harness: OpenHarness) -> None:
+    """The call after any await has this fault, once: the next steps make good for it."""
+
+    async def fails_after(awaits: int, undertaking: Undertaking) -> bool:
+        async with open_harness() as harness:
+            await begin(undertaking, harness)
+            interruption = Interruption(awaits, lambda: harness.fail_next_calls(fault, times=1))
+            await interrupted(harness, interruption).step()
+            await harness.recover()
+            await _ends_as_declared(harness, is_to_go=undertaking is Undertaking.DELETING)
+            return interruption.has_happened
+
+    for undertaking in (Undertaking.CREATING, Undertaking.UPDATING, Undertaking.DELETING):
+        await after_any_await(partial(fails_after, undertaking=undertaking), least=4)
+
+
 async def _ends_as_declared(harness: ContractHarness, *, is_to_go: bool) -> None:
     outcome = await _run(harness)
     if isinstance(outcome, Settled) and outcome.ready.reason == "NotConverged":
@@ -221,5 +238,13 @@ CLAIMS = (
         )
         for undertaking in _FAILED
         for side in StepSide
+    ),
+    *(
+        LifecycleClaim(
+            f"after any await, the next call has the fault {fault.name}: it ends as declared",
+            partial(_faulted, fault),
+            is_long=True,
+        )
+        for fault in CallFault
     ),
 )

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from setpoint.clients.http import intercepted_by
+from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
 from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Gone, Settled, Stopped
@@ -10,6 +12,7 @@ from setpoint.errors import OperationRunning
 from setpoint.testing.claims.claim import claim
 from setpoint.testing.faults import CallFault
 from setpoint.testing.harness import ContractHarness
+from setpoint.testing.kind_parts import Part
 
 
 async def _require_same_plan(harness: ContractHarness) -> None:
@@ -112,6 +115,21 @@ async def the_plan_of_a_deletion_deletes_and_only_execute_writes(harness: Contra
     assert harness.writes == [*writes, "delete"]
 
 
+async def a_process_that_may_not_write_plans_the_same(harness: ContractHarness) -> None:
+    await harness.settle()
+    await harness.drift()
+    expected, writes = await preview(harness.ref, harness.engine), list(harness.writes)
+    harness.kind = harness.fixture.read_only_kind()
+    blocked_writes = BlockedWrites()
+
+    with process_guarded_by(blocked_writes), intercepted_by(WriteGuard("a plan", blocked_writes)):
+        planned = await preview(harness.ref, harness.engine)
+
+    assert planned == expected
+    assert blocked_writes.writes == [], "call your own client inside `context.reading()`"
+    assert harness.writes == writes
+
+
 CLAIMS = (
     claim(the_plan_of_a_creation),
     claim(the_plan_of_an_adoption),
@@ -123,4 +141,5 @@ CLAIMS = (
     claim(the_plan_of_a_resource_that_is_only_observed),
     claim(the_plan_of_a_paused_resource),
     claim(the_plan_of_a_deletion_deletes_and_only_execute_writes),
+    claim(a_process_that_may_not_write_plans_the_same, Part.CONTEXT),
 )

@@ -1,0 +1,171 @@
+"""The contract as pytest sees it, the harness for other tests, and the names of the package."""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+from typing import Any, ClassVar
+
+import pytest
+
+from setpoint import kind, testing
+from setpoint.core.plan import Action
+from setpoint.engine.step.outcomes import Gone, Settled
+from setpoint.testing import CallFault, KindContract, KindFixture, Part, contract_harness, engine_harness
+from setpoint.testing.kind_parts import PART_MEMBERS
+from tests.testing.toy_library.book_fixture import NAME, BookFixture
+from tests.testing.toy_library.library import THE_LIBRARY, BookKind, Library
+
+
+class SilentFixture(BookFixture):
+    """A fixture whose author forgot to say that a book has no labels."""
+
+    without: ClassVar = {Part.OPERATIONS: "the library answers when it is done"}
+
+
+class TwoMindedFixture(BookFixture):
+    """A fixture that has a part, and says that the kind lacks it."""
+
+    without: ClassVar = {**BookFixture.without, Part.SECRET: "nothing is secret"}
+
+
+def _contract(fixture: type[KindFixture]) -> type[KindContract]:
+    return type("Contract", (KindContract,), {"fixture": fixture})
+
+
+def _require_whole(fixture: type[KindFixture]) -> None:
+    _contract(fixture)().test_the_fixture_has_each_part_or_says_why_the_kind_lacks_it()
+
+
+def test_a_part_that_a_fixture_does_not_mention_is_named_with_what_to_do() -> None:
+    with pytest.raises(AssertionError) as raised:
+        _require_whole(SilentFixture)
+
+    assert (
+        "SilentFixture neither defines 'labels_member' nor lists Part.LABELS in `without`: define it, or say there why "
+        "the kind lacks it"
+    ) in str(raised.value)
+    assert "labels are part of the intent" not in {case.name for case in _contract(SilentFixture).cases()}
+
+
+def test_a_part_that_a_fixture_has_and_lists_as_lacking_is_named() -> None:
+    with pytest.raises(AssertionError, match=r"TwoMindedFixture defines 'with_secret', and lists Part.SECRET all the"):
+        _require_whole(TwoMindedFixture)
+
+
+def test_a_fixture_that_says_everything_is_whole() -> None:
+    _require_whole(BookFixture)
+
+
+def test_each_part_that_the_kind_does_not_tell_has_a_member_of_the_fixture() -> None:
+    told = {Part.CONTEXT, Part.COOKIE, Part.FORMER, Part.STATELESS}
+
+    assert set(PART_MEMBERS) == set(Part) - told
+    assert [
+        member for member in PART_MEMBERS.values() if member not in (*KindFixture.__annotations__, *dir(KindFixture))
+    ] == []
+
+
+def test_what_a_kind_lacks_implies_what_it_cannot_have_without_it() -> None:
+    assert BookFixture.lacking()[Part.SLOW_CREATE] == BookFixture.without[Part.OPERATIONS]
+
+
+def test_a_fixture_without_verbs_or_calls_of_its_own_says_what_to_do() -> None:
+    class Uncounted(BookFixture):
+        verbs = None
+
+        def open_client(self) -> object:
+            return object()
+
+        def new_kind(self, client: Any) -> Any:
+            return BookKind(kind.KindContext())
+
+    async def play() -> None:
+        async with contract_harness(Uncounted()) as harness:
+            await harness.fail_next_calls(CallFault.CUT)
+
+    with pytest.raises(AssertionError, match="Uncounted has no `verbs`, and does not define `fail_next_calls`"):
+        asyncio.run(play())
+
+
+# --- The harness -----------------------------------------------------------------------------------------------------
+
+
+def _book(name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "library.example/v1", "kind": "Book", "metadata": {"name": name}, "spec": spec}
+
+
+def test_the_harness_applies_plans_steps_reads_and_deletes() -> None:
+    library = THE_LIBRARY[0] = Library()
+
+    async def play() -> None:
+        async with engine_harness(BookKind) as harness:
+            ref = (await harness.apply(_book("omoo", pages=1))).ref
+            first = await harness.plan(ref)
+            assert ([write.action for write in first.writes], library.books) == ([Action.CREATE], {})
+            assert isinstance(await harness.step(ref), Settled)
+            assert library.books == {"omoo": {"serial": "1", "pages": 1, "binding": "paper"}}
+            assert (await harness.resource(ref)).status["serial"] == "1"
+            assert (await harness.ready(ref))[:2] == ("True", "UpToDate")
+            assert [event.reason for event in await harness.events(ref)] == ["Created"]
+            await harness.secret("s", {"password": "open sesame"})
+            source = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}}
+            await harness.settle(_book("omoo", pages=2, password=source))
+            assert (library.books["omoo"]["pages"], library.passwords) == (2, {"omoo": "open sesame"})
+            await harness.delete(ref)
+            assert await harness.go_on(ref) == Gone()
+            assert (await harness.is_gone(ref), library.books) == (True, {})
+
+    asyncio.run(play())
+
+
+def test_time_passes_by_steps_alone() -> None:
+    async def play() -> tuple[float, float]:
+        async with contract_harness(BookFixture()) as harness:
+            await harness.settle()
+            before = harness.clock.seconds
+            await harness.step()
+            return before, harness.clock.seconds
+
+    assert asyncio.run(play()) == (1, 2)
+
+
+def test_a_fixture_goes_to_the_service_past_the_faults_of_the_kind() -> None:
+    async def play() -> tuple[list[str], list[str]]:
+        async with contract_harness(BookFixture()) as harness:
+            await harness.fail_next_calls(CallFault.UNAVAILABLE)
+            await harness.create_outside(7)
+            return await harness.objects(), harness.calls
+
+    assert asyncio.run(play()) == ([NAME], [])
+
+
+# --- The names -------------------------------------------------------------------------------------------------------
+
+
+def test_every_public_name_is_there_and_has_a_docstring() -> None:
+    assert list(testing.__all__) == sorted(testing.__all__)
+    assert [
+        name
+        for name in testing.__all__
+        if name not in ("Spec", "VerbOf") and not inspect.getdoc(getattr(testing, name))
+    ] == []
+
+
+def test_every_member_that_an_author_may_write_has_a_docstring() -> None:
+    members = inspect.getmembers(KindFixture, lambda one: inspect.isfunction(one) or isinstance(one, property))
+
+    assert [name for name, one in members if not name.startswith("_") and not inspect.getdoc(one)] == []
+
+
+def test_nothing_of_it_is_imported_by_the_product() -> None:
+    script = "import sys, setpoint.cli.main, setpoint.app, setpoint.kind; assert 'setpoint.testing' not in sys.modules"
+
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_without_pytest_it_says_what_to_install() -> None:
+    script = "import sys; sys.modules['pytest'] = None; import setpoint.testing"
+    ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+
+    assert ended.stderr.endswith("ImportError: setpoint.testing needs pytest: pip install 'setpoint[testing]'\n")

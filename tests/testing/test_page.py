@@ -1,0 +1,26 @@
+"""The page "Test a kind": its kind passes the contract, run by pytest as the page says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.testing.test_toy_project import run_project
+
+pytestmark = pytest.mark.slow
+
+PAGE = Path("docs/how-to/test-a-kind.md")
+BLOCKS = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# Claims with a world for each await of a step: they take long, and the toy project has them.
+LONG = ("killed", "any")
+
+
+def test_the_kind_of_the_page_passes_the_contract(tmp_path: Path) -> None:
+    *blocks, _ = BLOCKS.findall(PAGE.read_text(encoding="utf-8"))
+
+    results = run_project(tmp_path, "\n".join(blocks), options=["-k", f"not ({' or '.join(LONG)})"])
+
+    outcomes = results.of("TestNote")
+    assert {name for name, outcome in outcomes.items() if outcome not in ("passed", "skipped")} == set()
+    assert sum(outcome == "passed" for outcome in outcomes.values()) > 90
+    assert outcomes["test_lifecycle[lacks secret]"] == "skipped"
