@@ -12,19 +12,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """A query by the version of the server from which on it is valid.
-
-    `all_keys` is a query for the keys of all objects, for a preview of many; empty where these are too many to read.
-    """
+    """A query by the version of the server from which on it is valid."""
 
     name: str
     texts: Mapping[int, str]
-    all_keys: str = ""
-
-    @property
-    def whole(self) -> Mapping[int, str]:
-        """The same for all objects: without a parameter."""
-        return {since: text.replace(_KEYS, f"({self.all_keys}) AS k(key)") for since, text in self.texts.items()}
 
 
 def key_of(*names: str) -> str:
@@ -32,8 +23,6 @@ def key_of(*names: str) -> str:
     return json.dumps(names, ensure_ascii=False)
 
 
-# The keys that are asked for: the parameter of each query.
-_KEYS: Final = "unnest(%s::text[]) AS k(key)"
 _VERSION: Final = "current_setting('server_version_num')::int"
 # PostgreSQL writes times in UTC as the spec does.
 _UNTIL: Final = """CASE WHEN r.rolvaliduntil = 'infinity' THEN 'infinity'
@@ -71,7 +60,6 @@ def _or_options(options: str) -> str:
 ROLES: Final = Catalog(
     "roles",
     {0: _roles(""), 160000: _roles(", 'inherit', m.inherit, 'set', m.set")},
-    "SELECT rolname FROM pg_roles",
 )
 
 # The databases in which something depends on a role: objects that it owns, privileges that it holds. Key: the role.
@@ -114,7 +102,6 @@ DATABASES: Final = Catalog(
         150000: _databases(f"{_LIBC}, {_PROVIDER}, 'locale', coalesce(d.daticulocale, '')"),
         170000: _databases(f"{_LIBC}, {_PROVIDER}, 'locale', coalesce(d.datlocale, '')"),
     },
-    "SELECT datname FROM pg_database",
 )
 SCHEMAS: Final = Catalog(
     "schemas",
@@ -125,7 +112,6 @@ SELECT k.key, json_build_object(
     'comment', coalesce(obj_description(n.oid, 'pg_namespace'), ''))::text
 FROM unnest(%s::text[]) AS k(key) JOIN pg_namespace n ON n.nspname = k.key"""
     },
-    "SELECT nspname FROM pg_namespace",
 )
 EXTENSIONS: Final = Catalog(
     "extensions",
@@ -139,13 +125,12 @@ SELECT k.key, json_build_object(
 FROM unnest(%s::text[]) AS k(key) JOIN pg_extension e ON e.extname = k.key
     JOIN pg_namespace n ON n.oid = e.extnamespace"""
     },
-    "SELECT extname FROM pg_extension",
 )
 
 # --- Access control lists: each row has the list of every object that the key names -----------------------------------
 
 
-def _acl(objects: str, join: str, columns: str = "'{}'::json", all_keys: str = "") -> Catalog:
+def _acl(objects: str, join: str, columns: str = "'{}'::json") -> Catalog:
     """`objects`: the name, list and owner of an object. `join`: the objects of a key; `columns`: lists of columns."""
     name, acl, default, owner = objects.split(" | ")
     return Catalog(
@@ -157,7 +142,6 @@ SELECT k.key, json_build_object('version', {_VERSION}, 'objects', json_agg(json_
     ) ORDER BY {name}))::text
 FROM unnest(%s::text[]) AS k(key) {join} GROUP BY k.key"""
         },
-        all_keys,
     )
 
 
@@ -168,13 +152,7 @@ _COLUMNS: Final = """(
     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attacl IS NOT NULL)"""
 _RELATION: Final = "c.relname | c.relacl | r | c.relowner"
 _SEQUENCE: Final = "c.relname | c.relacl | s | c.relowner"
-_SCHEMA_KEYS: Final = "SELECT json_build_array(nspname)::text FROM pg_namespace"
 _ROUTINE: Final = "p.oid::regprocedure::text | p.proacl | f | p.proowner"
-
-
-def _relation_keys(kinds: str) -> str:
-    names = "json_build_array(n.nspname, c.relname)::text"
-    return f"SELECT {names} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE {kinds}"
 
 
 def _named(kind: str, name: str, namespace: str) -> str:
@@ -187,23 +165,19 @@ ACLS: Final[Mapping[tuple[str, bool], Catalog]] = {
         _RELATION,
         f"{_named('pg_class c', 'c.relname', 'c.relnamespace')} AND {_TABLES}",
         _COLUMNS,
-        _relation_keys(_TABLES),
     ),
     ("TABLE", True): _acl(
         _RELATION,
         f"{_NAMESPACE} JOIN pg_class c ON c.relnamespace = n.oid AND {_TABLES}",
         _COLUMNS,
-        _SCHEMA_KEYS,
     ),
     ("SEQUENCE", False): _acl(
         _SEQUENCE,
         f"{_named('pg_class c', 'c.relname', 'c.relnamespace')} AND c.relkind = 'S'",
-        all_keys=_relation_keys("c.relkind = 'S'"),
     ),
     ("SEQUENCE", True): _acl(
         _SEQUENCE,
         f"{_NAMESPACE} JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'S'",
-        all_keys=_SCHEMA_KEYS,
     ),
     ("FUNCTION", False): _acl(
         _ROUTINE,
@@ -214,9 +188,8 @@ ACLS: Final[Mapping[tuple[str, bool], Catalog]] = {
     ("DATABASE", False): _acl(
         "d.datname | d.datacl | d | d.datdba",
         "JOIN pg_database d ON d.datname = (k.key::json->>0)",
-        all_keys="SELECT json_build_array(datname)::text FROM pg_database",
     ),
-    ("SCHEMA", False): _acl("n.nspname | n.nspacl | n | n.nspowner", _NAMESPACE, all_keys=_SCHEMA_KEYS),
+    ("SCHEMA", False): _acl("n.nspname | n.nspacl | n | n.nspowner", _NAMESPACE),
     ("LANGUAGE", False): _acl(
         "l.lanname | l.lanacl | l | l.lanowner", "JOIN pg_language l ON l.lanname = (k.key::json->>0)"
     ),

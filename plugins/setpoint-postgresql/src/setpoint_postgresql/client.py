@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from math import inf
 from typing import Final, Self
 
 import psycopg
@@ -24,9 +23,6 @@ from setpoint_postgresql.server import Server
 Statement = sql.Composed | sql.SQL
 # A query names so many objects at most.
 _MAX_KEYS: Final = 2_000
-# After so many queries of one catalog, a preview reads all of it, and takes it as it is for so long.
-_QUERIES_BEFORE_SNAPSHOT: Final = 2
-_SNAPSHOT_SECONDS: Final = 2.0
 
 
 class Login(Enum):
@@ -74,8 +70,7 @@ class PostgresClient:
         at = (server, database, catalog.name)
         reader = self._readers.get(at)
         if reader is None:
-            snapshot = _Snapshot() if self._is_read_only and catalog.all_keys else None
-            reader = self._readers[at] = _Reader(self, server, database, catalog, snapshot)
+            reader = self._readers[at] = _Reader(self, server, database, catalog)
         return await reader.get(key)
 
     async def version(self, server: Server) -> int:
@@ -84,9 +79,9 @@ class PostgresClient:
             return connection.info.server_version
 
     async def query(
-        self, server: Server, database: str, texts: Mapping[int, str], keys: Sequence[str] | None
+        self, server: Server, database: str, texts: Mapping[int, str], keys: Sequence[str]
     ) -> Mapping[str, bytes]:
-        """The rows of a query, for these keys or for all; `texts` has it by the version from which on it is valid."""
+        """The rows of a query for these keys; `texts` has the query by the version from which on it is valid."""
         doing = f"read from {server}/{database}"
         async with self._connected(server, database, Access.READ, doing) as connection:
             version = connection.info.server_version
@@ -94,8 +89,7 @@ class PostgresClient:
             self.queries += 1
             try:
                 # Every text here is one of `catalogs`; the keys are sent apart from it.
-                parameters = None if keys is None else [list(keys)]
-                cursor = await connection.execute(text.encode(), parameters, prepare=False)
+                cursor = await connection.execute(text.encode(), [list(keys)], prepare=False)
                 rows = await cursor.fetchall()
             except psycopg.Error as error:
                 raise translated(error, doing) from error
@@ -203,24 +197,6 @@ _DATABASE_EXISTS: Final = {0: "SELECT datname, '1' FROM pg_database WHERE datnam
 
 
 @dataclass(slots=True)
-class _Snapshot:
-    """All objects of a catalog, for a preview that looks at one after the other: valid for a moment."""
-
-    rows: Mapping[str, bytes] = field(default_factory=dict)
-    read_at: float = -inf
-    _queries: int = 0
-
-    def is_valid(self, now: float) -> bool:
-        """Whether it was read a moment ago."""
-        return now - self.read_at < _SNAPSHOT_SECONDS
-
-    def is_worth_it(self) -> bool:
-        """Whether so many objects were looked at that all of them are read together."""
-        self._queries += 1
-        return self._queries > _QUERIES_BEFORE_SNAPSHOT
-
-
-@dataclass(slots=True)
 class _Reader:
     """Reads of one catalog in one database, which share queries."""
 
@@ -228,15 +204,11 @@ class _Reader:
     server: Server
     database: str
     catalog: Catalog
-    # Of a preview alone.
-    snapshot: "_Snapshot | None" = None
     _waiting: dict[str, list["asyncio.Future[bytes | None]"]] = field(default_factory=dict)
     _task: "asyncio.Task[None] | None" = None
 
     async def get(self, key: str) -> bytes | None:
         loop = asyncio.get_running_loop()
-        if self.snapshot is not None and self.snapshot.is_valid(loop.time()):
-            return self.snapshot.rows.get(key)
         future: asyncio.Future[bytes | None] = loop.create_future()
         self._waiting.setdefault(key, []).append(future)
         if self._task is None:
@@ -265,16 +237,8 @@ class _Reader:
             self._task = None
             _fail(self._waiting, asyncio.CancelledError())
 
-    async def _rows(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        snapshot = self.snapshot
-        if snapshot is None or not snapshot.is_worth_it():
-            return await self.client.query(self.server, self.database, self.catalog.texts, keys)
-        snapshot.rows = await self.client.query(self.server, self.database, self.catalog.whole, None)
-        snapshot.read_at = asyncio.get_running_loop().time()
-        return snapshot.rows
-
     async def _answer_batch(self, batch: Mapping[str, list["asyncio.Future[bytes | None]"]]) -> None:
-        found = await self._rows(list(batch))
+        found = await self.client.query(self.server, self.database, self.catalog.texts, list(batch))
         for key, futures in batch.items():
             for future in futures:
                 if not future.done():

@@ -1,5 +1,6 @@
 """The connection in a spec, and what every kind of this plug-in shares: its server, its client and its location."""
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from setpoint.kind import (
+    Absent,
     BaseKind,
     Between,
     Int64,
@@ -21,6 +23,7 @@ from setpoint.kind import (
     Matches,
     Maybe,
     PlannedWrite,
+    Present,
     RefersTo,
     RemoteRefused,
     ResolvedReferences,
@@ -29,6 +32,7 @@ from setpoint.kind import (
     SecretSource,
     SecretValue,
     SpecStruct,
+    Unchanged,
     UserError,
     field_invalid,
 )
@@ -229,6 +233,11 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
             if name in found:
                 found[name] = {"value": value}
         return found
+
+    async def observe_many(self, locations: Sequence[Location]) -> Mapping[Location, Absent | Present[L]]:
+        """See SupportsBulkObserve: all are read at the same time, which takes one query of each catalog."""
+        found = await asyncio.gather(*(self.observe(location) for location in locations))
+        return {at: one for at, one in zip(locations, found, strict=True) if not isinstance(one, Unchanged)}
 
     # --- The client --------------------------------------------------------------------------------------------------
 
