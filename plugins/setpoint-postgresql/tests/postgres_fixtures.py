@@ -264,12 +264,12 @@ class ExtensionFixture(PostgresFixture):
     name = "hstore"
     database = DATABASE
     bare: ClassVar[Spec] = {"databaseRef": {"external": DATABASE}}
-    field = SpecifiedField("spec.schemaRef.external", "one", "two", "three", member="schemaRef")
+    field = SpecifiedField("spec.schema", "one", "two", "three")
     unspecified = UnspecifiedField("spec.extensionVersion", theirs="1.4")
-    moved = MovedObject({**bare, "schemaRef": {"external": "one"}, "resourceID": "citext"}, "citext")
-    abandoning: ClassVar[Spec] = {**bare, "schemaRef": {"external": "one"}, "deletionPolicy": "ABANDON"}
+    moved = MovedObject({**bare, "schema": "one", "resourceID": "citext"}, "citext")
+    abandoning: ClassVar[Spec] = {**bare, "schema": "one", "deletionPolicy": "ABANDON"}
     referring = ReferringSpec(
-        {"databaseRef": {"name": DATABASE}, "schemaRef": {"external": "one"}},
+        {"databaseRef": {"name": DATABASE}, "schema": "one"},
         target("PostgresDatabase", DATABASE),
         f"reference PostgresDatabase default/{DATABASE}",
     )
@@ -282,7 +282,7 @@ class ExtensionFixture(PostgresFixture):
         Part.PRUNING: "what is left out is chosen by the server, and stays",
     }
     members: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "schemaRef": (
+        "schema": (
             "SELECT n.nspname FROM pg_extension e "
             "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'hstore'",
             "ALTER EXTENSION hstore SET SCHEMA {}",
@@ -305,7 +305,7 @@ class ExtensionFixture(PostgresFixture):
 
     def drift(self, member: str, value: Json) -> None:
         if member == "extensionVersion":
-            schema = self.literal(self.read("schemaRef"))
+            schema = self.literal(self.read("schema"))
             self.execute(f"DROP EXTENSION hstore; CREATE EXTENSION hstore SCHEMA {schema} VERSION '{value}'")
         else:
             super().drift(member, value)

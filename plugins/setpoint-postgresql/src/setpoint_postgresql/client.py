@@ -75,7 +75,7 @@ class PostgresClient:
 
     async def version(self, server: Server) -> int:
         """The version of the server, such as 150004."""
-        async with self._connected(server, server.database, Access.READ) as connection:
+        async with self.connected(server, server.database, Access.READ) as connection:
             return connection.info.server_version
 
     async def query(
@@ -83,7 +83,7 @@ class PostgresClient:
     ) -> Mapping[str, bytes]:
         """The rows of a query for these keys; `texts` has the query by the version from which on it is valid."""
         doing = f"read from {server}/{database}"
-        async with self._connected(server, database, Access.READ, doing) as connection:
+        async with self.connected(server, database, Access.READ, doing) as connection:
             version = connection.info.server_version
             text = texts[max(since for since in texts if since <= version)]
             self.queries += 1
@@ -122,9 +122,7 @@ class PostgresClient:
         await self._write_alone(server, statement, doing)
 
     async def _write(self, server: Server, database: str, statements: Sequence[Statement], doing: str) -> None:
-        if not statements:
-            return
-        async with self._connected(server, database, Access.WRITE, doing) as connection:
+        async with self.connected(server, database, Access.WRITE, doing) as connection:
             try:
                 async with connection.transaction():
                     for statement in statements:
@@ -133,7 +131,7 @@ class PostgresClient:
                 raise translated(error, doing) from error
 
     async def _write_alone(self, server: Server, statement: Statement, doing: str) -> None:
-        async with self._connected(server, server.database, Access.WRITE, doing) as connection:
+        async with self.connected(server, server.database, Access.WRITE, doing) as connection:
             try:
                 await connection.execute(statement, prepare=False)
             except psycopg.Error as error:
@@ -149,7 +147,7 @@ class PostgresClient:
 
     async def verifier(self, server: Server, role: str, password: str) -> str:
         """The SCRAM-SHA-256 verifier of a password, made here: the server never sees the password itself."""
-        async with self._connected(server, server.database, Access.READ) as connection:
+        async with self.connected(server, server.database, Access.READ) as connection:
             made = connection.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256")
         return made.decode()
 
@@ -160,16 +158,18 @@ class PostgresClient:
             connection = await open_connection(target, server.database, Access.READ, self._files)
         except psycopg.Error as error:
             return Login.WRONG if is_wrong_password(error) else Login.UNKNOWN
-        await connection.close()
         # A server that trusts the client lets any password pass: that proves nothing.
-        return Login.ACCEPTED if connection.pgconn.used_password else Login.UNKNOWN
+        found = Login.ACCEPTED if connection.pgconn.used_password else Login.UNKNOWN
+        await connection.close()
+        return found
 
     # --- Connections -------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _connected(
+    async def connected(
         self, server: Server, database: str, access: Access, doing: str = ""
     ) -> AsyncIterator[Connection]:
+        """A connection for as long as the context lasts."""
         if self._is_read_only and access is Access.WRITE:
             raise RemoteRefused(f"{doing}: this is a preview, which writes nothing")
         at = (server, database, access)

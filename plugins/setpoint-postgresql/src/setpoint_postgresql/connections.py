@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -127,18 +128,17 @@ async def _close(connection: Connection) -> None:
 
 
 async def _is_alive(connection: Connection) -> bool:
-    """Whether the server has not ended the connection: what it said of that can be read without a round trip."""
-    if connection.closed:
-        return False
-    try:
-        connection.pgconn.consume_input()
-    except psycopg.Error:
-        await _close(connection)
-        return False
-    if connection.pgconn.status != psycopg.pq.ConnStatus.OK:
-        await _close(connection)
-        return False
-    return True
+    """Whether the server has not ended the connection: to an idle one it sends nothing but that."""
+    if not connection.closed and not _has_input(connection.fileno()):
+        return True
+    await _close(connection)
+    return False
+
+
+def _has_input(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 class TlsFolder:

@@ -26,11 +26,11 @@ from setpoint.kind import (
 from setpoint_postgresql import statements as ddl
 from setpoint_postgresql.catalogs import EXTENSIONS, SCHEMAS
 from setpoint_postgresql.connection import (
+    NAME,
     DatabaseReference,
     PostgresKind,
     PostgresSpec,
     RoleReference,
-    SchemaReference,
     body_digest,
     changed_fields,
     spec_in,
@@ -154,7 +154,7 @@ class PostgresExtensionSpec(PostgresSpec, frozen=True, kw_only=True):
     """The database that it is in."""
     extensionVersion: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
     """Its version; a change updates it (ALTER EXTENSION … UPDATE). Left out: the server's default at its creation."""
-    schemaRef: Annotated[Maybe[SchemaReference], Mark.CHOSEN] = UNSET
+    schema: Annotated[Maybe[str], NAME, Mark.CHOSEN] = UNSET
     """The schema that has its objects; where it is left out, the one that the extension names itself, or `public`."""
     createDependencies: Maybe[bool] = UNSET
     """Whether extensions that it needs are created with it (CREATE EXTENSION … CASCADE)."""
@@ -200,15 +200,12 @@ class PostgresExtensionKind(PostgresKind[PostgresExtensionSpec, LiveExtension]):
         return ("databases", database, "extensions", self.object_name(resource))
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
-        """The extension as declared, with the name of its schema."""
-        found, schema = self.declared(resource, resolved), self.spec_of(resource).schemaRef
-        if schema:
-            found["schemaRef"] = {"external": referenced_name("spec.schemaRef", schema, resolved)}
-        return {"spec": found}
+        """The extension as declared."""
+        return {"spec": self.declared(resource, resolved)}
 
     def view(self, live: LiveExtension) -> JsonObject:
         """The live extension in the terms of the spec."""
-        return {"spec": {"extensionVersion": live.extensionVersion, "schemaRef": {"external": live.schema}}}
+        return {"spec": {"extensionVersion": live.extensionVersion, "schema": live.schema}}
 
     async def observe(
         self, location: Location, known: str | None = None
@@ -230,7 +227,7 @@ class PostgresExtensionKind(PostgresKind[PostgresExtensionSpec, LiveExtension]):
         target, address, after = await self.target(intent.location), self.address(intent.location), spec_in(wanted)
         statements = ddl.create_extension(
             address.name,
-            external_name(after, "schemaRef"),
+            _text(after.get("schema")),
             _text(after.get("extensionVersion")),
             cascade=bool(target.spec.createDependencies),
         )
@@ -243,10 +240,10 @@ class PostgresExtensionKind(PostgresKind[PostgresExtensionSpec, LiveExtension]):
         """ALTER EXTENSION: another version, then another schema."""
         target, address, after = await self.target(intent.location), self.address(intent.location), spec_in(wanted)
         changed, found = changed_fields(write), list[ddl.Statement]()
-        version, schema = _text(after.get("extensionVersion")), external_name(after, "schemaRef")
+        version, schema = _text(after.get("extensionVersion")), _text(after.get("schema"))
         if "extensionVersion" in changed and version is not None:
             found.append(ddl.update_extension(address.name, version))
-        if "schemaRef" in changed and schema is not None:
+        if "schema" in changed and schema is not None:
             found.append(ddl.move_extension(address.name, schema))
         client = await self.client()
         await client.update(target.server, address.database, found, self.doing("change", intent.location))
