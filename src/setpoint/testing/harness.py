@@ -18,6 +18,7 @@ from setpoint.engine.kind import AnyKind
 from setpoint.engine.management import CookieLocation
 from setpoint.engine.ports import EventRecord, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.step.observe_together import plan_together
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning
@@ -96,6 +97,11 @@ class EngineHarness:
     async def plan(self, ref: ResourceRef) -> Plan:
         """What the next step would write, as `setpoint plan` shows it."""
         return await preview(ref, self.engine)
+
+    async def plans(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, Plan]:
+        """The same for several, as one `setpoint plan` shows them: what can be observed together is."""
+        engine = await plan_together(refs, self.engine)
+        return {ref: await preview(ref, engine) for ref in refs}
 
     # --- What can be seen --------------------------------------------------------------------------------------------
 
