@@ -174,7 +174,7 @@ def _target_in(hint: object) -> RefersTo | None:
 
 def reference_target(type_: type[Struct], attribute: str) -> RefersTo | None:
     """The kind that a field of the type refers to; None for one that is no reference, or does not say."""
-    return _targets(type_).get(attribute)
+    return next((target for name, _, target in _fields(type_) if name == attribute), None)
 
 
 def is_reference(hint: object) -> bool:
