@@ -21,6 +21,9 @@ _TOGETHER: Final = tuple(
             "tests/cluster/trustee/test_[a-e]",
             "tests/cluster/trustee/",
             "tests/stores/kubernetes/",
+            # A server for the contract, and one for all other tests of the plug-in.
+            "plugins/setpoint-postgresql/tests/test_lifecycle",
+            "plugins/setpoint-postgresql/tests/",
         ),
     )
 )
