@@ -6,14 +6,13 @@ import pytest
 
 from postgres_fixtures import (
     DatabaseFixture,
-    DefaultPrivilegesFixture,
     ExtensionFixture,
-    GrantFixture,
     PostgresFixture,
     RoleFixture,
     SchemaFixture,
 )
 from postgres_server import PostgresServer
+from privilege_fixtures import DefaultPrivilegesFixture, GrantFixture
 from setpoint.testing import KindContract, KindFixture
 
 
