@@ -96,6 +96,44 @@ def test_a_deleted_resource_takes_back_its_own_privileges_and_no_others(postgres
     assert held(postgres) == [("UPDATE", False)]
 
 
+def test_a_schema_and_a_table_of_it_are_not_granted_the_same_privilege_by_two_resources(
+    postgres: PostgresServer,
+) -> None:
+    everything = {"type": "TABLE", "schemaRef": {"external": "app"}, "allInSchema": True}
+
+    async def test() -> None:
+        async with postgres_world(postgres) as world:
+            await world.settle("PostgresGrant", "whole", grant([SELECT], object=everything))
+            one = await world.error("PostgresGrant", "one", grant([INSERT, SELECT]))
+            # Another privilege is no matter of the first.
+            await world.settle("PostgresGrant", "one", grant([INSERT]))
+            await world.delete("PostgresGrant", "whole")
+            again = await world.error("PostgresGrant", "again", grant([SELECT, INSERT], object=everything))
+
+            assert isinstance(one, ManagementConflict)
+            assert "PostgresGrant default/whole" in str(one)
+            assert isinstance(again, ManagementConflict)
+            assert "PostgresGrant default/one" in str(again)
+
+    run(test())
+    assert held(postgres) == [("INSERT", False)]
+    assert held(postgres, table="lines") == []
+
+
+def test_no_privilege_at_all_can_be_declared(postgres: PostgresServer) -> None:
+    nothing = grant([], "public", object={"type": "DATABASE"}, otherPrivileges="Revoke")
+
+    async def test() -> None:
+        async with postgres_world(postgres) as world:
+            await world.settle("PostgresGrant", "closed", nothing)
+            assert not postgres.execute(f"SELECT has_database_privilege('clerk', '{DATABASE}', 'CONNECT')")[0][0]
+            postgres.execute(f"GRANT CONNECT ON DATABASE {DATABASE} TO PUBLIC")
+            await world.settled("PostgresGrant", "closed")
+
+    run(test())
+    assert not postgres.execute(f"SELECT has_database_privilege('clerk', '{DATABASE}', 'CONNECT')")[0][0]
+
+
 def test_columns_the_whole_table_and_back(postgres: PostgresServer) -> None:
     async def test() -> None:
         async with postgres_world(postgres) as world:
@@ -198,6 +236,7 @@ def test_what_no_grant_can_be_is_refused(postgres: PostgresServer) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         (grant([{"privilege": "EXECUTE"}]), "TABLE has no privilege EXECUTE: write SELECT,"),
         (grant([{"privilege": "ALL"}, SELECT]), "write ALL alone"),
+        (grant([]), "spec.privileges is empty"),
         (grant([{"privilege": "DELETE", "columns": ["id"]}]), "columns are for SELECT"),
         (grant([SELECT], object={**table, "allInSchema": True}), ".name is for one object"),
         (grant([SELECT], object={"type": "TABLE", "name": "orders"}), ".schemaRef is for"),

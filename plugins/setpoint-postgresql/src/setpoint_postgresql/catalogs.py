@@ -152,7 +152,7 @@ _COLUMNS: Final = """(
     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attacl IS NOT NULL)"""
 _RELATION: Final = "c.relname | c.relacl | r | c.relowner"
 _SEQUENCE: Final = "c.relname | c.relacl | s | c.relowner"
-_ROUTINE: Final = "p.oid::regprocedure::text | p.proacl | f | p.proowner"
+_ROUTINE: Final = "json_build_array(p.proname, oidvectortypes(p.proargtypes))::text | p.proacl | f | p.proowner"
 
 
 def _named(kind: str, name: str, namespace: str) -> str:

@@ -1,6 +1,7 @@
 """The specs of grants: which privileges of which role on which object, and what no grant can be."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET
@@ -9,6 +10,7 @@ from setpoint.kind import Default, Json, Keyed, Mark, Matches, Maybe, Resource, 
 from setpoint_postgresql.acl import COLUMN_PRIVILEGES
 from setpoint_postgresql.connection import NAME, DatabaseReference, PostgresSpec, RoleReference, SchemaReference
 from setpoint_postgresql.privileges import LivePrivilege
+from setpoint_postgresql.server import ObjectAddress, Server, render_location
 from setpoint_postgresql.statements import TYPE_FORM
 
 # Types of arguments stand in statements as they are: nothing but the name of a type may get there.
@@ -158,3 +160,28 @@ def _type_name(text: str) -> str:
     plain = text.removesuffix("[]")
     dimensions = "[]" if plain != text else ""
     return _TYPE_NAMES.get(plain.lower(), plain) + dimensions
+
+
+# --- Which grants overlap ---------------------------------------------------------------------------------------------
+
+
+def object_type_in(address: ObjectAddress) -> str:
+    """The type of object that the location of a grant names."""
+    words = {words: kind for kind, words in ALL_OF_SCHEMA.items()}
+    return words.get(address.parts[4], address.parts[4])
+
+
+def object_names(text: str) -> Sequence[str]:
+    """The names of an object within its schema, as a catalog has them: of a routine, with its arguments."""
+    return [str(one) for one in json.loads(text)] if text.startswith("[") else [text]
+
+
+def overlapping(address: ObjectAddress, objects: Sequence[Sequence[str]]) -> list[str]:
+    """The locations of grants that may be about the same object: all of its schema, or each of these objects."""
+    server, kind = Server(address.host, address.port), object_type_in(address)
+    before, schema = address.parts[:4], address.parts[5]
+    if kind not in ALL_OF_SCHEMA:
+        return []
+    if address.parts[4] == kind:
+        return [render_location(server, *before, ALL_OF_SCHEMA[kind], schema)]
+    return [render_location(server, *before, kind, schema, *names) for names in objects]

@@ -13,8 +13,10 @@ from msgspec import Struct
 
 from setpoint.kind import (
     Absent,
+    ClaimKey,
     Intent,
     JsonObject,
+    KindContext,
     Location,
     PlannedWrite,
     Present,
@@ -27,6 +29,7 @@ from setpoint.kind import (
 from setpoint_postgresql import statements as ddl
 from setpoint_postgresql.acl import PRIVILEGES, AclChange
 from setpoint_postgresql.catalogs import ACLS, DEFAULT_ACL_LETTERS, DEFAULT_ACLS, SCHEMA_EXISTS, Catalog, key_of
+from setpoint_postgresql.client import PostgresClient
 from setpoint_postgresql.connection import (
     PostgresKind,
     Target,
@@ -44,6 +47,9 @@ from setpoint_postgresql.grant_specs import (
     check_columns,
     check_object,
     granted,
+    object_names,
+    object_type_in,
+    overlapping,
     privilege_tree,
 )
 from setpoint_postgresql.privileges import (
@@ -52,6 +58,7 @@ from setpoint_postgresql.privileges import (
     Grants,
     LiveGrant,
     LivePrivilege,
+    ObjectAcls,
     live_privileges,
     privilege_statements,
     read_acls,
@@ -61,6 +68,7 @@ ROLE_FIELD: Final = "spec.roleRef"
 OWNER_FIELD: Final = "spec.ownerRef"
 # The member of the status with the names of the privileges that the resource has granted.
 GRANTED: Final = "grantedPrivileges"
+CLAIMS: Final = "postgresql/grants"
 P = TypeVar("P", bound=PrivilegesSpec)
 
 
@@ -96,6 +104,10 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
     def wanted_privileges(self, wanted: JsonObject) -> Sequence[LivePrivilege]:
         """The privileges in a tree."""
 
+    def seen(self, location: Location, acls: ObjectAcls | None) -> None:
+        """The objects at a location were observed."""
+        return
+
     def is_for_many(self, spec: P) -> bool:
         """Whether the privileges are for all objects of a schema."""
         return False
@@ -115,8 +127,11 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
             if name not in (ALL, *known):
                 problem = f": {self.object_type(spec)} has no privilege {name}: write {', '.join(known)} or ALL"
                 raise field_invalid(resource, "spec.privileges", problem)
-        if not names or (ALL in names and len(names) > 1) or len(set(names)) < len(names):
+        if (ALL in names and len(names) > 1) or len(set(names)) < len(names):
             raise field_invalid(resource, "spec.privileges", ": write ALL alone, or each privilege once")
+        if not names and spec.otherPrivileges != "Revoke":
+            problem = " is empty: that is for `otherPrivileges: Revoke`, which leaves the role without any"
+            raise field_invalid(resource, "spec.privileges", problem)
 
     # --- Verbs -------------------------------------------------------------------------------------------------------
 
@@ -125,23 +140,21 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
         target, parts = await self.target(location), self.address(location).parts
         body = await self.read(target, *self.catalog_row(target, parts))
         declared = self._declared(target, parts)
-        if body is not None:
-            live = live_privileges(read_acls(body), declared)
-        elif self.is_for_many(target.spec) and not target.is_deleting:
-            live = await self._live_of_none(target, parts)
-        else:
-            live = None
+        live = None if body is None else live_privileges(read_acls(body), declared)
+        self.seen(location, None if body is None else read_acls(body))
+        if live is None and not target.is_deleting:
+            live = await self.live_without_privileges(target, parts, declared, is_there=body is not None)
         if live is None:
             return Absent()
         names = sorted(one.privilege for one in live.privileges if one.privilege in declared.privileges)
         digest = body_digest(msgspec.json.encode((live, names)))
         return Unchanged() if digest == known else Present(live, digest, outputs={GRANTED: [*names]})
 
-    async def _live_of_none(self, target: Target[P], parts: Sequence[str]) -> LiveGrant | None:
-        """In a schema without such objects, everything that is declared holds for all of them."""
-        if await self.read(target, parts[1], SCHEMA_EXISTS, key_of(parts[5])) is None:
-            return None
-        return LiveGrant(list(self._declared(target, parts).privileges.values()))
+    async def live_without_privileges(
+        self, target: Target[P], parts: Sequence[str], declared: DeclaredPrivileges, *, is_there: bool
+    ) -> LiveGrant | None:
+        """What counts as there though no privilege is held: the lack of privileges, where that is declared."""
+        return LiveGrant() if is_there and not declared.privileges else None
 
     def _declared(self, target: Target[P], parts: Sequence[str]) -> DeclaredPrivileges:
         spec, recorded = target.spec, target.status.get(GRANTED)
@@ -192,6 +205,11 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
     word = "grant"
     short_names = ("pggrant",)
 
+    def __init__(self, context: KindContext, client: PostgresClient | None = None) -> None:
+        super().__init__(context, client)
+        # The objects of a schema, by the location of a grant on all of them: as they were last observed.
+        self._objects: dict[Location, Sequence[Sequence[str]]] = {}
+
     def parts(self, resource: Resource, spec: PostgresGrantSpec, resolved: ResolvedReferences) -> Sequence[str]:
         """`databases/DATABASE/grants/ROLE/TYPE/…`."""
         database = referenced_name(DATABASE_FIELD, spec.databaseRef, resolved)
@@ -210,6 +228,43 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         spec = self.spec_of(resource)
         check_object(resource, spec.object)
         check_columns(resource, spec)
+
+    async def live_without_privileges(
+        self, target: Target[PostgresGrantSpec], parts: Sequence[str], declared: DeclaredPrivileges, *, is_there: bool
+    ) -> LiveGrant | None:
+        """All objects of a schema are there as long as the schema is; in one without any, what is declared holds."""
+        if not target.spec.object.allInSchema:
+            return await super().live_without_privileges(target, parts, declared, is_there=is_there)
+        if is_there:
+            return LiveGrant()
+        is_schema = await self.read(target, parts[1], SCHEMA_EXISTS, key_of(parts[5])) is not None
+        return LiveGrant(list(declared.privileges.values())) if is_schema else None
+
+    def seen(self, location: Location, acls: ObjectAcls | None) -> None:
+        """Keeps the names of all objects of a schema."""
+        if self.address(location).parts[4] in ALL_OF_SCHEMA.values():
+            self._objects[location] = [] if acls is None else [object_names(one.name) for one in acls.objects]
+
+    # --- Two resources never claim one privilege: not by a schema and a table of it, either ----------------------------
+
+    def claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """See SupportsClaimKeys: the grant itself, and each of its privileges."""
+        return (ClaimKey(CLAIMS, location), *_privilege_keys(location, self._claimed_names(location, outputs)))
+
+    def seen_claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
+        """The same privileges for the whole schema, or for each object of it."""
+        address, names = self.address(location), self._claimed_names(location, outputs)
+        others = overlapping(address, self._objects.get(location, ()))
+        return tuple(key for other in others for key in _privilege_keys(other, names))
+
+    def _claimed_names(self, location: Location, outputs: JsonObject) -> Sequence[str]:
+        target, recorded = self._targets.get(location), outputs.get(GRANTED)
+        names = list(map(str, recorded)) if isinstance(recorded, list) else []
+        kind = object_type_in(self.address(location))
+        if target is not None:
+            names += [one.privilege for one in target.spec.privileges]
+        is_exclusive = target is not None and target.spec.otherPrivileges == "Revoke"
+        return PRIVILEGES[kind] if ALL in names or is_exclusive else sorted(set(names))
 
     def object_type(self, spec: PostgresGrantSpec) -> str:
         """The type of object."""
@@ -318,3 +373,7 @@ class PostgresDefaultPrivilegesKind(
         """ALTER DEFAULT PRIVILEGES."""
         schema = parts[6] if len(parts) > 6 else ""
         return ddl.default_privilege_statements(parts[5], schema, parts[4], role=parts[3], change=change)
+
+
+def _privilege_keys(location: str, names: Sequence[str]) -> tuple[ClaimKey, ...]:
+    return tuple(ClaimKey(CLAIMS, f"{location}#{name}") for name in names)
