@@ -245,7 +245,7 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         if self.address(location).parts[4] in ALL_OF_SCHEMA.values():
             self._objects[location] = [] if acls is None else [object_names(one.name) for one in acls.objects]
 
-    # --- Two resources never claim one privilege: not by a schema and a table of it, either ----------------------------
+    # --- Two resources never claim one privilege: not by a schema and a table of it, either --------------------------
 
     def claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
         """See SupportsClaimKeys: the grant itself, and each of its privileges."""
