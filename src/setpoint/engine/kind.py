@@ -122,6 +122,7 @@ class ValueReference:
     must_be_ready: bool = True
 
 
+# What a resource depends on.
 Dependency: TypeAlias = Reference | SecretKeyReference | ValueReference
 # The group of a kind that is named without one.
 ANY_GROUP: Final = "*"

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import field, replace
-from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
 
 from setpoint.clients.http import HttpClient, HttpInterceptor
@@ -20,7 +19,6 @@ from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import DependencyNotFound, NotRecorded, UserError
 
 C = TypeVar("C")
-NO_ENVIRONMENT: Final[Mapping[str, str]] = MappingProxyType({})
 _DEFAULT_LIMITS: Final = HttpLimits()
 
 
@@ -78,6 +76,8 @@ class _HeldClient:
         if not self.opened.done():
             self._task.cancel()
         await asyncio.wait([self._task])
+        # A task that had not begun has not told its callers either.
+        self.opened.cancel()
         return None if self._task.cancelled() or self.has_failed else self._task_error()
 
     def _task_error(self) -> Exception | None:
@@ -140,7 +140,7 @@ class KindContext:
     """
 
     # Variables that are read here are kept when a world is recorded: tokens and passwords are read by `credential`.
-    environment: Mapping[str, str] = field(default_factory=lambda: NO_ENVIRONMENT, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     clock: Clock = field(default_factory=SystemClock)
     services: KindServices = field(default_factory=KindServices, repr=False)
     # The tenant on whose behalf the kind acts; None for a store that belongs to one person.

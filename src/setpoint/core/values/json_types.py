@@ -6,16 +6,20 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
+# Any JSON value.
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
+# A JSON object.
 JsonObject: TypeAlias = Mapping[str, Json]
 
 # Absent is neither null nor unknown. It is msgspec's own marker, so that a field that a typed spec leaves out and a
 # path that a tree does not have are the same thing.
 Missing: TypeAlias = UnsetType
+# The marker itself: `value is MISSING`.
 MISSING: Final = UNSET
 
 # Integers that services and API servers can store.
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+# 64 bits: what most have.
 Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 # Beyond this, a double cannot represent every integer.
