@@ -22,6 +22,13 @@ from setpoint.testing.faults import EVERY_VERB, FOR_EVER
 from tests.engine.gadgets import GROUP, VERSION, Fault, GadgetKind, Service, gadget_ref
 
 NAME: Final = "g"
+# What the kind itself tells that it lacks.
+TOLD: Final[Mapping[Part, str]] = {
+    Part.BULK_OBSERVE: "it observes one object at a time",
+    Part.CONTEXT: "it is made with its service",
+    Part.FORMER: "it has no former implementation",
+    Part.LIST: "gadgets cannot be listed",
+}
 
 
 def gadget(name: str, spec: Spec, **metadata: Any) -> dict[str, Any]:
@@ -32,7 +39,7 @@ def gadget(name: str, spec: Spec, **metadata: Any) -> dict[str, Any]:
 class GadgetFixture(KindFixture):
     """A gadget that keeps a cookie."""
 
-    without: ClassVar[Mapping[Part, str]] = {Part.STATELESS: "it keeps a cookie"}
+    without: ClassVar[Mapping[Part, str]] = {**TOLD, Part.STATELESS: "it keeps a cookie"}
     reconciliation: ClassVar[Reconciliation] = Reconciliation.STATEFUL
     name = NAME
     many_steps = 1_000
@@ -126,5 +133,5 @@ class GadgetFixture(KindFixture):
 class StatelessGadgetFixture(GadgetFixture):
     """The same without a cookie."""
 
-    without: ClassVar[Mapping[Part, str]] = {Part.COOKIE: "it is stateless: it compares every time"}
+    without: ClassVar[Mapping[Part, str]] = {**TOLD, Part.COOKIE: "it is stateless: it compares every time"}
     reconciliation = Reconciliation.STATELESS

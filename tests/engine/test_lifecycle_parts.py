@@ -10,10 +10,26 @@ from tests.kinds.lifecycle_database import DatabaseFixture
 from tests.kinds.lifecycle_instance import InstanceFixture
 from tests.kinds.lifecycle_user import UserFixture
 
+TOLD = {
+    Part.BULK_OBSERVE: "it observes one object at a time",
+    Part.CONTEXT: "it is made with a client of Google",
+    Part.FORMER: "it has no former implementation",
+}
 LACKING: dict[type[KindFixture], dict[Part, str]] = {
-    GadgetFixture: {Part.STATELESS: "it keeps a cookie"},
-    StatelessGadgetFixture: {Part.COOKIE: "it is stateless: it compares every time"},
+    GadgetFixture: {
+        **TOLD,
+        Part.LIST: "gadgets cannot be listed",
+        Part.CONTEXT: "it is made with its service",
+        Part.STATELESS: "it keeps a cookie",
+    },
+    StatelessGadgetFixture: {
+        **TOLD,
+        Part.LIST: "gadgets cannot be listed",
+        Part.CONTEXT: "it is made with its service",
+        Part.COOKIE: "it is stateless: it compares every time",
+    },
     BucketFixture: {
+        **TOLD,
         Part.OPERATIONS: "Cloud Storage answers when it is done: there are no operations",
         Part.OWN_ABANDON: "the spec of a bucket does not speak of deletion",
         Part.SECRET: "nothing in a bucket is secret",
@@ -21,6 +37,8 @@ LACKING: dict[type[KindFixture], dict[Part, str]] = {
         Part.STATELESS: "it keeps a cookie",
     },
     DatabaseFixture: {
+        **TOLD,
+        Part.LIST: "its objects are observed one by one",
         Part.COOKIE: "it is stateless: it compares every time",
         Part.IMMUTABLE: "what is fixed about a database is where it is: a change of that is a move",
         Part.LABELS: "Cloud SQL has no labels on databases",
@@ -30,10 +48,13 @@ LACKING: dict[type[KindFixture], dict[Part, str]] = {
         Part.SLOW_CREATE: "Cloud SQL answers the creation of a database with an operation that is done",
     },
     InstanceFixture: {
+        **TOLD,
         Part.OWN_ABANDON: "the spec of an instance does not speak of deletion",
         Part.STATELESS: "it keeps a cookie",
     },
     UserFixture: {
+        **TOLD,
+        Part.LIST: "its objects are observed one by one",
         Part.COOKIE: "it is stateless: it compares every time",
         Part.LABELS: "Cloud SQL has no labels on users",
         Part.OPERATIONS: "Cloud SQL answers every write to a user with an operation that is done",
@@ -45,6 +66,14 @@ LACKING: dict[type[KindFixture], dict[Part, str]] = {
 }
 # The claims that are left out where a kind lacks a part.
 CLAIMS_ABOUT = {
+    Part.BULK_OBSERVE: [
+        "what is observed together is what is observed alone",
+        "an object that is gone is not observed together",
+        "an outage of an observation of many is not absence",
+    ],
+    Part.CONTEXT: [
+        "a process that may not write plans the same",
+    ],
     Part.COOKIE: [
         "toggling the annotation leaves the fast path",
         "distinguishes intent changes from drift",
@@ -60,11 +89,19 @@ CLAIMS_ABOUT = {
         "no cookie is kept after a failure",
         "no cookie hides withheld fields",
     ],
+    Part.FORMER: [
+        "whatever it was done like before writes only what is declared",
+    ],
     Part.IMMUTABLE: [
         "refuses an immutable change and names the field",
     ],
     Part.LABELS: [
         "labels are part of the intent",
+    ],
+    Part.LIST: [
+        "a listed object is what is observed",
+        "an object that is gone is not listed",
+        "an outage of a list raises",
     ],
     Part.MOVING_OUTPUT: [
         "an output that changes is reported and is no drift",

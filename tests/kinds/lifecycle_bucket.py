@@ -18,7 +18,7 @@ from setpoint.testing import (
     SpecifiedField,
     UnspecifiedField,
 )
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, TOLD, GoogleFixture
 
 NAME: Final = "some-bucket"
 BUCKETS: Final = "/storage/v1/b"
@@ -31,6 +31,7 @@ class BucketFixture(GoogleFixture):
     """A bucket."""
 
     without: ClassVar[Mapping[Part, str]] = {
+        **TOLD,
         Part.OPERATIONS: _AT_ONCE,
         Part.OWN_ABANDON: "the spec of a bucket does not speak of deletion",
         Part.SECRET: "nothing in a bucket is secret",

@@ -9,7 +9,7 @@ from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.testing import MovedObject, Part, ProtectedField, ReferringSpec, Spec, SpecifiedField, UnspecifiedField
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, TOLD, GoogleFixture
 
 NAME, INSTANCE = "some-database", "some-instance"
 INSTANCES: Final = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -23,6 +23,8 @@ class DatabaseFixture(GoogleFixture):
     """A database. Its instance exists before the first claim, and has no other database with a similar name."""
 
     without: ClassVar[Mapping[Part, str]] = {
+        **TOLD,
+        Part.LIST: "its objects are observed one by one",
         Part.COOKIE: "it is stateless: it compares every time",
         Part.IMMUTABLE: "what is fixed about a database is where it is: a change of that is a move",
         Part.LABELS: "Cloud SQL has no labels on databases",

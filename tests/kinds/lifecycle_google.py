@@ -20,12 +20,18 @@ from setpoint.localcloud.faults import (
     RewriteField,
 )
 from setpoint.localcloud.server import LocalCloud
-from setpoint.testing import CallFault, KindFixture
+from setpoint.testing import CallFault, KindFixture, Part
 from setpoint.testing.faults import EVERY_VERB, FOR_EVER
 
 PROJECT: Final = "some-project"
 NAMESPACE: Final = "team"
 OPERATION_SECONDS: Final = 10.0
+# What the kinds themselves tell that they lack.
+TOLD: Final[Mapping[Part, str]] = {
+    Part.BULK_OBSERVE: "it observes one object at a time",
+    Part.CONTEXT: "it is made with a client of Google",
+    Part.FORMER: "it has no former implementation",
+}
 _METHODS: Final = {"get": "GET", "create": "POST", "update": "PATCH|PUT", "delete": "DELETE"}
 _VERBS: Final = {method: verb for verb, methods in _METHODS.items() for method in methods.split("|")}
 _STATUSES: Final = {CallFault.UNAVAILABLE: 503, CallFault.QUOTA: 429, CallFault.REFUSED: 403, CallFault.CONFLICT: 412}

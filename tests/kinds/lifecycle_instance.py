@@ -19,7 +19,7 @@ from setpoint.testing import (
     SpecifiedField,
     UnspecifiedField,
 )
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, TOLD, GoogleFixture
 
 NAME: Final = "some-instance"
 INSTANCES: Final = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -39,6 +39,7 @@ class InstanceFixture(GoogleFixture):
     """An instance. Its root password belongs to the user `postgres`."""
 
     without: ClassVar[Mapping[Part, str]] = {
+        **TOLD,
         Part.OWN_ABANDON: "the spec of an instance does not speak of deletion",
         Part.STATELESS: "it keeps a cookie",
     }

@@ -13,7 +13,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.localcloud.sql.operations import DatabaseUser, StoredInstance, put_user, remove_user
 from setpoint.testing import ImmutableChange, MovedObject, Part, ReferringSpec, Spec, SpecifiedField, UnspecifiedField
-from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleFixture
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, TOLD, GoogleFixture
 
 NAME, INSTANCE, HOST = "some-user", "some-instance", "%"
 INSTANCES: Final = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -28,6 +28,8 @@ class UserFixture(GoogleFixture):
     """A user. Its instance exists before the first claim, and has no other user with a similar name."""
 
     without: ClassVar[Mapping[Part, str]] = {
+        **TOLD,
+        Part.LIST: "its objects are observed one by one",
         Part.COOKIE: "it is stateless: it compares every time",
         Part.LABELS: "Cloud SQL has no labels on users",
         Part.OPERATIONS: "Cloud SQL answers every write to a user with an operation that is done",

@@ -4,15 +4,32 @@ import asyncio
 import inspect
 import subprocess
 import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from setpoint import kind, testing
 from setpoint.core.plan import Action
+from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Gone, Settled
-from setpoint.testing import CallFault, KindContract, KindFixture, Part, contract_harness, engine_harness
+from setpoint.testing import (
+    CallFault,
+    ContractHarness,
+    Interruption,
+    KindContract,
+    KindFixture,
+    Part,
+    after_any_await,
+    contract_harness,
+    engine_harness,
+    interrupted,
+)
+from setpoint.testing.claims.claim import LifecycleClaim
+from setpoint.testing.contract import CLAIMS
 from setpoint.testing.kind_parts import PART_MEMBERS
+from tests.engine.owners.website import WebsiteOwner
 from tests.testing.toy_library.book_fixture import NAME, BookFixture
 from tests.testing.toy_library.library import THE_LIBRARY, BookKind, Library
 
@@ -31,6 +48,10 @@ class TwoMindedFixture(BookFixture):
 
 def _contract(fixture: type[KindFixture]) -> type[KindContract]:
     return type("Contract", (KindContract,), {"fixture": fixture})
+
+
+def _claim(name: str) -> LifecycleClaim:
+    return next(claim for claim in CLAIMS if claim.name == name)
 
 
 def _require_whole(fixture: type[KindFixture]) -> None:
@@ -58,7 +79,7 @@ def test_a_fixture_that_says_everything_is_whole() -> None:
 
 
 def test_each_part_that_the_kind_does_not_tell_has_a_member_of_the_fixture() -> None:
-    told = {Part.CONTEXT, Part.COOKIE, Part.FORMER, Part.STATELESS}
+    told = {Part.BULK_OBSERVE, Part.CONTEXT, Part.COOKIE, Part.FORMER, Part.LIST, Part.STATELESS}
 
     assert set(PART_MEMBERS) == set(Part) - told
     assert [
@@ -86,6 +107,28 @@ def test_a_fixture_without_verbs_or_calls_of_its_own_says_what_to_do() -> None:
 
     with pytest.raises(AssertionError, match="Uncounted has no `verbs`, and does not define `fail_next_calls`"):
         asyncio.run(play())
+
+
+def test_what_the_kind_itself_tells_cannot_be_listed_as_lacking(tmp_path: Path) -> None:
+    class Forgetful(BookFixture):
+        without: ClassVar = {**BookFixture.without, Part.COOKIE: "it compares every time"}
+
+    contract = _contract(Forgetful)()
+
+    with pytest.raises(AssertionError, match=r"Forgetful lists .*COOKIE.* in `without`, and Book has it: remove it"):
+        contract.test_lifecycle(_claim("creates then rests"), Forgetful, tmp_path)
+
+
+def test_the_contract_can_be_tried_on_another_store(tmp_path: Path) -> None:
+    class OnSqlite(KindContract):
+        fixture = BookFixture
+
+        def harness(self, fixture: KindFixture, folder: Path) -> AbstractAsyncContextManager[ContractHarness]:
+            return contract_harness(fixture, folder / "state.db")
+
+    OnSqlite().test_lifecycle(_claim("an oscillation survives a restart"), BookFixture, tmp_path)
+
+    assert (tmp_path / "1" / "state.db").exists()
 
 
 # --- The harness -----------------------------------------------------------------------------------------------------
@@ -119,6 +162,37 @@ def test_the_harness_applies_plans_steps_reads_and_deletes() -> None:
     asyncio.run(play())
 
 
+def test_several_plans_take_one_observation_together() -> None:
+    library = THE_LIBRARY[0] = Library()
+
+    async def play() -> tuple[list[int], list[str]]:
+        fixture = BookFixture()
+        async with contract_harness(fixture) as harness:
+            refs = [(await harness.base.apply(_book(f"volume-{number}", pages=1))).ref for number in range(12)]
+            plans = await harness.base.plans(refs)
+            return [len(plan.writes) for plan in plans.values()], harness.calls
+
+    assert asyncio.run(play()) == ([1] * 12, ["get"])
+    assert library.books == {}
+
+
+def test_the_harness_takes_owners_as_well() -> None:
+    async def play() -> Any:
+        owner = WebsiteOwner()
+        async with engine_harness(owner) as harness:
+            manifest = {
+                "apiVersion": f"{owner.group}/{owner.version}",
+                "kind": owner.name,
+                "metadata": {"name": "shop"},
+                "spec": {"title": "The shop"},
+            }
+            ref = (await harness.apply(manifest)).ref
+            await harness.step(ref)
+            return (await harness.resource(ResourceRef("", "ConfigMap", "default", "shop-page"))).document["data"]
+
+    assert asyncio.run(play())["title"] == "The shop"
+
+
 def test_time_passes_by_steps_alone() -> None:
     async def play() -> tuple[float, float]:
         async with contract_harness(BookFixture()) as harness:
@@ -140,6 +214,27 @@ def test_a_fixture_goes_to_the_service_past_the_faults_of_the_kind() -> None:
     assert asyncio.run(play()) == ([NAME], [])
 
 
+def test_an_author_can_let_anything_happen_after_each_await_of_a_step() -> None:
+    """As the contract does: here the library burns down, and the book is written anew."""
+
+    async def burns_after(awaits: int) -> bool:
+        async with contract_harness(BookFixture()) as harness:
+
+            async def burn() -> None:
+                THE_LIBRARY[0].books.clear()
+
+            await harness.settle()
+            await harness.change()
+            interruption = Interruption(awaits, burn)
+            await interrupted(harness, interruption).step()
+            await harness.go_on()
+            await harness.go_on()
+            assert THE_LIBRARY[0].books == {NAME: {"serial": "1", "pages": 200, "binding": "paper"}}
+            return interruption.has_happened
+
+    asyncio.run(after_any_await(burns_after, least=6))
+
+
 # --- The names -------------------------------------------------------------------------------------------------------
 
 
@@ -158,12 +253,14 @@ def test_every_member_that_an_author_may_write_has_a_docstring() -> None:
     assert [name for name, one in members if not name.startswith("_") and not inspect.getdoc(one)] == []
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_imported_by_the_product() -> None:
     script = "import sys, setpoint.cli.main, setpoint.app, setpoint.kind; assert 'setpoint.testing' not in sys.modules"
 
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+@pytest.mark.slow
 def test_without_pytest_it_says_what_to_install() -> None:
     script = "import sys; sys.modules['pytest'] = None; import setpoint.testing"
     ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)

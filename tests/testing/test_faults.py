@@ -184,6 +184,22 @@ def test_writes_while_a_kind_observes_count_as_what_they_are() -> None:
     assert client.faults.calls == ["get", "update", "delete", "create"]
 
 
+def test_a_service_has_its_own_way_after_each_creation_and_update() -> None:
+    client = FaultyClient(Client(), VERBS)
+    overridden: list[str] = []
+
+    async def play() -> None:
+        client.faults.override_writes(lambda: overridden.append(client.faults.calls[-1]))
+        for method in ("make", "read", "set", "drop"):
+            await getattr(client, method)("x")
+        client.faults.clear()
+        await client.set("x")
+
+    asyncio.run(play())
+
+    assert overridden == ["create", "update"]
+
+
 def test_a_fault_of_a_verb_stops_whichever_write_it_takes() -> None:
     inner = Client()
     client = FaultyClient(inner, VERBS)

@@ -18,8 +18,9 @@ pytest.register_assert_rewrite(
     "setpoint.testing.upgrades",
 )
 
+from setpoint.testing.claims.claim import LifecycleClaim  # noqa: E402 - see above
 from setpoint.testing.clock import VirtualClock  # noqa: E402 - see above
-from setpoint.testing.contract import KindContract  # noqa: E402 - see above
+from setpoint.testing.contract import KindContract, LackingPart  # noqa: E402 - see above
 from setpoint.testing.faults import (  # noqa: E402 - see above
     CallFault,
     CallFaults,
@@ -59,6 +60,8 @@ __all__ = (
     "Killed",
     "KindContract",
     "KindFixture",
+    "LackingPart",
+    "LifecycleClaim",
     "MovedObject",
     "Part",
     "ProtectedField",

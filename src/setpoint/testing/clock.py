@@ -1,21 +1,14 @@
 """A clock of tests: time passes only while a caller sleeps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeAlias, TypeVar, cast
+from typing import Final
 
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.testing.awaiting import MaybeAwaitable, resolved
 
-T = TypeVar("T")
-# What a function of a fixture returns: the value, or a coroutine of it. `def` and `async def` are both fine.
-MaybeAwaitable: TypeAlias = T | Awaitable[T]
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-async def resolved(value: MaybeAwaitable[T]) -> T:
-    """The value, awaited if it has to be."""
-    return await cast(Awaitable[T], value) if isinstance(value, Awaitable) else value
 
 
 def _nothing() -> None:

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import pytest
 
@@ -14,6 +14,7 @@ from setpoint.testing.claims import (
     failing,
     fields,
     interrupted,
+    listing,
     oscillation,
     oscillation_end,
     previews,
@@ -38,6 +39,7 @@ CHAPTERS: Final = (
     oscillation_end,
     deleting,
     upgrading,
+    listing,
     interrupted,
 )
 CLAIMS: Final[tuple[LifecycleClaim, ...]] = tuple(claim for chapter in CHAPTERS for claim in chapter.CLAIMS)
@@ -74,11 +76,9 @@ class KindContract:
         """Makes a fixture for each world."""
         return self.fixture
 
-    @asynccontextmanager
-    async def harness(self, fixture: KindFixture, folder: Path) -> AsyncIterator[ContractHarness]:
-        """A new engine, with a store in memory. `folder` is empty, and its own."""
-        async with contract_harness(fixture) as harness:
-            yield harness
+    def harness(self, fixture: KindFixture, folder: Path) -> AbstractAsyncContextManager[ContractHarness]:
+        """A new engine, with a store in memory. `folder` is for files: it is empty, and another one for each world."""
+        return contract_harness(fixture)
 
     @classmethod
     def marks(cls, claim: LifecycleClaim) -> Collection[pytest.MarkDecorator]:
@@ -125,10 +125,15 @@ class KindContract:
                 _skip_what_the_kind_lacks(harness.fixture, claim)
                 yield harness
 
-        asyncio.run(_played(claim.play(open_harness)))
+        async def play() -> None:
+            await claim.play(open_harness)
+
+        asyncio.run(play())
 
     def test_the_fixture_has_each_part_or_says_why_the_kind_lacks_it(self) -> None:
         """No claim is left out in silence."""
+        name = self.fixture.__name__
+        assert hasattr(self.fixture, "field"), f"{name} has no `field`: name a field of the spec, and values of it"
         assert _advice(self.fixture, self.fixture.undeclared(), "neither defines {member!r} nor lists {part}") == []
         assert (
             _advice(self.fixture, self.fixture.contradicted(), "defines {member!r}, and lists {part} all the same")
@@ -136,11 +141,12 @@ class KindContract:
         )
 
 
-async def _played(play: Any) -> None:
-    await play
-
-
 def _skip_what_the_kind_lacks(fixture: KindFixture, claim: LifecycleClaim) -> None:
+    """The kind itself tells some parts: what it has may not be listed as lacking."""
+    wrong = [part for part in fixture.without if part not in PART_MEMBERS and fixture.lacks(part) is None]
+    assert wrong == [], (
+        f"{type(fixture).__name__} lists {wrong} in `without`, and {fixture.kind.name} has it: remove it"
+    )
     for part in sorted(claim.parts):
         if (why := fixture.lacks(part)) is not None:
             pytest.skip(f"{fixture.kind.name} lacks {part}: {why}")

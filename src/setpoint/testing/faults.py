@@ -16,7 +16,7 @@ from setpoint.clients.http import READ_METHODS, HttpRequest, HttpResponse
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import RemoteConflict, RemoteError, RemoteRefused, RemoteUnavailable
-from setpoint.testing.clock import MaybeAwaitable, resolved
+from setpoint.testing.awaiting import MaybeAwaitable, resolved
 
 # What a call does. "get" is any read.
 EVERY_VERB: Final = ("get", "create", "update", "delete")
@@ -104,7 +104,7 @@ class CallFaults:
         self._pending.append(_PendingFault(fault, verbs, times))
 
     def override_writes(self, after_write: Callable[[], MaybeAwaitable[None]]) -> None:
-        """From now on this is called after each write that was carried out: the service has it its own way."""
+        """From now on this is called after each creation and update: the service has it its own way."""
         self._after_write = after_write
 
     def clear(self) -> None:
@@ -130,7 +130,8 @@ class CallFaults:
 
     async def _carry_out(self, verb: str, work: Callable[[], Awaitable[object]]) -> object:
         answer = await work()
-        if verb in WRITING_VERBS and self._after_write is not None:
+        # After a deletion there is nothing left to have its own way with.
+        if verb in ("create", "update") and self._after_write is not None:
             await resolved(self._after_write())
         return answer
 

@@ -16,6 +16,7 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.management import CookieLocation
+from setpoint.engine.owner import Owner
 from setpoint.engine.ports import EventRecord, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.step.observe_together import plan_together
@@ -26,24 +27,25 @@ from setpoint.kind.base_kind import BaseKind
 from setpoint.kind.kind_context import KindContext, KindServices
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite
-from setpoint.testing.clock import VirtualClock, resolved
+from setpoint.testing.awaiting import resolved
+from setpoint.testing.clock import VirtualClock
 from setpoint.testing.faults import EVERY_VERB, FOR_EVER, CallFault
 from setpoint.testing.kind_fixture import KindFixture
 from setpoint.testing.kind_parts import Spec, UnspecifiedField
 
 # No claim needs more steps than this for one change.
 _ENOUGH_STEPS: Final = 8
-Manifest = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class EngineHarness:
-    """An engine with these kinds, a store and a clock of its own. The clock advances by a second with every step.
+    """An engine with these types, a store and a clock of its own. The clock advances by a second with every step.
 
     `async with engine_harness(WidgetKind, environment={…}) as harness:` opens one with a store in memory.
     """
 
-    kinds: Sequence[AnyKind]
+    # The kinds, and the owners.
+    types: Sequence[AnyKind | Owner]
     store: Store
     clock: VirtualClock
     cookies: CookieLocation = CookieLocation.STATUS
@@ -52,16 +54,17 @@ class EngineHarness:
     @property
     def engine(self) -> EngineContext:
         """The engine of one process."""
-        kinds = {(kind.group, kind.name): kind for kind in self.kinds}
-        return EngineContext(self.store, self.clock, kinds, self.cookies, idle_cache=self.idle_cache)
+        owners = {(one.group, one.name): one for one in self.types if isinstance(one, Owner)}
+        kinds = {(one.group, one.name): one for one in self.types if not isinstance(one, Owner)}
+        return EngineContext(self.store, self.clock, kinds, self.cookies, idle_cache=self.idle_cache, owners=owners)
 
     # --- The author --------------------------------------------------------------------------------------------------
 
-    async def apply(self, manifest: Manifest) -> Resource:
+    async def apply(self, manifest: Mapping[str, Any]) -> Resource:
         """Applies a manifest, as `setpoint apply --no-wait` does; no step is taken."""
         return await self.store.apply(manifest)
 
-    async def settle(self, manifest: Manifest) -> Resource:
+    async def settle(self, manifest: Mapping[str, Any]) -> Resource:
         """Applies, and steps until nothing is left to do; fails if that is not how it ends."""
         resource = await self.apply(manifest)
         outcome = await self.go_on(resource.ref)
@@ -132,14 +135,17 @@ class EngineHarness:
 
 @asynccontextmanager
 async def engine_harness(
-    *kinds: AnyKind | type[BaseKind[Any, Any]], environment: Mapping[str, str] | None = None
+    *types: AnyKind | Owner | type[BaseKind[Any, Any]], environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[EngineHarness]:
-    """An engine with these kinds, and a store in memory. A class is made with a KindContext that has `environment`."""
+    """An engine with these kinds and owners, and a store in memory.
+
+    A class is a kind that is made with a KindContext, whose variables are `environment`.
+    """
     clock = VirtualClock()
     store = MemoryStore(clock, _new_uid)
     services = KindServices(read_secret=store.get)
     async with KindContext(environment or {}, clock, services) as context:
-        made = [kind(context) if isinstance(kind, type) else kind for kind in kinds]
+        made = [one(context) if isinstance(one, type) else one for one in types]
         try:
             yield EngineHarness(made, store, clock)
         finally:

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, set_at
-from setpoint.engine.capabilities import SupportsFormerRevisions
+from setpoint.engine.capabilities import SupportsBulkObserve, SupportsFormerRevisions, SupportsList
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import ResourceRef
 from setpoint.kind.base_kind import BaseKind
 from setpoint.kind.kind_context import KindContext, KindServices
-from setpoint.testing.clock import MaybeAwaitable, resolved
+from setpoint.testing.awaiting import MaybeAwaitable, resolved
 from setpoint.testing.counted_services import ClientWrapper, CountedCalls, CountedServices, unwrapped
 from setpoint.testing.faults import (
     EVERY_VERB,
@@ -350,6 +350,10 @@ class KindFixture(ABC):
                 return "it is made with a client, and knows nothing of plans"
             case Part.FORMER if not isinstance(self.kind, SupportsFormerRevisions):
                 return "it has no former implementation"
+            case Part.LIST if not isinstance(self.kind, SupportsList):
+                return "its objects cannot be listed"
+            case Part.BULK_OBSERVE if not isinstance(self.kind, SupportsBulkObserve):
+                return "it observes one object at a time"
             case _:
                 return None
 

@@ -17,10 +17,12 @@ Spec: TypeAlias = dict[str, Any]
 class Part(StrEnum):
     """What a kind may lack. Its fixture then says why, and the claims about it are reported as left out."""
 
-    # Found out from the kind itself: whether it is made with a KindContext, keeps a cookie, or none, and has a method
-    # `former`.
+    # Found out from the kind itself: whether it is made with a KindContext, whether it keeps a cookie, and which
+    # capabilities it has.
+    BULK_OBSERVE = "bulk observe"
     CONTEXT = "context"
     COOKIE = "cookie"
+    LIST = "list"
     STATELESS = "stateless"
     FORMER = "former"
     IMMUTABLE = "immutable"

@@ -31,6 +31,7 @@ class BookFixture(KindFixture):
     name = NAME
     verbs: ClassVar[Mapping[str, VerbOf] | None] = {
         "find": "get",
+        "catalogue": "get",
         "add": "create",
         "change": "update",
         "drop": "delete",

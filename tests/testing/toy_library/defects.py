@@ -153,6 +153,16 @@ class ForgetsARotatedSecret(BookKind):
         await self.call("change", intent.location, body)
 
 
+class TakesAnUnreadCatalogueForEmpty(BookKind):
+    """It treats a catalogue that it cannot read as one without books."""
+
+    async def observe_many(self, locations: Sequence[kind.Location]) -> Mapping[kind.Location, Observed]:
+        try:
+            return await super().observe_many(locations)
+        except kind.RemoteError:
+            return {location: kind.Absent() for location in locations}
+
+
 class ClothSpec(BookSpec, frozen=True):
     binding: Annotated[str | UnsetType, kind.Default("cloth")] = UNSET
     """What it is bound in."""
@@ -169,7 +179,7 @@ class ChangesADefault(kind.BaseKind[ClothSpec, Book]):
     create = BookKind.create
     update = BookKind.update
     delete = BookKind.delete
-    call, translated, open_client = BookKind.call, BookKind.translated, BookKind.open_client
+    call, translated, open_client, seen = BookKind.call, BookKind.translated, BookKind.open_client, BookKind.seen
 
     def former(self) -> Sequence[Any]:
         return [BookKind(self.context)]
@@ -194,5 +204,6 @@ FOUND_BY: Final[Mapping[type[kind.BaseKind[Any, Any]], str]] = {
     TakesAConflictForARefusal: "a conflict means another step and no failure",
     SwallowsAFailedDeletion: "a refused deletion keeps the resource and is reported",
     ForgetsARotatedSecret: "a rotated secret leaves the fast path and reaches the service",
+    TakesAnUnreadCatalogueForEmpty: "an outage of an observation of many is not absence",
     ChangesADefault: "whatever it was done like before writes only what is declared",
 }

@@ -1,7 +1,7 @@
 """A library with a client of its own, and the kind Book for it: what a package of another author has in it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Self
@@ -43,6 +43,10 @@ class LibraryClient(AbstractAsyncContextManager["LibraryClient"]):
         await asyncio.sleep(0)
         found = self._library.books.get(name)
         return None if found is None else dict(found)
+
+    async def catalogue(self) -> dict[str, dict[str, Any]]:
+        await asyncio.sleep(0)
+        return {name: dict(book) for name, book in self._library.books.items()}
 
     async def add(self, name: str, book: Mapping[str, Any]) -> None:
         await asyncio.sleep(0)
@@ -104,10 +108,19 @@ class BookKind(kind.BaseKind[BookSpec, Book]):
         return kind.Location(self.object_name(resource))
 
     async def observe(self, location: kind.Location, known: str | None = None) -> kind.Absent | kind.Present[Book]:
-        found = await self.call("find", location)
-        return (
-            kind.Absent() if found is None else kind.Present(convert(found, Book), outputs={"serial": found["serial"]})
-        )
+        return self.seen(await self.call("find", location))
+
+    async def observe_many(
+        self, locations: Sequence[kind.Location]
+    ) -> Mapping[kind.Location, kind.Absent | kind.Present[Book]]:
+        books = await self.call("catalogue")
+        return {location: self.seen(books.get(location)) for location in locations}
+
+    def seen(self, found: Mapping[str, Any] | None) -> kind.Absent | kind.Present[Book]:
+        """What the library's answer means."""
+        if found is None:
+            return kind.Absent()
+        return kind.Present(convert(found, Book), outputs={"serial": found["serial"]})
 
     async def create(self, intent: kind.Intent, wanted: kind.JsonObject) -> None:
         await self.call("add", intent.location, self.body(wanted))

@@ -8,8 +8,8 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ImmutableFieldChanged, LocationChanged, ManifestInvalid
+from setpoint.testing.awaiting import resolved
 from setpoint.testing.claims.claim import claim
-from setpoint.testing.clock import resolved
 from setpoint.testing.faults import CallFault
 from setpoint.testing.harness import ContractHarness
 from setpoint.testing.kind_parts import Part

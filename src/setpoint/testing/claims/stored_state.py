@@ -9,8 +9,8 @@ from setpoint.engine.management import MANAGEMENT, CookieLocation
 from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, StoredState
 from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.reconcile import preview
+from setpoint.testing.awaiting import resolved
 from setpoint.testing.claims.claim import claim
-from setpoint.testing.clock import resolved
 from setpoint.testing.faults import CallFault
 from setpoint.testing.harness import ContractHarness
 from setpoint.testing.kind_parts import Part
