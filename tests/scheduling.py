@@ -21,8 +21,10 @@ _TOGETHER: Final = tuple(
             "tests/cluster/trustee/test_[a-e]",
             "tests/cluster/trustee/",
             "tests/stores/kubernetes/",
-            # A server for the contract, and one for all other tests of the plug-in.
-            "plugins/setpoint-postgresql/tests/test_lifecycle",
+            # Each with a server of its own: the contract of two kinds each, and all other tests of the plug-in.
+            "plugins/setpoint-postgresql/tests/test_lifecycle_of_servers",
+            "plugins/setpoint-postgresql/tests/test_lifecycle_of_databases",
+            "plugins/setpoint-postgresql/tests/test_lifecycle_of_privileges",
             "plugins/setpoint-postgresql/tests/",
         ),
     )
