@@ -1,7 +1,7 @@
 """An engine with the six kinds on a real server, for tests beside the contract."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +12,13 @@ from postgres_server import PASSWORD, PostgresServer
 from setpoint.kind import KindContext, ResourceRef
 from setpoint.testing import EngineHarness, engine_harness
 from setpoint_postgresql.client import PostgresClient
-from setpoint_postgresql.connection import GROUP, VERSION
+from setpoint_postgresql.connection import GROUP, VERSION, PostgresKind
 from setpoint_postgresql.database import PostgresDatabaseKind
 from setpoint_postgresql.database_objects import PostgresExtensionKind, PostgresSchemaKind
 from setpoint_postgresql.grants import PostgresDefaultPrivilegesKind, PostgresGrantKind
 from setpoint_postgresql.role import PostgresRoleKind
 
-KINDS = (
+KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresRoleKind,
     PostgresDatabaseKind,
     PostgresSchemaKind,
@@ -47,6 +47,7 @@ class PostgresWorld:
     server: PostgresServer
     harness: EngineHarness
     client: PostgresClient
+    kinds: Sequence[PostgresKind[Any, Any]]
 
     async def settle(self, kind: str, name: str, spec: Mapping[str, Any], **metadata: Any) -> None:
         """Applies a manifest, and steps until it is settled."""
@@ -88,8 +89,9 @@ async def postgres_world(
     """A new world; `more` are variables of libpq."""
     async with PostgresClient(is_read_only=read_only) as client:
         context = KindContext(environment(server, **more))
-        async with engine_harness(*(kind(context, client) for kind in KINDS)) as harness:
-            yield PostgresWorld(server, harness, client)
+        kinds = [kind(context, client) for kind in KINDS]
+        async with engine_harness(*kinds) as harness:
+            yield PostgresWorld(server, harness, client, kinds)
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from typing import Any
 
 from postgres_server import PostgresServer
 from postgres_world import manifest, postgres_world, ref, run
@@ -50,7 +49,7 @@ def test_objects_that_are_observed_at_the_same_time_share_one_query(postgres: Po
     async def test() -> None:
         async with postgres_world(postgres) as world:
             names = [f"shared-{number}" for number in range(50)]
-            kind: Any = world.harness.kinds[0]
+            kind = world.kinds[0]
             locations: list[Location] = []
             for name in names:
                 resource = await world.harness.apply(manifest("PostgresRole", name, {}))
