@@ -28,6 +28,7 @@ from setpoint.kind import (
     RemoteRefused,
     ResolvedReferences,
     Resource,
+    ResourceRef,
     ResourceReference,
     SecretSource,
     SecretValue,
@@ -133,6 +134,8 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
         self._given = client
         self._targets: dict[Location, Target[S]] = {}
         self._deleting: dict[Location, Resource] = {}
+        # What was found to be valid, by its digest.
+        self._checked: dict[ResourceRef, str] = {}
 
     # --- Where the object is -----------------------------------------------------------------------------------------
 
@@ -143,7 +146,9 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`postgresql://host:port/…`: the same for each role that logs in."""
         # A store keeps what was written, valid or not.
-        self.check(resource)
+        if self._checked.get(resource.ref) != resource.author_digest:
+            self.check(resource)
+            self._checked[resource.ref] = resource.author_digest
         spec = self.spec_of(resource)
         server = self._server(resource, spec, resolved.secrets)
         location = Location(render_location(server, *self.parts(resource, spec, resolved)))
