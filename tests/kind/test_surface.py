@@ -13,7 +13,7 @@ import setpoint.kind as surface
 
 
 def test_the_surface_is_the_listed_names_and_nothing_else() -> None:
-    homes = [name for names in surface._HOMES.values() for name in names]
+    homes = [name for names in surface._HOMES.values() for name in names.split()]
 
     assert sorted(homes) == sorted(surface.__all__) == list(dir(surface))
     assert len(set(homes)) == len(homes)
@@ -26,7 +26,7 @@ def test_every_name_is_there_and_documented(name: str) -> None:
     if inspect.isclass(found) or inspect.isfunction(found):
         assert (inspect.getdoc(found) or "").strip(), f"{name} has no docstring"
     else:
-        home = next(home for home, names in surface._HOMES.items() if name in names)
+        home = next(home for home, names in surface._HOMES.items() if name in names.split())
         is_ours = type(found).__module__.startswith("setpoint") and (inspect.getdoc(type(found)) or "").strip()
         told = _comment_above(f"setpoint.{home}", name) or is_ours
         assert told, f"{name} has no comment where it is defined"

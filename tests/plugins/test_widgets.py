@@ -9,9 +9,16 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
+from setpoint.app import read_only
 from setpoint.cli.commands.apply import apply
 from setpoint.cli.commands.delete import delete
 from setpoint.cli.commands.inspect import get
+from setpoint.clients.http import HttpRequest
+from setpoint.clients.write_guard import BlockedWrites
+from setpoint.errors import WriteBlocked
 from tests.cli.programs import DEADLINE
 from tests.plugins.installed_plugins import SHOP
 from tests.plugins.shop_server import TOKEN, Shop
@@ -308,6 +315,16 @@ def test_a_token_that_is_not_set_is_named(workspace: ShopWorkspace) -> None:
     assert workspace.shop.requests == []
 
 
+def test_a_preview_lets_no_write_of_a_service_pass_whatever_it_says() -> None:
+    blocked = BlockedWrites()
+    guard = read_only("service:shop", blocked)
+
+    assert guard.on_request(HttpRequest("GET", "https://shop.example/widgets")) is None
+    with pytest.raises(WriteBlocked):
+        guard.on_request(HttpRequest("POST", "https://shop.example/widgets?dryRun=All"))
+    assert [str(one) for one in blocked.writes] == ["POST /widgets (service:shop)"]
+
+
 # --- Other commands ---------------------------------------------------------------------------------------------------
 
 
@@ -317,12 +334,15 @@ def test_a_recorded_world_has_the_widgets_and_not_the_token(workspace: ShopWorks
 
     recorded = run_setpoint(workspace, "record", "--to", "world.jsonl")
     workspace.shop.requests.clear()
-    planned = run_setpoint(workspace, "plan", "--world", "world.jsonl")
+    planned = run_setpoint(workspace, "plan", "--world", "world.jsonl", "-o", "json")
 
     world = gzip.decompress((workspace.folder / "world.jsonl").read_bytes()).decode()
     assert (recorded.returncode, "/widgets/one" in world, TOKEN in world) == (0, True, False)
     assert (planned.returncode, workspace.shop.requests) == (2, [])
-    assert "PUT /widgets/one" in planned.stdout or "spec.size" in planned.stdout
+    (request,) = msgspec.json.decode(planned.stdout)["resources"][0]["requests"]
+    assert (request["method"], request["target"], request["body"]) == (
+        *("PUT", "/widgets/one", {"colour": "grey", "size": 3}),
+    )
 
 
 def test_a_definition_and_the_manifests_of_an_installation_have_the_kind(workspace: ShopWorkspace) -> None:

@@ -17,11 +17,11 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.follower import StatusFollower, step_records
+from setpoint.engine.drivers.observe_together import step_together
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.owners.children import owners_of_children
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
-from setpoint.engine.step.observe_together import step_together
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.errors import RemoteRefused, RemoteUnavailable, StoreError, StoreInUse, WriteConflict

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
@@ -22,8 +22,8 @@ from setpoint.engine.conditions import ReadyCondition, condition_of, warning_in,
 from setpoint.engine.contention.intent_flips import NO_FLIPS
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS
-from setpoint.engine.idle_cache import IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, LiveObservation, Location, ResourceType, secret_fields_of, unknown_type
+from setpoint.engine.idle_cache import FoundObject, IdleCache, ListedObjects
+from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_of, unknown_type
 from setpoint.engine.management import CookieLocation, Management, management_of
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.owner import SECRETS, Owner
@@ -61,13 +61,6 @@ _KEPT: Final = "; nothing is deleted until that is corrected"
 UNSPECIFIED_TRIGGER: Final = "unspecified"
 # What follows from a write that was sent.
 _EXPECTED_REASONS: Final = frozenset({ConditionReason.UP_TO_DATE, ConditionReason.UPDATING})
-
-
-class FoundObject(NamedTuple):
-    """A live object that was observed with others, and where."""
-
-    location: Location
-    observation: LiveObservation
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.kind import Location
+from setpoint.engine.kind import LiveObservation, Location
 from setpoint.engine.resource import ResourceRef, Revision
 
 
@@ -70,6 +70,13 @@ class IdleCache:
     def drop(self, ref: ResourceRef) -> None:
         """Drops the entry: the next step of `ref` is a full one."""
         self._entries.pop(ref, None)
+
+
+class FoundObject(NamedTuple):
+    """A live object that was observed together with others, and its location."""
+
+    location: Location
+    observation: LiveObservation
 
 
 class ListedObject(NamedTuple):

@@ -8,7 +8,10 @@ group `setpoint.kinds`, makes it known. Imported by plug-ins and by our own kind
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from setpoint.clients.ratelimit.token_bucket import AimdSettings
+    from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
+    from setpoint.core.merge.threeway import EntryList, EntryMap, WholeValue
     from setpoint.core.overlay import Declared, EffectiveState, effective_state
+    from setpoint.core.owner_references import owner_reference
     from setpoint.core.plan import Action, PlannedWrite, PlanOptions, WriteStage
     from setpoint.core.schema.checks import AnyOf, Check, ExactlyOne, Given, InOrder, Is, Not, NotEmpty, Sized
     from setpoint.core.schema.constraints import Between, IsDuration, IsTrue, Matches, NoneOf, OneOf
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
         WatchTopic,
     )
     from setpoint.engine.claims.object_claims import ClaimKey, SupportsClaimKeys
+    from setpoint.engine.conditions import UP_TO_DATE, ReadyCondition
     from setpoint.engine.contention.operation_queue import OperationScope
     from setpoint.engine.kind import (
         Absent,
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
         Written,
         match_location,
     )
+    from setpoint.engine.owner import GeneratedChildren, ObjectKind, Owner, OwnerStatus
     from setpoint.engine.resource import Resource, ResourceRef
     from setpoint.engine.tenancy.tenants import SupportsTenants, Tenant
     from setpoint.errors import (
@@ -85,151 +90,51 @@ if TYPE_CHECKING:
     )
     from setpoint.kind.typed_spec import Maybe, SecretKeyRef, SpecStruct, ValueFrom, decode_spec, field_invalid
 
+# The names by the module that has them.
 _HOMES = {
-    "clients.ratelimit.token_bucket": ("AimdSettings",),
-    "core.overlay": (
-        "Declared",
-        "EffectiveState",
-        "effective_state",
-    ),
-    "core.plan": (
-        "Action",
-        "PlanOptions",
-        "PlannedWrite",
-        "WriteStage",
-    ),
-    "core.schema.checks": (
-        "AnyOf",
-        "Check",
-        "ExactlyOne",
-        "Given",
-        "InOrder",
-        "Is",
-        "Not",
-        "NotEmpty",
-        "Sized",
-    ),
-    "core.schema.constraints": (
-        "Between",
-        "IsDuration",
-        "IsTrue",
-        "Matches",
-        "NoneOf",
-        "OneOf",
-    ),
-    "core.schema.policy": ("FieldPolicy",),
-    "core.schema.shape": (
-        "Default",
-        "Keyed",
-        "Mark",
-    ),
-    "core.values.json_types": (
-        "MISSING",
-        "Int64",
-        "Json",
-        "JsonObject",
-        "Missing",
-    ),
-    "core.values.paths": ("Path",),
-    "core.wait.wait_for": (
-        "WaitFor",
-        "parse_wait",
-    ),
+    "clients.ratelimit.token_bucket": "AimdSettings",
+    "core.merge.children": "Child ChildUpdatePolicy FieldsView",
+    "core.merge.threeway": "EntryList EntryMap WholeValue",
+    "core.overlay": "Declared EffectiveState effective_state",
+    "core.owner_references": "owner_reference",
+    "core.plan": "Action PlanOptions PlannedWrite WriteStage",
+    "core.schema.checks": "AnyOf Check ExactlyOne Given InOrder Is Not NotEmpty Sized",
+    "core.schema.constraints": "Between IsDuration IsTrue Matches NoneOf OneOf",
+    "core.schema.policy": "FieldPolicy",
+    "core.schema.shape": "Default Keyed Mark",
+    "core.values.json_types": "MISSING Int64 Json JsonObject Missing",
+    "core.values.paths": "Path",
+    "core.wait.wait_for": "WaitFor parse_wait",
     "engine.capabilities": (
-        "ListScope",
-        "SupportsAliases",
-        "SupportsBulkObserve",
-        "SupportsCreationCheck",
-        "SupportsDeletionPreparation",
-        "SupportsDeletionProtection",
-        "SupportsDryRun",
-        "SupportsFormerRevisions",
-        "SupportsList",
-        "SupportsReplace",
-        "SupportsWait",
-        "SupportsWatch",
-        "WatchTopic",
+        "ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck "
+        "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions SupportsList SupportsReplace SupportsWait SupportsWatch "
+        "WatchTopic"
     ),
-    "engine.claims.object_claims": (
-        "ClaimKey",
-        "SupportsClaimKeys",
-    ),
-    "engine.contention.operation_queue": ("OperationScope",),
+    "engine.claims.object_claims": "ClaimKey SupportsClaimKeys",
+    "engine.conditions": "UP_TO_DATE ReadyCondition",
+    "engine.contention.operation_queue": "OperationScope",
     "engine.kind": (
-        "Absent",
-        "CrdDetails",
-        "Dependency",
-        "Intent",
-        "Kind",
-        "Location",
-        "Present",
-        "Reconciliation",
-        "Reference",
-        "RemoteOperation",
-        "ResolvedReferences",
-        "SecretKeyReference",
-        "Unchanged",
-        "ValueReference",
-        "Written",
-        "match_location",
+        "Absent CrdDetails Dependency Intent Kind Location Present Reconciliation Reference RemoteOperation "
+        "ResolvedReferences SecretKeyReference Unchanged ValueReference Written match_location"
     ),
-    "engine.resource": (
-        "Resource",
-        "ResourceRef",
-    ),
-    "engine.tenancy.tenants": (
-        "SupportsTenants",
-        "Tenant",
-    ),
+    "engine.owner": "GeneratedChildren ObjectKind Owner OwnerStatus",
+    "engine.resource": "Resource ResourceRef",
+    "engine.tenancy.tenants": "SupportsTenants Tenant",
     "errors": (
-        "AlreadyExists",
-        "DependencyInvalid",
-        "DependencyNotFound",
-        "DependencyNotReady",
-        "ManagementConflict",
-        "ManifestInvalid",
-        "NotReady",
-        "OperationRunning",
-        "RemoteConflict",
-        "RemoteError",
-        "RemoteInvalid",
-        "RemoteRefused",
-        "RemoteUnavailable",
-        "SetpointError",
-        "UserError",
-        "WriteBlocked",
+        "AlreadyExists DependencyInvalid DependencyNotFound DependencyNotReady ManagementConflict "
+        "ManifestInvalid NotReady OperationRunning RemoteConflict RemoteError RemoteInvalid RemoteRefused "
+        "RemoteUnavailable SetpointError UserError WriteBlocked"
     ),
-    "kind.base_kind": (
-        "BaseKind",
-        "Observation",
-    ),
-    "kind.json_service": (
-        "FromEnvironment",
-        "FromSecret",
-        "JsonService",
-        "ServiceToken",
-    ),
-    "kind.kind_context": ("KindContext",),
-    "kind.spec_references": (
-        "RefersTo",
-        "ResourceReference",
-        "SecretSource",
-        "SecretValue",
-        "object_name",
-        "referenced_name",
-    ),
-    "kind.typed_spec": (
-        "Maybe",
-        "SecretKeyRef",
-        "SpecStruct",
-        "ValueFrom",
-        "decode_spec",
-        "field_invalid",
-    ),
+    "kind.base_kind": "BaseKind Observation",
+    "kind.json_service": "FromEnvironment FromSecret JsonService ServiceToken",
+    "kind.kind_context": "KindContext",
+    "kind.spec_references": "RefersTo ResourceReference SecretSource SecretValue object_name referenced_name",
+    "kind.typed_spec": "Maybe SecretKeyRef SpecStruct ValueFrom decode_spec field_invalid",
 }
 
 __all__ = (  # the names above, spelled out for those who read
     "MISSING",
+    "UP_TO_DATE",
     "Absent",
     "Action",
     "AimdSettings",
@@ -238,6 +143,8 @@ __all__ = (  # the names above, spelled out for those who read
     "BaseKind",
     "Between",
     "Check",
+    "Child",
+    "ChildUpdatePolicy",
     "ClaimKey",
     "CrdDetails",
     "Declared",
@@ -247,10 +154,14 @@ __all__ = (  # the names above, spelled out for those who read
     "DependencyNotFound",
     "DependencyNotReady",
     "EffectiveState",
+    "EntryList",
+    "EntryMap",
     "ExactlyOne",
     "FieldPolicy",
+    "FieldsView",
     "FromEnvironment",
     "FromSecret",
+    "GeneratedChildren",
     "Given",
     "InOrder",
     "Int64",
@@ -276,14 +187,18 @@ __all__ = (  # the names above, spelled out for those who read
     "Not",
     "NotEmpty",
     "NotReady",
+    "ObjectKind",
     "Observation",
     "OneOf",
     "OperationRunning",
     "OperationScope",
+    "Owner",
+    "OwnerStatus",
     "Path",
     "PlanOptions",
     "PlannedWrite",
     "Present",
+    "ReadyCondition",
     "Reconciliation",
     "Reference",
     "RefersTo",
@@ -325,6 +240,7 @@ __all__ = (  # the names above, spelled out for those who read
     "ValueReference",
     "WaitFor",
     "WatchTopic",
+    "WholeValue",
     "WriteBlocked",
     "WriteStage",
     "Written",
@@ -333,13 +249,14 @@ __all__ = (  # the names above, spelled out for those who read
     "field_invalid",
     "match_location",
     "object_name",
+    "owner_reference",
     "parse_wait",
     "referenced_name",
 )
 
 
 def __getattr__(name: str) -> object:
-    home = next((home for home, names in _HOMES.items() if name in names), None)
+    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
     if home is None:
         raise AttributeError(f"setpoint.kind has no {name!r}: see dir(setpoint.kind)")
     from importlib import import_module

@@ -13,13 +13,13 @@ from setpoint.core.plan import Plan
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.engine.context import EngineContext
+from setpoint.engine.drivers.observe_together import plan_together
 from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.management import CookieLocation
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import EventRecord, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.step.observe_together import plan_together
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning

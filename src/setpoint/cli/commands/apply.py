@@ -19,9 +19,9 @@ from setpoint.cli.views.table import one_line
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.core.plan import Hold, Plan
 from setpoint.engine.context import EngineContext
+from setpoint.engine.drivers.observe_together import plan_together
 from setpoint.engine.owners.children import is_unreconciled, owners_of_children
 from setpoint.engine.resource import ResourceRef, Revision
-from setpoint.engine.step.observe_together import plan_together
 from setpoint.engine.step.reconcile import preview
 from setpoint.engine.step.reconcile_request import CommandTrigger
 from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError
