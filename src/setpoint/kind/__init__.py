@@ -107,8 +107,8 @@ _HOMES = {
     "core.wait.wait_for": "WaitFor parse_wait",
     "engine.capabilities": (
         "ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck "
-        "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions SupportsList SupportsReplace SupportsWait SupportsWatch "
-        "WatchTopic"
+        "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions SupportsList "
+        "SupportsReplace SupportsWait SupportsWatch WatchTopic"
     ),
     "engine.claims.object_claims": "ClaimKey SupportsClaimKeys",
     "engine.conditions": "UP_TO_DATE ReadyCondition",
