@@ -91,6 +91,25 @@ def test_all_that_a_role_has_is_read_back_as_it_was_declared(postgres: PostgresS
     )
 
 
+def test_options_of_a_membership_are_set_where_the_server_has_them(postgres: PostgresServer) -> None:
+    spec = {"memberOf": [{"role": "pg_monitor", "admin": True, "inherit": False, "set": True}]}
+
+    async def test() -> None:
+        async with postgres_world(postgres) as world:
+            if postgres.session().info.server_version < 160000:
+                error = await world.error("PostgresRole", "optional", spec)
+                assert "inherit and set are for PostgreSQL 16 and newer" in str(error)
+                return
+            await world.settle("PostgresRole", "optional", spec)
+            assert await world.changes("PostgresRole", "optional") == []
+            postgres.execute("GRANT pg_monitor TO optional WITH INHERIT TRUE")
+            assert await world.changes("PostgresRole", "optional") == ["spec.memberOf[role=pg_monitor].inherit"]
+            await world.settled("PostgresRole", "optional")
+            assert await world.changes("PostgresRole", "optional") == []
+
+    run(test())
+
+
 def test_drift_by_hand_is_put_back_or_kept_by_policy(postgres: PostgresServer) -> None:
     keeping = {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}
 

@@ -17,6 +17,7 @@ from setpoint.kind import (
     JsonObject,
     Keyed,
     Location,
+    ManifestInvalid,
     Mark,
     Maybe,
     PlannedWrite,
@@ -316,10 +317,11 @@ def _membership_statements(
             continue
         if was.get(one, {}).get("admin") and not options.get("admin"):
             found.append(ddl.revoke_admin(one, role))
-        given = {
-            name: value for name, value in options.items() if name == "admin" or version >= _FIRST_VERSION_WITH_OPTIONS
-        }
-        found.append(ddl.grant_membership(one, role, given, version))
+        if version < _FIRST_VERSION_WITH_OPTIONS and not {"inherit", "set"}.isdisjoint(options):
+            raise ManifestInvalid(
+                f"spec.memberOf of {role}: inherit and set are for PostgreSQL 16 and newer: leave them out"
+            )
+        found.append(ddl.grant_membership(one, role, options, version))
     return found
 
 
