@@ -31,7 +31,7 @@ from setpoint.testing.contract import CLAIMS
 from setpoint.testing.kind_parts import PART_MEMBERS
 from tests.engine.owners.website import WebsiteOwner
 from tests.testing.toy_library.book_fixture import NAME, BookFixture
-from tests.testing.toy_library.library import THE_LIBRARY, BookKind, Library
+from tests.testing.toy_library.library import THE_LIBRARY, BookKind, Library, LibraryClient, LibraryError
 
 
 class SilentFixture(BookFixture):
@@ -129,6 +129,45 @@ def test_the_contract_can_be_tried_on_another_store(tmp_path: Path) -> None:
     OnSqlite().test_lifecycle(_claim("an oscillation survives a restart"), BookFixture, tmp_path)
 
     assert (tmp_path / "1" / "state.db").exists()
+
+
+class DirectBookKind(BookKind):
+    """A kind that is made with its client, and knows no context."""
+
+    def __init__(self, client: LibraryClient) -> None:
+        super().__init__(kind.KindContext())
+        self.client = client
+
+    async def call(self, method: str, *arguments: object) -> Any:
+        try:
+            return await getattr(self.client, method)(*arguments)
+        except LibraryError as error:
+            raise self.translated(error) from error
+
+
+class DirectFixture(BookFixture):
+    """The fixture of such a kind: it opens the client, and makes the kind over what it is given."""
+
+    def open_client(self) -> LibraryClient:
+        return LibraryClient(self.library)
+
+    def new_kind(self, client: Any) -> DirectBookKind:
+        return DirectBookKind(client)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "creates then rests",
+        "an outage is not absence and no failure",
+        "a create whose answer was lost is not sent twice",
+        "a residual in a specified field is not converged and not fought",
+        "killed after any await, creating at once, it ends with one object or none",
+        "after any await, the next call has the fault CONFLICT: it ends as declared",
+    ],
+)
+def test_a_kind_that_is_made_with_its_client_runs_the_same_contract(name: str, tmp_path: Path) -> None:
+    _contract(DirectFixture)().test_lifecycle(_claim(name), DirectFixture, tmp_path)
 
 
 # --- The harness -----------------------------------------------------------------------------------------------------
