@@ -7,7 +7,7 @@ import psycopg
 
 from postgres_server import PASSWORD, PostgresServer
 from setpoint import MISSING
-from setpoint.kind import Json, KindContext
+from setpoint.kind import Json
 from setpoint.testing import (
     ImmutableChange,
     KindFixture,
@@ -18,8 +18,7 @@ from setpoint.testing import (
     SpecifiedField,
     UnspecifiedField,
 )
-from setpoint_postgresql.client import PostgresClient
-from setpoint_postgresql.connection import GROUP, VERSION, PostgresKind
+from setpoint_postgresql.connection import GROUP, VERSION
 from setpoint_postgresql.database import PostgresDatabaseKind
 from setpoint_postgresql.database_objects import PostgresExtensionKind, PostgresSchemaKind
 from setpoint_postgresql.role import PostgresRoleKind
@@ -59,7 +58,6 @@ def target(kind: str, name: str, spec: Spec | None = None) -> Mapping[str, Any]:
 class PostgresFixture(KindFixture):
     """What the fixtures share: the server, whose other writer is its superuser, and how calls are counted."""
 
-    kind_type: ClassVar[type[PostgresKind[Any, Any]]]
     verbs = _VERBS
     many_steps = 30
     without: ClassVar[Mapping[Part, str]] = LACKING
@@ -70,13 +68,9 @@ class PostgresFixture(KindFixture):
     def __init__(self, server: PostgresServer) -> None:
         self.server = server
 
-    def open_client(self) -> PostgresClient:
-        return PostgresClient()
-
-    def new_kind(self, client: Any) -> Any:
+    def environment(self) -> Mapping[str, str]:
         # By the socket, where the server trusts its client: SCRAM has tests of its own.
-        environment = {"PGHOST": str(self.server.folder), "PGPORT": str(self.server.port)}
-        return self.kind_type(KindContext(environment), client)
+        return {"PGHOST": str(self.server.folder), "PGPORT": str(self.server.port)}
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         return self.server.execute(statement, self.database)
