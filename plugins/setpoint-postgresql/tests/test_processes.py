@@ -5,9 +5,9 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from postgres_server import PASSWORD, PostgresServer, until
-from postgres_world import Manifest, can_log_in, manifest
+from postgres_world import Manifest, can_log_in, environment, manifest
 
 _PROJECT = Path(__file__).parents[1]
 # Each test has objects with names of its own.
@@ -56,14 +56,15 @@ class CommandLine:
     folder: Path
     server: PostgresServer
     name: str
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         source = os.pathsep.join([str(self.folder / "site"), str(_PROJECT / "src")])
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "SETPOINT"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "SETPOINT"))}
         return subprocess.Popen(
             [_COMMAND, *arguments],
             cwd=self.folder,
-            env={**environment, "PYTHONPATH": source},
+            env={**kept, **self.variables, "PYTHONPATH": source},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -159,3 +160,22 @@ def test_a_deletion_by_a_new_process_logs_in_with_the_secret_and_leaves_nothing(
 
     assert code == 0, output
     assert objects(command) == [0, 0]
+
+
+def test_what_the_readme_shows_is_applied_and_deleted(command: CommandLine) -> None:
+    command = replace(command, variables=environment(command.server))
+    text = (_PROJECT / "README.md").read_text(encoding="utf-8")
+    (command.folder / "shop.yaml").write_text(text.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
+
+    for arguments in (["apply", "-f", "shop.yaml"], ["plan", "-f", "shop.yaml"]):
+        code, output = command.run(*arguments)
+        assert code == 0, output
+    command.server.execute("ALTER ROLE reader CONNECTION LIMIT 99")
+    code, output = command.run("plan", "-f", "shop.yaml")
+    assert code == 2, output
+    assert "spec.connectionLimit  99 → 10  the spec says so" in output
+
+    code, output = command.run("delete", "-f", "shop.yaml")
+
+    assert code == 0, output
+    assert command.server.execute("SELECT rolname FROM pg_roles WHERE rolname IN ('reader', 'shop-owner')") == []
