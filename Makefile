@@ -12,7 +12,7 @@ ARGS ?=
 UV_VERSION := 0.13.7
 
 BIN := .venv/bin
-CODE := $(wildcard src tests benchmarks checks simulation soak)
+CODE := $(wildcard src tests benchmarks checks simulation soak plugins)
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 # Compiled modules and rewritten asserts are kept from one run to the next.
 unexport PYTHONDONTWRITEBYTECODE
@@ -65,7 +65,7 @@ check: setup ## Format, lint, types, layers, budgets, hygiene: no test is run
 quick: setup ## What to run after each edit, in less than a minute: format, lint, tests that need no other process
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
-	HYPOTHESIS_PROFILE=glance $(BIN)/pytest -n $(CORES) $(addprefix --ignore=tests/,$(OTHER_PROCESSES)) \
+	HYPOTHESIS_PROFILE=glance $(BIN)/pytest -n $(CORES) --ignore=plugins $(addprefix --ignore=tests/,$(OTHER_PROCESSES)) \
 	  -m "not slow and not needs_cluster" $(ARGS)
 
 # Tracing makes Python several times slower, so it is done for the tests that are about the core and no others.

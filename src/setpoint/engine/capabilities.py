@@ -113,6 +113,18 @@ class SupportsDeletionProtection(Protocol, metaclass=CapabilityMeta):
 
 
 @runtime_checkable
+class SupportsDeletionPreparation(Protocol, metaclass=CapabilityMeta):
+    """A kind that needs more than the location to reach an object, such as the Secret with the login of its server.
+
+    Whatever is reconciled is located first; a deletion goes by the location on record, and resolves no reference.
+    """
+
+    def prepare_deletion(self, resource: Resource, location: Location) -> None:
+        """The object of `resource`, at `location`, is observed and deleted next."""
+        ...
+
+
+@runtime_checkable
 class SupportsAliases(Protocol, metaclass=CapabilityMeta):
     """A kind whose objects can have several locations at once: two API versions, or two names of a service."""
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         SupportsAliases,
         SupportsBulkObserve,
         SupportsCreationCheck,
+        SupportsDeletionPreparation,
         SupportsDeletionProtection,
         SupportsDryRun,
         SupportsFormerRevisions,
@@ -105,9 +106,9 @@ _HOMES = {
     "core.values.paths": "Path",
     "core.wait.wait_for": "WaitFor parse_wait",
     "engine.capabilities": (
-        "ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck SupportsDeletionProtection "
-        "SupportsDryRun SupportsFormerRevisions SupportsList SupportsReplace SupportsWait SupportsWatch "
-        "WatchTopic"
+        "ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck "
+        "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions SupportsList "
+        "SupportsReplace SupportsWait SupportsWatch WatchTopic"
     ),
     "engine.claims.object_claims": "ClaimKey SupportsClaimKeys",
     "engine.conditions": "UP_TO_DATE ReadyCondition",
@@ -223,6 +224,7 @@ __all__ = (  # the names above, spelled out for those who read
     "SupportsBulkObserve",
     "SupportsClaimKeys",
     "SupportsCreationCheck",
+    "SupportsDeletionPreparation",
     "SupportsDeletionProtection",
     "SupportsDryRun",
     "SupportsFormerRevisions",

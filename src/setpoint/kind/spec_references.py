@@ -1,6 +1,6 @@
 """References in a spec to other resources and to Secrets: declared by the types of its fields, and found by them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, ClassVar, Final, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -106,9 +106,8 @@ def _members(value: object, target: RefersTo | None) -> Iterator[tuple[object, s
     """The values inside of a value, each with the step to it and the kind that a reference there refers to."""
     match value:
         case Struct():
-            targets = _targets(type(value))
-            for one in struct_fields(type(value)):
-                yield getattr(value, one.name), one.encode_name, targets[one.name]
+            for name, encoded, own in _fields(type(value)):
+                yield getattr(value, name), encoded, own
         case list():
             yield from ((item, position, target) for position, item in enumerate(value))
         case dict():
@@ -159,9 +158,10 @@ def object_name(resource: Resource) -> str:
 
 
 @cache
-def _targets(type_: type[Struct]) -> Mapping[str, RefersTo | None]:
-    """The kind that each field of the type refers to, at any depth of its annotations."""
-    return {name: _target_in(hint) for name, hint in get_type_hints(type_, include_extras=True).items()}
+def _fields(type_: type[Struct]) -> tuple[tuple[str, str, RefersTo | None], ...]:
+    """Each field: its name, its name in a manifest, and the kind that it refers to at any depth of its annotations."""
+    hints = get_type_hints(type_, include_extras=True)
+    return tuple((one.name, one.encode_name, _target_in(hints[one.name])) for one in struct_fields(type_))
 
 
 def _target_in(hint: object) -> RefersTo | None:
@@ -174,7 +174,7 @@ def _target_in(hint: object) -> RefersTo | None:
 
 def reference_target(type_: type[Struct], attribute: str) -> RefersTo | None:
     """The kind that a field of the type refers to; None for one that is no reference, or does not say."""
-    return _targets(type_).get(attribute)
+    return next((target for name, _, target in _fields(type_) if name == attribute), None)
 
 
 def is_reference(hint: object) -> bool:

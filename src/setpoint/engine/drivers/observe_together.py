@@ -99,10 +99,10 @@ async def _observed(
 
 
 async def _location(resource: Resource, engine: EngineContext) -> Location | None:
-    """Where the object is on record, or is going to be; None where that cannot be told yet."""
-    recorded = StoredState.of(resource).location
-    if recorded is not None:
-        return recorded
+    """Where the object is, or is going to be; None where that cannot be told yet.
+
+    Located anew, also where it is on record: a kind may connect by what the spec says.
+    """
     try:
         return (await resolve_ignoring_readiness(resource, engine)).location
     except SetpointError:

@@ -11,7 +11,7 @@ from setpoint.core.plan import Action, Plan, PlannedWrite, plan_delete
 from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine import conditions
-from setpoint.engine.capabilities import SupportsAliases, SupportsReplace
+from setpoint.engine.capabilities import SupportsAliases, SupportsDeletionPreparation, SupportsReplace
 from setpoint.engine.claims.claim import is_claim_kept
 from setpoint.engine.claims.record import recorded_state
 from setpoint.engine.context import (
@@ -64,6 +64,8 @@ async def _plan_recorded_deletion(context: KindStepContext, location: Location) 
     if not await is_claim_kept(context, location):
         kept = _nothing_to_delete(f"{location} is managed by another resource, and stays as it is")
         return PlannedStep(kept, lambda: _remove_finalizer(context))
+    if isinstance(context.kind, SupportsDeletionPreparation):
+        context.kind.prepare_deletion(context.resource, location)
     if StoredState.of(context.resource).operation is None:
         # Before anything is asked: an object that is still there would have to wait all the same.
         context.enter_scope(location, deleting=True)
