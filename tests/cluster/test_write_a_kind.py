@@ -1,4 +1,4 @@
-"""The tutorial about kinds: a new package, its own environment, its tests, an object, and a real cluster."""
+"""The tutorial about kinds: a new package, its environment, its tests, an object, a real cluster, and a wheel."""
 
 import os
 import re
@@ -23,6 +23,7 @@ from tests.terraform.test_tutorial import FENCE, is_shown
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are ended by their session, as on Linux")
 _ROOT: Final = Path(__file__).parents[2]
 _PAGE: Final = _ROOT / "docs" / "tutorials" / "write-a-kind.md"
+_PUBLISHING: Final = _ROOT / "docs" / "how-to" / "publish-a-plug-in.md"
 _CRD: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/greenhouses.garden.example.com"
 _NAMESPACE: Final = "/api/v1/namespaces/garden"
 # The port of the service on the page.
@@ -118,7 +119,7 @@ def shell(api_server: Access, kubectl_program: Path, tmp_path: Path) -> Iterator
 @pytest.mark.slow
 def test_a_reader_gets_from_nothing_to_an_object_in_a_cluster(shell: ReaderShell) -> None:
     fences = FENCE.findall(_PAGE.read_text(encoding="utf-8"))
-    for language, body in fences:
+    for language, body in [*fences, *FENCE.findall(_PUBLISHING.read_text(encoding="utf-8"))]:
         for line, shown in TYPED.findall(body) if language == "console" else ():
             printed = shell.run(line)
             assert is_shown(printed, shown), f"$ {line}\n{printed}\n{shell.log()}"
