@@ -1,5 +1,6 @@
 """A real PostgreSQL server for the tests: found or installed, started once, ended with the tests even after kill -9."""
 
+import fcntl
 import ipaddress
 import os
 import pwd
@@ -72,13 +73,35 @@ def binaries() -> Path:
     """The folder with `postgres`, `initdb` and `psql`; installed from Debian's package where root runs the tests."""
     found = _find_binaries()
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        command = ["apt-get", "install", "--yes", "--no-install-recommends", "postgresql"]
-        subprocess.run(command, env=environment, capture_output=True, check=False)
+        printed = _install()
         found = _find_binaries()
+        if found is None:
+            raise NoServer(f"PostgreSQL could not be installed by apt-get:\n{printed}")
     if found is None:
         raise NoServer("PostgreSQL is neither on the PATH nor below /usr/lib/postgresql: install it")
     return found
+
+
+def _install() -> str:
+    """Installs Debian's package; what that printed. Processes of one test run take turns: apt-get runs once at a time."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    with Path(tempfile.gettempdir(), "setpoint-tests-apt.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _find_binaries() is not None:
+            return ""
+        # The list of packages of a new machine may be empty, or old.
+        commands = (["update"], ["install", "--yes", "--no-install-recommends", "postgresql"])
+        return "".join(
+            subprocess.run(
+                ["apt-get", *command],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            ).stdout
+            for command in commands
+        )
 
 
 def _find_binaries() -> Path | None:
