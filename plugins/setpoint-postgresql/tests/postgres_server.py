@@ -83,7 +83,7 @@ def binaries() -> Path:
 
 
 def _install() -> str:
-    """Installs Debian's package; what that printed. Processes of one test run take turns: apt-get runs once at a time."""
+    """Installs Debian's package; what that printed. Processes of one test run take turns."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with Path(tempfile.gettempdir(), "setpoint-tests-apt.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
