@@ -279,8 +279,7 @@ def _make_replacer(cls: type) -> _Replacer:
                 setters[name](copy, value)
         except KeyError:
             # The error that the standard library raises for a field that the class has not.
-            dataclasses.replace(original, **changes)  # type: ignore[type-var] # an instance of a dataclass
-            raise
+            return dataclasses.replace(original, **changes)  # type: ignore[type-var] # an instance of a dataclass
         return copy
 
     return replaced
