@@ -314,9 +314,10 @@ def test_what_cannot_be_searched_is_redacted_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("depth", range(0, 800, 40))
-def test_a_text_that_cannot_be_searched_is_redacted(depth: int) -> None:
+@pytest.mark.parametrize(("opening", "closing"), [("{a: ", "}"), ("[", "]")])
+def test_a_text_that_cannot_be_searched_is_redacted(opening: str, closing: str, depth: int) -> None:
     """From far down on the stack, it is too deep to be searched; from further down, too deep to be read."""
-    deep = f"{'{a: ' * 195}{{kind: Secret, data: {{a: hunter2}}}}{'}' * 195}"
+    deep = f"{opening * 195}{{kind: Secret, data: {{a: hunter2}}}}{closing * 195}"
 
     def redacted_from(left: int) -> Any:
         return redacted_from(left - 1) if left else FIELDS.redacted(object_of(deep, more="shown"))
