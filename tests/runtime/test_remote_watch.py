@@ -9,7 +9,7 @@ import pytest
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.drivers.object_watch import REWATCH_SECONDS
 from setpoint.engine.kind import Location
-from setpoint.errors import RemoteRefused
+from setpoint.errors import RemoteRefused, UserError
 from setpoint.runtime.remote_watch import COALESCE_SECONDS, LONGEST_START_SECONDS
 from simulation.virtual_time import run
 from tests.engine.gadgets import Service, gadget_ref
@@ -29,6 +29,8 @@ class WatchableKind(RecordingKind):
     ended: list[str] = field(default_factory=list)
 
     def watch_topic(self, location: Location) -> WatchTopic:
+        if "-" not in location:
+            raise UserError(f"the location on record, {location!r}, is none that this kind has")
         return WatchTopic(location.partition("-")[0])
 
     async def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
@@ -127,6 +129,24 @@ def test_each_topic_has_one_watch_that_ends_with_its_last_resource() -> None:
         await harness.clock.sleep(60)
 
         assert kind.ended == ["b"]
+
+    play(scenario)
+
+
+def test_a_forged_location_ends_no_watch_and_not_the_process() -> None:
+    """A status may hold anything: the location of another kind's object, for instance."""
+
+    async def scenario(harness: ManagerHarness, kind: WatchableKind) -> None:
+        await _settled(harness, kind, "a-1", "a-2")
+        for location in ("nowhere", "somewhere", "b-3"):
+            stored = await harness.store.get(gadget_ref("a-1"))
+            assert stored is not None
+            await harness.store.update_status(stored, {"setpoint": {"location": location}})
+            await harness.clock.sleep(TWO_INTERVALS)
+        kind.report("a", Location("a-2"))
+        await harness.clock.sleep(TWO_INTERVALS)
+
+        assert harness.observations_of("a-2") != []
 
     play(scenario)
 

@@ -12,6 +12,7 @@ from setpoint.engine.drivers.object_watch import watch_topic
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
+from setpoint.errors import UserError
 from setpoint.runtime.index import IndexEntry
 from setpoint.runtime.informer import ResourceEvent
 from setpoint.runtime.predicates import ReconcileTrigger
@@ -89,8 +90,8 @@ class RemoteWatch:
             return
         if before is not None:
             self._drop(before, event.ref)
-        if after is not None:
-            topic = self._kind.watch_topic(after)
+        topic = None if after is None else self._topic_of(after)
+        if after is not None and topic is not None:
             members = self._topics[topic]
             members[after] = (*members.get(after, ()), event.ref)
             self._start_watch(topic)
@@ -102,8 +103,17 @@ class RemoteWatch:
             self._starting[topic] = self._clock.monotonic() + LONGEST_START_SECONDS
             self._tasks[topic] = self._group.create_task(watching)
 
+    def _topic_of(self, location: Location) -> WatchTopic | None:
+        """None for a location that is none of the kind: a status may hold anything, and a step reports it."""
+        try:
+            return self._kind.watch_topic(location)
+        except UserError:
+            return None
+
     def _drop(self, location: Location, ref: ResourceRef) -> None:
-        topic = self._kind.watch_topic(location)
+        topic = self._topic_of(location)
+        if topic is None:
+            return
         left = tuple(one for one in self._topics[topic].pop(location, ()) if one != ref)
         if left:
             self._topics[topic][location] = left
@@ -118,7 +128,8 @@ class RemoteWatch:
         """Whether the first step of a settled resource waits for the beginning of a watch, which leads to one."""
         if item.priority is not Priority.START_UP or entry is None or entry.location is None:
             return False
-        until = self._starting.get(self._kind.watch_topic(entry.location), 0.0) if entry.is_ready else 0.0
+        topic = self._topic_of(entry.location) if entry.is_ready else None
+        until = 0.0 if topic is None else self._starting.get(topic, 0.0)
         seconds = until - self._clock.monotonic()
         if seconds <= 0.0 or entry.is_deleting:
             return False

@@ -8,6 +8,9 @@ from setpoint import ExitCode, ResultOutcome
 from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.manifests import bucket, bucket_path
 
+# Long enough for a busy machine: a deadline, not an assertion.
+_TIMEOUT = 300.0
+
 
 def opened(harness: ControllerHarness) -> setpoint.Session:
     """A session of the administrator."""
@@ -41,12 +44,17 @@ def test_without_a_controller_a_session_says_so_and_can_be_one(harness: Controll
             assert told.exit_code is ExitCode.WAITING
             assert told.warnings[0].startswith("no controller is running for this cluster")
             since, stop = (await session.list()).revision, asyncio.Event()
-            running = asyncio.ensure_future(session.run(stop=stop))
-            async for change in session.watch("StorageBucket", since=since):
-                if change.resource.is_ready:
-                    break
-            stop.set()
-            await running
+
+            async def until_ready() -> None:
+                async for change in session.watch("StorageBucket", since=since):
+                    if change.resource.is_ready:
+                        stop.set()
+                        return
+
+            # Ends with the first error of either.
+            async with asyncio.timeout(_TIMEOUT), asyncio.TaskGroup() as group:
+                group.create_task(session.run(stop=stop))
+                group.create_task(until_ready())
 
     asyncio.run(main())
 
