@@ -66,14 +66,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         units = [list(unit) for _, unit in groupby(items, lambda item: unit_of(item.nodeid))]
         waiting = [unit for unit in units if _needs_cluster(unit)]
         # The longest units start first, so that none of them is the last to end.
-        waiting.sort(key=lambda unit: not any(pattern.match(unit[0].nodeid) for pattern in _TOGETHER))
-        other_units = [unit for unit in units if not _needs_cluster(unit)]
+        waiting.sort(key=_is_short)
+        other_units = sorted((unit for unit in units if not _needs_cluster(unit)), key=_is_short)
         items[:] = [item for unit in mixed(waiting, other_units) for item in unit]
 
 
 def pytest_collection_finish() -> None:
     """Test items live as long as the process: the garbage collector need not visit them again and again."""
     gc.freeze()
+
+
+def _is_short(unit: Unit) -> bool:
+    return not any(pattern.match(unit[0].nodeid) for pattern in _TOGETHER)
 
 
 def _needs_cluster(unit: Unit) -> bool:

@@ -40,10 +40,13 @@ class UpgradedKind:
         self._definition: dict[str, Any] = deepcopy(found[0])
         self._server, self.group = server, f"{secrets.token_hex(4)}.test.setpoint.dev"
         spec: Any = self._definition["spec"]
-        spec["group"], spec["names"]["shortNames"], spec["names"]["categories"] = self.group, [], []
-        self._definition["metadata"] = {"name": f"{spec['names']['plural']}.{self.group}"}
+        # With names of its own: kubectl, in other tests on the same server, would take it for ours.
+        plural = f"former{spec['names']['plural']}"
+        spec["names"] |= {"plural": plural, "singular": f"former{kind.lower()}", "shortNames": [], "categories": []}
+        spec["group"] = self.group
+        self._definition["metadata"] = {"name": f"{plural}.{self.group}"}
         self.api_version = f"{self.group}/{spec['versions'][0]['name']}"
-        self.path = f"/apis/{self.api_version}/namespaces/{namespace}/{spec['names']['plural']}"
+        self.path = f"/apis/{self.api_version}/namespaces/{namespace}/{plural}"
 
     def install_lenient(self) -> None:
         """Creates the definition without constraints."""
