@@ -13,9 +13,9 @@ _TIMEOUT = 300.0
 
 
 def opened(harness: ControllerHarness) -> setpoint.Session:
-    """A session of the administrator."""
+    """A session of the administrator, on one namespace: others on the same server have controllers of their own."""
     environment = harness.environment(harness.cloud.url)
-    return setpoint.open("kubernetes", namespace=harness.kubectl.namespace, environment=environment)
+    return setpoint.open(f"kubernetes?namespace={harness.kubectl.namespace}", environment=environment)
 
 
 def test_a_session_hands_over_to_the_controllers_of_the_cluster(shared_harness: ControllerHarness) -> None:
