@@ -56,7 +56,9 @@ def failed_tests(root: Path) -> list[str]:
 def passed_again(names: Sequence[str]) -> set[str]:
     """Runs the tests, but no laws; those that pass."""
     passed = PassedTests()
-    pytest.main([*names, "-p", "no:cacheprovider", "-m", "not laws and not hypothesis"], plugins=[passed])
+    # As in the run of all: tests of a plug-in alone would be named from, and configured by, the plug-in's own project.
+    project = ["--config-file", "pyproject.toml", "--rootdir", "."]
+    pytest.main([*names, *project, "-p", "no:cacheprovider", "-m", "not laws and not hypothesis"], plugins=[passed])
     return passed.names
 
 

@@ -36,8 +36,12 @@ def test_many(number): assert _is_second(f"many-{number}")
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = laws\n", encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\nmarkers = ['laws']\n", encoding="utf-8")
     (tmp_path / "test_it.py").write_text(_TESTS, encoding="utf-8")
+    plugin = tmp_path / "plugin"
+    plugin.mkdir()
+    (plugin / "pyproject.toml").write_text("[tool.pytest.ini_options]\n", encoding="utf-8")
+    (plugin / "test_plugin.py").write_text(_TESTS, encoding="utf-8")
     return tmp_path
 
 
@@ -50,7 +54,8 @@ def _run(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def _verdicts(project: Path, *names: str) -> tuple[int, list[str]]:
     """The exit code, and the lines about tests, after a run of these tests."""
-    assert _run(project, "pytest", *(f"test_it.py::{name}" for name in names)).returncode == 1
+    tests = [name if "::" in name else f"test_it.py::{name}" for name in names]
+    assert _run(project, "pytest", "--rootdir", ".", *tests).returncode == 1
     done = _run(project, "checks.flaky")
     return done.returncode, [
         line for line in done.stdout.splitlines() if line.startswith(("FLAKY", "FAILED: ", "flaky"))
@@ -65,6 +70,13 @@ def test_a_test_that_passes_alone_is_named_and_does_not_fail_the_run(project: Pa
         "FLAKY: test_it.py::test_flaky: failed beside other tests, and passed alone",
         "FLAKY: test_it.py::test_shaky_fixture: failed beside other tests, and passed alone",
     ]
+
+
+def test_tests_of_a_folder_with_a_project_of_its_own_are_found_again(project: Path) -> None:
+    code, lines = _verdicts(project, "plugin/test_plugin.py::test_flaky")
+
+    assert code == 0
+    assert lines == ["FLAKY: plugin/test_plugin.py::test_flaky: failed beside other tests, and passed alone"]
 
 
 @pytest.mark.parametrize("name", ["test_wrong", "test_law", "test_untidy"])

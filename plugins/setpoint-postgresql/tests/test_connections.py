@@ -25,6 +25,8 @@ from setpoint_postgresql.server import Server, TlsFiles
 
 _OURS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'setpoint'"
 _END_OURS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'setpoint'"
+# The same, and waits until they have ended: before that a session still takes a statement.
+_END_OURS_NOW = _END_OURS.replace("(pid)", "(pid, 30000)")
 
 
 def administrator(server: PostgresServer, **tls: str) -> Server:
@@ -66,7 +68,7 @@ def test_a_session_that_was_ended_is_replaced(postgres: PostgresServer) -> None:
         async with postgres_world(postgres) as world:
             await world.settle("PostgresRole", "lasting", {"connectionLimit": 1})
             for limit in (2, 3):
-                assert postgres.execute(_END_OURS)
+                assert postgres.execute(_END_OURS_NOW)
                 await world.settle("PostgresRole", "lasting", {"connectionLimit": limit})
 
     run(test())
