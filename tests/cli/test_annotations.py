@@ -14,6 +14,7 @@ from setpoint.cli.main import main
 from setpoint.cli.views.resources import explanation_of
 from setpoint.cli.views.terminal import SafeConsole
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.library.inspection.records import StepExplanation
 
 pytestmark = pytest.mark.usefixtures("folder_with_cloud")
 BUCKET = """\
@@ -181,7 +182,7 @@ def test_a_resource_with_a_wrong_interval_can_be_explained() -> None:
     )
     console = SafeConsole(width=200, file=io.StringIO())
 
-    console.print(explanation_of(resource, resyncs=True))
+    console.print(explanation_of(StepExplanation.of(resource, is_resynced=True)))
 
     assert isinstance(console.file, io.StringIO)
     assert f"next step: when it is edited: {interval} is '10m': write whole seconds" in console.file.getvalue()
