@@ -95,7 +95,7 @@ def test_an_owner_refuses_an_annotation_that_has_no_effect_on_it() -> None:
     assert (done.exit_code, done.stderr) == (
         1,
         "error: trustee.yaml:6: cnrm.cloud.google.com/ignore-unspecified-fields has no effect on a TrusteeConfig: it "
-        "is for kinds of Google's services; leave it out\n",
+        "is for kinds that stand for one live object, except KubernetesObject; leave it out\n",
     )
 
 

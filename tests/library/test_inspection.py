@@ -303,7 +303,10 @@ def hostile_values(hostile: str) -> list[Any]:
     ref = ResourceRef("example.com", "Gadget", "default", hostile)
     metadata = {"name": hostile, "namespace": "default"}
     ready = {"type": "Ready", "status": "False", "reason": hostile, "message": hostile}
-    status: Json = {"conditions": [ready], "setpoint": {"step": {"at": hostile, "decision": hostile, "kept": [hostile]}}}
+    status: Json = {
+        "conditions": [ready],
+        "setpoint": {"step": {"at": hostile, "decision": hostile, "kept": [hostile]}},
+    }
     resource = Resource(
         {
             "apiVersion": "example.com/v1",
