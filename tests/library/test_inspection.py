@@ -211,6 +211,8 @@ def test_the_graph_of_manifests_is_as_if_they_were_declared() -> None:
                 **{"logs": "not looked at", "app": "not looked at", "main": "missing"},
             }
             assert len(await session.list()) == 0
+            with pytest.raises(ManifestInvalid, match="a graph is of manifests or of what is declared"):
+                await session.graph(bucket(), "SQLInstance")
 
     run(main())
 

@@ -20,7 +20,7 @@ from setpoint.engine.ports import (
     unserved_kinds,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.errors import StoreError
+from setpoint.errors import ManifestInvalid, StoreError
 from setpoint.library.declared import DeclaredChange, DeclaredResource, ResourceListing
 from setpoint.library.session_engines import SessionEngines
 from setpoint.library.targets import (
@@ -231,7 +231,7 @@ class SessionReads:
     async def graph(self, *what: Named, all_namespaces: bool = False) -> "ResourceGraph":
         """What depends on what, of the resources of the namespace: all, or those of each KIND and KIND/NAME.
 
-        Of manifests, as if they were declared.
+        Of manifests, as if they were declared: then of nothing else.
         """
         from setpoint.library.inspection.graph import ResourceGraph
 
@@ -240,6 +240,11 @@ class SessionReads:
         if kinds or all_namespaces:
             namespace = None if all_namespaces else selection.namespace
             selection = replace(selection, targets=(*kinds, *selection.targets), namespace=namespace)
+        if selection.read is not None and selection.targets and selection not in what:
+            names = ", ".join(map(str, selection.targets))
+            raise ManifestInvalid(
+                f"a graph is of manifests or of what is declared, such as {names}: hand over one of both"
+            )
         async with self._engines.reading() as engine:
             return ResourceGraph.of(await _graph_of(selection, engine))
 
