@@ -60,13 +60,20 @@ class OwnerStatus:
 class Owner(ResourceType, Protocol):
     """What the author of an owner writes."""
 
-    # The kinds of its children, and of the objects that it reads: what RBAC has to allow, and what is watched.
-    makes: Sequence[ObjectKind]
-    reads: Sequence[ObjectKind]
     # The finalizer that is held while something has to be deleted before the owner; empty where nothing has to be.
     finalizer: str
     # The outputs that a status always has, even before anything is known.
     minimum_outputs: JsonObject
+
+    @property
+    def makes(self) -> Sequence[ObjectKind]:
+        """The kinds of its children: what RBAC has to allow, and what is watched."""
+        ...
+
+    @property
+    def reads(self) -> Sequence[ObjectKind]:
+        """The kinds of the objects that it reads: likewise."""
+        ...
 
     def sources(self, resource: Resource) -> Sequence[ResourceRef]:
         """The objects that the children are generated from; a change of one triggers a reconcile of the owner."""

@@ -1,7 +1,8 @@
-"""The surface for authors of kinds: stable names, each loaded when it is first used.
+"""The surface for authors of kinds and owners: stable names, each loaded when it is first used.
 
-A kind derives from `BaseKind`, with the type of its spec and of its live object; the entry point of its package, in the
-group `setpoint.kinds`, makes it known. Imported by plug-ins and by our own kinds; imports the engine and clients.
+A kind derives from `BaseKind`, with the type of its spec and of its live object; an owner from `BaseOwner`, with the
+type of its spec. The entry point of their package, in the group `setpoint.kinds`, makes them known.
+Imported by plug-ins and by our own kinds; imports the engine and clients.
 """
 
 # Spelled out instead of imported: `typing` alone would double the time to start.
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
         WriteBlocked,
     )
     from setpoint.kind.base_kind import BaseKind, Observation
+    from setpoint.kind.base_owner import BaseOwner
     from setpoint.kind.json_service import FromEnvironment, FromSecret, JsonService, ServiceToken
     from setpoint.kind.kind_context import KindContext
     from setpoint.kind.spec_references import (
@@ -126,6 +128,7 @@ _HOMES = {
         "RemoteUnavailable SetpointError UserError WriteBlocked"
     ),
     "kind.base_kind": "BaseKind Observation",
+    "kind.base_owner": "BaseOwner",
     "kind.json_service": "FromEnvironment FromSecret JsonService ServiceToken",
     "kind.kind_context": "KindContext",
     "kind.spec_references": "RefersTo ResourceReference SecretSource SecretValue object_name referenced_name",
@@ -141,6 +144,7 @@ __all__ = (  # the names above, spelled out for those who read
     "AlreadyExists",
     "AnyOf",
     "BaseKind",
+    "BaseOwner",
     "Between",
     "Check",
     "Child",

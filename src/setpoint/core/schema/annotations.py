@@ -46,17 +46,16 @@ SHARED_PROJECTS: Final = f"{OURS}google-shared-projects"
 
 
 class AnnotationScope(StrEnum):
-    """The resources that an annotation has an effect on."""
+    """The resources that an annotation has an effect on: of our kinds, and of those of plug-ins."""
 
     EVERY = "every kind"
     OBJECTS = "kinds that stand for one live object"
     # A KubernetesObject leaves the fields alone that its manifest leaves out, and refuses these as owners do.
-    FIELDS = "kinds of Google's services"
-    # The two owners.
-    OWNERS = "TrusteeConfig and KbsConfig"
+    FIELDS = "kinds that stand for one live object, except KubernetesObject"
+    OWNERS = "kinds that generate other objects, such as TrusteeConfig and KbsConfig"
     # Kinds that name it in `annotations`, among those that change the meaning of a manifest.
-    GOOGLE = "SQLInstance, SQLDatabase, SQLUser and StorageBucket"
-    BUCKETS = "StorageBucket"
+    GOOGLE = "SQLInstance, SQLDatabase, SQLUser, StorageBucket and kinds of plug-ins that read it"
+    BUCKETS = "StorageBucket and kinds of plug-ins that read it"
     KUBERNETES_OBJECT = "KubernetesObject"
     NAMESPACE = "a Namespace"
     NONE = "no kind here"
