@@ -3,7 +3,7 @@
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Annotated, ClassVar, Final, Generic, Literal, TypeVar
 
@@ -191,32 +191,41 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
             raise UserError(f"{location!r} is no location of this kind: correct status.setpoint.location, or remove it")
         return found
 
-    def _server(self, resource: Resource, spec: S, secrets: Mapping[str, str]) -> Server:
+    def public_address(self, resource: Resource, spec: S) -> Server:
+        """The server without what is secret: where it is, and which database is connected to."""
         connection = getattr(spec, "connection", UNSET) or ConnectionSpec()
-        tls = connection.tls or ConnectionTls()
-        # An operator's variables are for the operator's own store: a tenant brings its own login.
-        environment: Mapping[str, str] = {} if self.context.tenant is not None else self.context.environment
+        environment = self._environment
         host = connection.host or environment.get("PGHOST", "")
         if not host:
             raise field_invalid(resource, f"{_CONNECTION}.host", " is missing: write it, or set PGHOST")
+        return Server(
+            host=host,
+            port=connection.port or int(environment.get("PGPORT") or DEFAULT_PORT),
+            user=connection.user or environment.get("PGUSER") or DEFAULT_USER,
+            database=connection.database or environment.get("PGDATABASE") or DEFAULT_DATABASE,
+        )
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        """An operator's variables are for the operator's own store: a tenant brings its own login."""
+        return {} if self.context.tenant is not None else self.context.environment
+
+    def _server(self, resource: Resource, spec: S, secrets: Mapping[str, str]) -> Server:
+        connection = getattr(spec, "connection", UNSET) or ConnectionSpec()
+        tls = connection.tls or ConnectionTls()
+        address = self.public_address(resource, spec)
         password = _secret("password", connection.password, secrets)
         if not password and self.context.tenant is None:
             password = self.context.credential("PGPASSWORD")
         if not password and self.context.tenant is not None and not tls.certificate:
             raise field_invalid(resource, f"{_CONNECTION}.password", " is missing: write the Secret that has it")
-        return Server(
-            host=host,
-            port=connection.port or int(environment.get("PGPORT") or DEFAULT_PORT),
-            user=connection.user or environment.get("PGUSER") or DEFAULT_USER,
-            password=password,
-            database=connection.database or environment.get("PGDATABASE") or DEFAULT_DATABASE,
-            tls=TlsFiles(
-                tls.mode or environment.get("PGSSLMODE", ""),
-                _secret("tls.authority", tls.authority, secrets),
-                _secret("tls.certificate", tls.certificate, secrets),
-                _secret("tls.key", tls.key, secrets),
-            ),
+        files = TlsFiles(
+            tls.mode or self._environment.get("PGSSLMODE", ""),
+            _secret("tls.authority", tls.authority, secrets),
+            _secret("tls.certificate", tls.certificate, secrets),
+            _secret("tls.key", tls.key, secrets),
         )
+        return replace(address, password=password, tls=files)
 
     # --- What the spec says ------------------------------------------------------------------------------------------
 

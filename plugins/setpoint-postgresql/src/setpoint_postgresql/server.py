@@ -76,6 +76,18 @@ def parse_location(location: str) -> ObjectAddress | None:
     return ObjectAddress(unquote(found[1]), int(found[2]), parts)
 
 
+def connection_entries(server: Server, role: str, password: str) -> dict[str, str]:
+    """What a client needs to log in as the role, by the keys of a Secret; the first four are Crossplane's."""
+    login, database = f"{_escaped(role)}:{_escaped(password)}", _escaped(server.database)
+    is_folder = server.host.startswith("/")
+    # The folder of a socket is no host of an address.
+    address = f"/{database}?host={_escaped(server.host)}&port={server.port}" if is_folder else None
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    uri = f"postgresql://{login}@{address or f'{host}:{server.port}/{database}'}"
+    found = {"username": role, "password": password, "endpoint": server.host, "port": str(server.port)}
+    return {**found, "database": server.database, "uri": uri}
+
+
 def is_name(text: str) -> bool:
     """Whether an object of PostgreSQL can have this very name: longer names would be cut off, NUL ends a text."""
     return 0 < len(text.encode("utf-8", "surrogatepass")) <= MAX_NAME_BYTES and "\0" not in text and _is_text(text)

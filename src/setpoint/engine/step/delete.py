@@ -25,6 +25,7 @@ from setpoint.engine.context import (
 from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, RemoteOperation, observe_decoded
 from setpoint.engine.management import Management, management_of
+from setpoint.engine.owners.generated_secret import release_secrets
 from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
@@ -53,7 +54,7 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
         return PlannedStep(_nothing_to_delete(_NEVER_MADE), lambda: _remove_finalizer(context))
     if is_abandoned(context.resource, context.kind):
         kept = _nothing_to_delete(f"the resource goes, and {location or 'its object'} stays as it is")
-        return PlannedStep(kept, lambda: _remove_finalizer(context))
+        return PlannedStep(kept, lambda: _remove_finalizer(context, is_kept=True))
     _require_deletable(context.resource)
     if location is None:
         return await _plan_unrecorded_deletion(context)
@@ -129,6 +130,7 @@ async def _send_delete(
 
 async def _record_deleted(context: KindStepContext) -> StepOutcome:
     """Removes the finalizer. A status is written only where finalizers of other controllers keep the resource."""
+    await release_secrets(context, is_kept=False)
     if context.resource.finalizers != (FINALIZER,):
         return await _remove_finalizer(await context.set_ready(conditions.DELETED))
     deleted = context.event(conditions.DELETED.reason, conditions.DELETED.message)
@@ -196,7 +198,8 @@ def _require_deletable(resource: Resource) -> None:
         )
 
 
-async def _remove_finalizer(context: KindStepContext) -> StepOutcome:
+async def _remove_finalizer(context: KindStepContext, *, is_kept: bool = False) -> StepOutcome:
+    await release_secrets(context, is_kept=is_kept)
     rest = tuple(one for one in context.resource.finalizers if one != FINALIZER)
     await context.engine.store.set_finalizers(context.resource, rest)
     return Gone()

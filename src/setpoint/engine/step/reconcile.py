@@ -45,6 +45,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.management import Management
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
+from setpoint.engine.owners.generated_secret import secret_first
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
@@ -248,6 +249,8 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     context.require_known_annotations()
     intent = await resolve_intent(context.resource, context.engine)
     found = await _plan_intent(context, intent)
+    if isinstance(found, PlannedStep) and context.management is Management.FULL:
+        found = await secret_first(found, context, _plan_object)
     if isinstance(found, FailedStep) or not isinstance(context.kind, SupportsProjects):
         return found
     return replace(found, plan=replace(found.plan, project=context.kind.project_of(intent.resource, intent.resolved)))
