@@ -117,6 +117,8 @@ class Target(Generic[S]):
     # The status, with what was on record when the resource last settled.
     status: JsonObject
     is_deleting: bool = False
+    # Whether the last step left nothing to do for this very spec.
+    is_settled: bool = False
 
 
 class PostgresKind(BaseKind[S, L], Generic[S, L]):
@@ -152,7 +154,9 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
         spec = self.spec_of(resource)
         server = self._server(resource, spec, resolved.secrets)
         location = Location(render_location(server, *self.parts(resource, spec, resolved)))
-        self._targets[location] = Target(server, spec, resolved.secrets, resource.status)
+        self._targets[location] = Target(
+            server, spec, resolved.secrets, resource.status, is_settled=_is_settled(resource)
+        )
         self._deleting.pop(location, None)
         return location
 
@@ -275,6 +279,13 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
         """What is being done, for messages: `create role app at db:5432`."""
         address = self.address(location)
         return f"{verb} {self.word} {address.name} at {address.host}:{address.port}"
+
+
+def _is_settled(resource: Resource) -> bool:
+    conditions = resource.status.get("conditions")
+    listed = conditions if isinstance(conditions, list) else []
+    ready = any(isinstance(one, dict) and (one.get("type"), one.get("status")) == ("Ready", "True") for one in listed)
+    return ready and resource.status.get("observedGeneration") == resource.generation
 
 
 def _secret(name: str, given: SecretSource | None | object, secrets: Mapping[str, str]) -> str:
