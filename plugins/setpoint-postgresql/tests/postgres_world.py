@@ -18,6 +18,7 @@ from setpoint_postgresql.database_objects import PostgresExtensionKind, Postgres
 from setpoint_postgresql.foreign.mappings import PostgresUserMappingKind
 from setpoint_postgresql.foreign.servers import PostgresForeignServerKind
 from setpoint_postgresql.grants import PostgresDefaultPrivilegesKind, PostgresGrantKind
+from setpoint_postgresql.labels.security_labels import PostgresSecurityLabelKind
 from setpoint_postgresql.role import PostgresRoleKind
 
 KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
@@ -29,6 +30,7 @@ KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresDefaultPrivilegesKind,
     PostgresForeignServerKind,
     PostgresUserMappingKind,
+    PostgresSecurityLabelKind,
 )
 Manifest = Mapping[str, Any]
 

@@ -192,6 +192,11 @@ def test_all_tables_of_a_schema_include_those_that_are_created_later(postgres: P
             "EXECUTE",
             "has_function_privilege('clerk', 'app.total(integer, text)', 'EXECUTE')",
         ),
+        (
+            {"type": "FUNCTION", "schemaRef": {"external": "pg_catalog"}, "name": "pg_reload_conf"},
+            "EXECUTE",
+            "has_function_privilege('clerk', 'pg_reload_conf()', 'EXECUTE')",
+        ),
         ({"type": "LANGUAGE", "name": "plpgsql"}, "USAGE", "has_language_privilege('clerk', 'plpgsql', 'USAGE')"),
         (
             {"type": "TYPE", "schemaRef": {"external": "pg_catalog"}, "name": "int4"},

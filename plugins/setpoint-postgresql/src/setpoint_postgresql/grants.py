@@ -220,7 +220,11 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
             return ("databases", database, "grants", role, what.type, database)
         kind = ALL_OF_SCHEMA[what.type] if what.allInSchema else what.type
         found = ["databases", database, "grants", role, kind, *(one for one in (schema, what.name) if one)]
-        return [*found, argument_types(what)] if what.type == "FUNCTION" and not what.allInSchema else found
+        return (
+            [*found, argument_types(what.arguments or ())]
+            if what.type == "FUNCTION" and not what.allInSchema
+            else found
+        )
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for an object that is not named, or too much of it."""

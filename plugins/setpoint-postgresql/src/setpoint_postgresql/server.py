@@ -10,7 +10,8 @@ DEFAULT_DATABASE: Final = "postgres"
 DEFAULT_USER: Final = "postgres"
 # PostgreSQL cuts longer names off.
 MAX_NAME_BYTES: Final = 63
-_LOCATION: Final = re.compile(r"postgresql://([^/:]+):([0-9]+)((?:/[^/]+)+)")
+# The last part may be empty: the arguments of a function that has none.
+_LOCATION: Final = re.compile(r"postgresql://([^/:]+):([0-9]+)((?:/[^/]+)+/?)")
 
 
 @dataclass(frozen=True, slots=True)
