@@ -56,6 +56,11 @@ from setpoint_postgresql.server import (
 GROUP: Final = "postgresql.setpoint.dev"
 VERSION: Final = "v1alpha1"
 _CONNECTION: Final = "spec.connection"
+# Names the file with the token that a role logs in with, which another program renews.
+TOKEN_FILE: Final = "SETPOINT_POSTGRES_TOKEN_FILE"
+_ENCRYPTED: Final = ("require", "verify-ca", "verify-full")
+# A proxy of the cloud on this machine encrypts what leaves it.
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 NAME: Final = Matches("[^\\x00]+", f"a name of PostgreSQL: at most {MAX_NAME_BYTES} bytes", MAX_NAME_BYTES)
 # Which kind a reference means; by `external`, an object that is no resource here.
 DatabaseReference = Annotated[ResourceReference, RefersTo(GROUP, "PostgresDatabase")]
@@ -219,17 +224,31 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
         tls = connection.tls or ConnectionTls()
         address = self.public_address(resource, spec)
         password = _secret("password", connection.password, secrets)
-        if not password and self.context.tenant is None:
+        mode = tls.mode or self._environment.get("PGSSLMODE", "")
+        token_file = "" if password else self._token_file(resource, address, mode)
+        if not password and not token_file and self.context.tenant is None:
             password = self.context.credential("PGPASSWORD")
         if not password and self.context.tenant is not None and not tls.certificate:
             raise field_invalid(resource, f"{_CONNECTION}.password", " is missing: write the Secret that has it")
         files = TlsFiles(
-            tls.mode or self._environment.get("PGSSLMODE", ""),
+            mode,
             _secret("tls.authority", tls.authority, secrets),
             _secret("tls.certificate", tls.certificate, secrets),
             _secret("tls.key", tls.key, secrets),
         )
-        return replace(address, password=password, tls=files)
+        return replace(address, password=password, tls=files, token_file=token_file)
+
+    def _token_file(self, resource: Resource, address: Server, mode: str) -> str:
+        """The operator's file with a token of a cloud's identity; for the operator's own server alone, and not in the
+        clear."""
+        environment = self._environment
+        path = environment.get(TOKEN_FILE, "")
+        if not path or address.host != environment.get("PGHOST"):
+            return ""
+        if mode not in _ENCRYPTED and address.host not in _LOOPBACK and not address.host.startswith("/"):
+            problem = f" is {mode or 'left out'}: a token is sent as it is; write one of {', '.join(_ENCRYPTED)}"
+            raise field_invalid(resource, f"{_CONNECTION}.tls.mode", problem)
+        return path
 
     # --- What the spec says ------------------------------------------------------------------------------------------
 

@@ -26,7 +26,10 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server, and the role that logs in there. An empty password: libpq's own sources, such as ~/.pgpass."""
+    """A server, and the role that logs in there. An empty password: libpq's own sources, such as ~/.pgpass.
+
+    `token_file` has the password of the moment, which another program renews: it is read for each connection.
+    """
 
     host: str
     port: int = DEFAULT_PORT
@@ -34,6 +37,7 @@ class Server:
     password: str = field(default="", repr=False)
     database: str = DEFAULT_DATABASE
     tls: TlsFiles = TlsFiles()
+    token_file: str = ""
 
     @property
     def address(self) -> str:
