@@ -206,6 +206,16 @@ SCHEMA_EXISTS: Final = Catalog(
     {0: "SELECT k.key, '{}' FROM unnest(%s::text[]) AS k(key) JOIN pg_namespace n ON n.nspname = (k.key::json->>0)"},
 )
 
+# The roles that the session may act as (SET ROLE). Key: the role.
+_ACTS_AS: Final = "SELECT k.key, '{}' FROM unnest(%s::text[]) AS k(key) JOIN pg_roles r ON r.rolname = k.key"
+ACTORS: Final = Catalog(
+    "roles to act as",
+    {
+        0: f"{_ACTS_AS} WHERE pg_has_role(r.oid, 'MEMBER')",
+        160000: f"{_ACTS_AS} WHERE pg_has_role(r.oid, 'SET')",
+    },
+)
+
 # --- Default privileges -----------------------------------------------------------------------------------------------
 
 # The letter of each type of object in pg_default_acl, and in acldefault.
