@@ -10,6 +10,7 @@ import pytest
 from setpoint.core.values.json_types import JsonObject
 from setpoint.deployment.rbac import SECRETS, GroupResource, access_of
 from setpoint.deployment.tenants import tenant_rules
+from setpoint.engine.owner import refers_to_secrets
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import DependencyInvalid, WriteConflict
@@ -147,8 +148,11 @@ def test_a_secret_that_appears_meanwhile_is_not_overwritten() -> None:
 
 def test_an_account_of_a_namespace_may_write_secrets_only_where_a_kind_generates_them() -> None:
     definition: JsonObject = {"spec": {"group": GROUP, "names": {"plural": "accounts", "kind": "Account"}}}
-    access = access_of([AccountKind(KindContext(), Bank())], [definition])
+    kind = AccountKind(KindContext(), Bank())
+    access = access_of([kind], [definition])
 
+    # Its spec has no secretKeyRef: the store of a controller serves Secrets all the same.
+    assert refers_to_secrets(kind)
     assert access.children == (SECRETS,)
     assert access.owners == (GroupResource(GROUP, "accounts"),)
     assert tenant_rules(access) == [
