@@ -19,7 +19,7 @@ from setpoint.engine.capabilities import GeneratedSecret, SupportsGeneratedSecre
 from setpoint.engine.context import FINALIZER, EngineContext, KindStepContext
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
-from setpoint.engine.step.outcomes import PlannedStep, StepOutcome, StepPlan
+from setpoint.engine.step.outcomes import FailedStep, PlannedStep, StepOutcome, StepPlan
 from setpoint.engine.step.reports import ReportedWrite, StepSubject
 from setpoint.engine.step.store_decorators import OverlayStore
 from setpoint.errors import DependencyInvalid, DependencyNotReady
@@ -82,11 +82,11 @@ async def with_pending_secret(resource: Resource, engine: EngineContext) -> Engi
 
 
 async def secret_first(
-    planned: PlannedStep, context: KindStepContext, plan_again: Callable[[KindStepContext], Awaitable[StepPlan]]
-) -> PlannedStep:
+    planned: StepPlan, context: KindStepContext, plan_again: Callable[[KindStepContext], Awaitable[StepPlan]]
+) -> StepPlan:
     """The step that writes the Secret of its resource first, and then plans again; `planned` where none is to be."""
     pending = await pending_secret(context.resource, context.engine)
-    if pending is None:
+    if pending is None or isinstance(planned, FailedStep):
         return planned
 
     async def execute() -> StepOutcome:
@@ -123,7 +123,7 @@ async def release_secrets(context: KindStepContext, *, is_kept: bool) -> None:
     In a store that collects garbage nothing has to be deleted, and what stays must lose its owner first.
     """
     store = context.engine.store
-    if not isinstance(context.kind, SupportsGeneratedSecret) or (store.collects and not is_kept):
+    if store.collects and not is_kept:
         return
     for secret in await _own_secrets(context):
         if is_kept:

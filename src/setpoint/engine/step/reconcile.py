@@ -14,7 +14,7 @@ from setpoint.core.secret_fields import secret_texts, without_texts
 from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
-from setpoint.engine.capabilities import SupportsProjects
+from setpoint.engine.capabilities import SupportsGeneratedSecret, SupportsProjects
 from setpoint.engine.claims.claim import (
     announce_claim,
     catch_up,
@@ -45,7 +45,6 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.management import Management
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
-from setpoint.engine.owners.generated_secret import secret_first
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
@@ -249,7 +248,9 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     context.require_known_annotations()
     intent = await resolve_intent(context.resource, context.engine)
     found = await _plan_intent(context, intent)
-    if isinstance(found, PlannedStep) and context.management is Management.FULL:
+    if context.management is Management.FULL and isinstance(context.kind, SupportsGeneratedSecret):
+        from setpoint.engine.owners.generated_secret import secret_first
+
         found = await secret_first(found, context, _plan_object)
     if isinstance(found, FailedStep) or not isinstance(context.kind, SupportsProjects):
         return found
