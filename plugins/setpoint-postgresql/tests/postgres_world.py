@@ -1,4 +1,4 @@
-"""An engine with the six kinds on a real server, for tests beside the contract."""
+"""An engine with the kinds on a real server, for tests beside the contract."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
@@ -15,7 +15,10 @@ from setpoint_postgresql.client import PostgresClient
 from setpoint_postgresql.connection import GROUP, VERSION, PostgresKind
 from setpoint_postgresql.database import PostgresDatabaseKind
 from setpoint_postgresql.database_objects import PostgresExtensionKind, PostgresSchemaKind
+from setpoint_postgresql.foreign.mappings import PostgresUserMappingKind
+from setpoint_postgresql.foreign.servers import PostgresForeignServerKind
 from setpoint_postgresql.grants import PostgresDefaultPrivilegesKind, PostgresGrantKind
+from setpoint_postgresql.labels.security_labels import PostgresSecurityLabelKind
 from setpoint_postgresql.role import PostgresRoleKind
 
 KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
@@ -25,6 +28,9 @@ KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresExtensionKind,
     PostgresGrantKind,
     PostgresDefaultPrivilegesKind,
+    PostgresForeignServerKind,
+    PostgresUserMappingKind,
+    PostgresSecurityLabelKind,
 )
 Manifest = Mapping[str, Any]
 

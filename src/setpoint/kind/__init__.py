@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from setpoint.core.values.paths import Path
     from setpoint.core.wait.wait_for import WaitFor, parse_wait
     from setpoint.engine.capabilities import (
+        GeneratedSecret,
         ListScope,
         SupportsAliases,
         SupportsBulkObserve,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         SupportsDeletionProtection,
         SupportsDryRun,
         SupportsFormerRevisions,
+        SupportsGeneratedSecret,
         SupportsList,
         SupportsReplace,
         SupportsWait,
@@ -108,9 +110,9 @@ _HOMES = {
     "core.values.paths": "Path",
     "core.wait.wait_for": "WaitFor parse_wait",
     "engine.capabilities": (
-        "ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck "
-        "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions SupportsList "
-        "SupportsReplace SupportsWait SupportsWatch WatchTopic"
+        "GeneratedSecret ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck "
+        "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions "
+        "SupportsGeneratedSecret SupportsList SupportsReplace SupportsWait SupportsWatch WatchTopic"
     ),
     "engine.claims.object_claims": "ClaimKey SupportsClaimKeys",
     "engine.conditions": "UP_TO_DATE ReadyCondition",
@@ -166,6 +168,7 @@ __all__ = (  # the names above, spelled out for those who read
     "FromEnvironment",
     "FromSecret",
     "GeneratedChildren",
+    "GeneratedSecret",
     "Given",
     "InOrder",
     "Int64",
@@ -232,6 +235,7 @@ __all__ = (  # the names above, spelled out for those who read
     "SupportsDeletionProtection",
     "SupportsDryRun",
     "SupportsFormerRevisions",
+    "SupportsGeneratedSecret",
     "SupportsList",
     "SupportsReplace",
     "SupportsTenants",

@@ -48,7 +48,7 @@ async def open_connection(server: Server, database: str, access: Access, files: 
     """A new connection; psycopg's errors are those of the caller."""
     settings = {**_SESSION, "default_transaction_read_only": access.value}
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    given: dict[str, Any] = {"password": server.password, **files.options(server.tls)}
+    given: dict[str, Any] = {"password": _password(server), **files.options(server.tls)}
     return await psycopg.AsyncConnection.connect(
         host=server.host,
         port=server.port,
@@ -61,6 +61,19 @@ async def open_connection(server: Server, database: str, access: Access, files: 
         row_factory=tuple_row,
         **{name: value for name, value in given.items() if value},
     )
+
+
+def _password(server: Server) -> str:
+    """The password, or the token of the moment; RemoteUnavailable for a file that has none."""
+    if not server.token_file:
+        return server.password
+    try:
+        found = Path(server.token_file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RemoteUnavailable(f"the file with the token for {server} cannot be read: {error}") from error
+    if not found:
+        raise RemoteUnavailable(f"the file with the token for {server} is empty: see the program that renews it")
+    return found
 
 
 @dataclass(slots=True)

@@ -39,6 +39,7 @@ MANAGEMENT_BEFORE_EXPORT: Final = f"{OURS}management-before-export"
 ABANDONED_BY_MIGRATION: Final = f"{OURS}abandoned-by-migration"
 TERRAFORM_ID: Final = f"{OURS}terraform-id"
 CLAIM: Final = f"{OURS}claim"
+GENERATED_FOR: Final = f"{OURS}generated-for"
 GOOGLE_ACCOUNT: Final = f"{OURS}google-service-account"
 SHARED_PROJECTS: Final = f"{OURS}google-shared-projects"
 
@@ -194,6 +195,11 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
         CLAIM,
         _RECORD,
         "The object that a controller announced to claim. Once the status has its location, it is history.",
+    ),
+    KnownAnnotation(
+        GENERATED_FOR,
+        _RECORD,
+        "On a Secret: the resource that its value was generated for, which may take it back when it is made anew.",
     ),
     KnownAnnotation(TERRAFORM_ID, _RECORD, "The Terraform resource that manages an object of a cluster."),
     *(
