@@ -16,7 +16,7 @@ from psycopg import sql
 
 from setpoint.kind import RemoteRefused
 from setpoint_postgresql.catalogs import Catalog
-from setpoint_postgresql.connections import Access, Connection, ConnectionPool, TlsFolder, open_connection
+from setpoint_postgresql.connections import Access, Connect, Connection, ConnectionPool, TlsFolder, open_connection
 from setpoint_postgresql.failures import DatabaseNotFound, is_wrong_password, translated, translated_connection
 from setpoint_postgresql.server import Server
 
@@ -36,8 +36,9 @@ class Login(Enum):
 class PostgresClient:
     """The connections of one process. `queries` counts what was sent to read, for those who measure."""
 
-    def __init__(self, *, is_read_only: bool = False) -> None:
+    def __init__(self, *, is_read_only: bool = False, connect: Connect = open_connection) -> None:
         self.queries = 0
+        self._connect = connect
         # In a preview nothing may be written.
         self._is_read_only = is_read_only
         self._pools: dict[tuple[Server, str, Access], ConnectionPool] = {}
@@ -175,7 +176,7 @@ class PostgresClient:
         at = (server, database, access)
         pool = self._pools.get(at)
         if pool is None:
-            pool = self._pools[at] = ConnectionPool(server, database, access, self._files)
+            pool = self._pools[at] = ConnectionPool(server, database, access, self._files, self._connect)
         try:
             connection = await pool.take()
         except psycopg.Error as error:
