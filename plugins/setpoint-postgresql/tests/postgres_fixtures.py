@@ -30,6 +30,8 @@ _VERBS: Mapping[str, str | None] = {
     "read": "get",
     "create": "create",
     "create_alone": "create",
+    "create_and_read": "create",
+    "update_and_read": "update",
     "update": "update",
     "update_alone": "update",
     "delete": "delete",

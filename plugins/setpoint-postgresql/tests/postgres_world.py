@@ -1,4 +1,4 @@
-"""An engine with the six kinds on a real server, for tests beside the contract."""
+"""An engine with the kinds on a real server, for tests beside the contract."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
@@ -16,6 +16,9 @@ from setpoint_postgresql.connection import GROUP, VERSION, PostgresKind
 from setpoint_postgresql.database import PostgresDatabaseKind
 from setpoint_postgresql.database_objects import PostgresExtensionKind, PostgresSchemaKind
 from setpoint_postgresql.grants import PostgresDefaultPrivilegesKind, PostgresGrantKind
+from setpoint_postgresql.replication.publication import PostgresPublicationKind
+from setpoint_postgresql.replication.slot import PostgresReplicationSlotKind
+from setpoint_postgresql.replication.subscription import PostgresSubscriptionKind
 from setpoint_postgresql.role import PostgresRoleKind
 
 KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
@@ -25,6 +28,9 @@ KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresExtensionKind,
     PostgresGrantKind,
     PostgresDefaultPrivilegesKind,
+    PostgresPublicationKind,
+    PostgresSubscriptionKind,
+    PostgresReplicationSlotKind,
 )
 Manifest = Mapping[str, Any]
 
