@@ -20,6 +20,7 @@ from setpoint_postgresql.replication.publication import PostgresPublicationKind
 from setpoint_postgresql.replication.slot import PostgresReplicationSlotKind
 from setpoint_postgresql.replication.subscription import PostgresSubscriptionKind
 from setpoint_postgresql.role import PostgresRoleKind
+from setpoint_postgresql.routines.function import PostgresFunctionKind
 
 KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresRoleKind,
@@ -31,6 +32,7 @@ KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresPublicationKind,
     PostgresSubscriptionKind,
     PostgresReplicationSlotKind,
+    PostgresFunctionKind,
 )
 Manifest = Mapping[str, Any]
 

@@ -10,8 +10,18 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args, g
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.kind import Default, EffectiveState, FieldPolicy, Mark, Maybe, Missing, SpecStruct, effective_state
-from setpoint_postgresql.connection import PostgresKind, PostgresSpec, Target
+from setpoint.kind import (
+    Default,
+    EffectiveState,
+    FieldPolicy,
+    JsonObject,
+    Mark,
+    Maybe,
+    Missing,
+    SpecStruct,
+    effective_state,
+)
+from setpoint_postgresql.connection import PostgresKind, PostgresSpec, Target, spec_in
 
 REFUSE: Final = "Refuse"
 RECREATE: Final = "Recreate"
@@ -33,12 +43,19 @@ class RecreatableKind(PostgresKind[S, L], Generic[S, L]):
 
     def effective(self, spec: Struct, live: Struct | Missing, policy: FieldPolicy) -> EffectiveState[Struct]:
         """See BaseKind; with fields that can change where the author allows a new object."""
-        if getattr(getattr(spec, "spec", None), "onChange", UNSET) != RECREATE:
-            return effective_state(spec, live, policy)
+        found = effective_state(spec, live, policy)
+        if isinstance(live, Missing) or not self._may_change(found.tree, msgspec.to_builtins(live)):
+            return found
         tree_type = _changeable_tree(type(spec))
-        return effective_state(
-            _converted(spec, tree_type), live if isinstance(live, Missing) else _converted(live, tree_type), policy
-        )
+        return effective_state(_converted(spec, tree_type), _converted(live, tree_type), policy)
+
+    def _may_change(self, wanted: JsonObject, live: JsonObject) -> bool:
+        spec = spec_in(wanted)
+        return spec.get("onChange") == RECREATE or self.is_changeable(spec, spec_in(live))
+
+    def is_changeable(self, spec: JsonObject, live: JsonObject) -> bool:
+        """Whether a statement can change the live object to the spec though an immutable field differs."""
+        return False
 
     @staticmethod
     def on_change(target: Target[S]) -> str:
