@@ -5,6 +5,7 @@ PostgreSQL keeps an expression parsed, and spells it in its own way: `status = '
 status: another spelling found later is another expression.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -13,7 +14,9 @@ from msgspec import Struct
 
 from setpoint.kind import JsonObject, Resource, field_invalid
 
-_FORBIDDEN: Final = (";", "--", "/*", "$", "\0")
+_FORBIDDEN: Final = (";", "--", "/*", "$")
+# A text with escapes, or the end of a word before a quote: both are taken for the first.
+_ESCAPED_TEXT: Final = re.compile("[eE]'")
 
 
 class ExpressionForm(Struct, frozen=True):
@@ -35,11 +38,14 @@ def check_expression(resource: Resource, field: str, text: str) -> None:
 
 
 def is_expression(text: str) -> bool:
-    """Whether the text stays inside of the parentheses that it is put into."""
+    """Whether the text stays inside of the parentheses that it is put into: sessions of setpoint read a backslash in
+    '…' as itself (standard_conforming_strings)."""
     return _problem(text) == ""
 
 
 def _problem(text: str) -> str:
+    if "\0" in text or ("\\" in text and _ESCAPED_TEXT.search(text)):
+        return "has a NUL, or a backslash beside E'…'"
     depth, at = 0, 0
     while at < len(text):
         char = text[at]
@@ -61,17 +67,10 @@ def _problem(text: str) -> str:
 def _quoted_end(text: str, begin: int) -> int | None:
     """The position after a quoted text or name; two quotes are one of them. None where it does not end."""
     quote, at = text[begin], begin + 1
-    # E'…' has escapes; sessions of setpoint have standard_conforming_strings, so that no other text has.
-    has_escapes = quote == "'" and text[max(0, begin - 1) : begin] in ("e", "E")
-    while at < len(text):
-        if has_escapes and text[at] == "\\":
-            at += 2
-        elif text[at] == quote:
-            if text[at + 1 : at + 2] != quote:
-                return at + 1
-            at += 2
-        else:
-            at += 1
+    while (found := text.find(quote, at)) >= 0:
+        if text[found + 1 : found + 2] != quote:
+            return found + 1
+        at = found + 2
     return None
 
 
