@@ -1,7 +1,7 @@
 """Functions and procedures: what PostgreSQL can replace is replaced, the rest by policy alone."""
 
 import re
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import example, given
@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from postgres_server import PostgresServer
 from postgres_world import postgres_world, ref, run
+from setpoint.kind import Mark
+from setpoint_postgresql.replication.slot import PostgresReplicationSlotKind
 from setpoint_postgresql.routines.expressions import is_expression, plain
+from setpoint_postgresql.routines.function import PostgresFunctionKind
+from setpoint_postgresql.routines.recreation import RecreatableKind
 
 DATABASE = "functions"
 
@@ -147,6 +151,13 @@ def test_other_types_of_arguments_are_another_function(shop: PostgresServer) -> 
             await world.delete("PostgresFunction", "overloaded")
 
     run(test())
+
+
+@pytest.mark.parametrize("kind", [PostgresFunctionKind, PostgresReplicationSlotKind])
+def test_an_api_server_lets_pass_a_change_that_the_policy_may_allow(kind: type[RecreatableKind[Any, Any]]) -> None:
+    hints = get_type_hints(kind.spec_type, include_extras=True)
+
+    assert [name for name in kind.fixed if Mark.IMMUTABLE in getattr(hints[name], "__metadata__", ())] == []
 
 
 def test_a_body_of_another_writer_is_planned_and_put_back(shop: PostgresServer) -> None:

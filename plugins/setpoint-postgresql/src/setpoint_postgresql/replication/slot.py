@@ -15,7 +15,6 @@ from setpoint.kind import (
     JsonObject,
     Location,
     ManifestInvalid,
-    Mark,
     Maybe,
     PlannedWrite,
     Present,
@@ -40,12 +39,12 @@ _OUTPUTS: Final = ("active", "restartLsn", "confirmedFlushLsn", "walStatus")
 class PostgresReplicationSlotSpec(RecreatableSpec, frozen=True, kw_only=True):
     """The spec of a PostgresReplicationSlot."""
 
-    plugin: Annotated[Maybe[str], NAME, Mark.IMMUTABLE] = UNSET
-    """The output plugin of a logical slot, such as pgoutput; left out: a physical slot."""
-    databaseRef: Annotated[Maybe[DatabaseReference], Mark.IMMUTABLE] = UNSET
-    """The database whose changes a logical slot has."""
-    twoPhase: Annotated[Maybe[bool], Default(False), Mark.IMMUTABLE] = UNSET
-    """Whether prepared transactions are decoded when they are prepared. PostgreSQL 14 and newer."""
+    plugin: Annotated[Maybe[str], NAME] = UNSET
+    """The output plugin of a logical slot, such as pgoutput; left out: a physical slot. Fixed: see onChange."""
+    databaseRef: Maybe[DatabaseReference] = UNSET
+    """The database whose changes a logical slot has. Fixed: see onChange."""
+    twoPhase: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether prepared transactions are decoded when they are prepared. PostgreSQL 14 and newer. Fixed, too."""
     reserveImmediately: Maybe[bool] = UNSET
     """Whether a physical slot keeps WAL from its creation on; else from the first connection of its replica on."""
 
@@ -117,6 +116,7 @@ class PostgresReplicationSlotKind(RecreatableKind[PostgresReplicationSlotSpec, L
     short_names = ("pgslot",)
     outputs_type = ReplicationSlotOutputs
     uncompared = (*PostgresKind.uncompared, "reserveImmediately")
+    fixed = ("plugin", "databaseRef", "twoPhase")
 
     def parts(
         self, resource: Resource, spec: PostgresReplicationSlotSpec, resolved: ResolvedReferences

@@ -69,6 +69,7 @@ class PostgresFunctionKind(RecreatableKind[PostgresFunctionSpec, LiveFunction]):
     short_names = ("pgfunction",)
     outputs_type = FunctionOutputs
     uncompared = (*PostgresKind.uncompared, "databaseRef", "schemaRef")
+    fixed = ("kind", "arguments", "returns", "returnsTable")
 
     def __init__(self, context: KindContext, client: PostgresClient | None = None) -> None:
         super().__init__(context, client)

@@ -57,14 +57,16 @@ class PostgresFunctionSpec(RecreatableSpec, frozen=True, kw_only=True):
     """The schema that it is in."""
     ownerRef: Annotated[Maybe[RoleReference], Mark.CHOSEN] = UNSET
     """Its owner; the role that logs in, when left out."""
-    kind: Annotated[Maybe[Literal["FUNCTION", "PROCEDURE"]], Default(FUNCTION), Mark.IMMUTABLE] = UNSET
-    """Whether it is a function, or a procedure."""
-    arguments: Annotated[Maybe[list[FunctionArgument]], Mark.IMMUTABLE] = UNSET
-    """Its arguments. Together with the name, the types of those that are passed in tell it apart from others."""
-    returns: Annotated[Maybe[str], _RESULT, Mark.IMMUTABLE, Mark.CHOSEN] = UNSET
-    """The type of its result, or `SETOF` and the type of each row; `void` when left out, and no argument is OUT."""
-    returnsTable: Annotated[Maybe[list[FunctionColumn]], Mark.IMMUTABLE] = UNSET
-    """The columns of the rows that it returns (RETURNS TABLE)."""
+    kind: Annotated[Maybe[Literal["FUNCTION", "PROCEDURE"]], Default(FUNCTION)] = UNSET
+    """Whether it is a function, or a procedure. Fixed: see onChange."""
+    arguments: Maybe[list[FunctionArgument]] = UNSET
+    """Its arguments. Together with the name, the types of those that are passed in tell it apart from others. All but
+    the defaults are fixed: see onChange."""
+    returns: Annotated[Maybe[str], _RESULT, Mark.CHOSEN] = UNSET
+    """The type of its result, or `SETOF` and the type of each row; `void` when left out, and no argument is OUT. Fixed:
+    see onChange."""
+    returnsTable: Maybe[list[FunctionColumn]] = UNSET
+    """The columns of the rows that it returns (RETURNS TABLE). Fixed: see onChange."""
     language: Annotated[Maybe[str], NAME, Default("plpgsql")] = UNSET
     """The language of its body."""
     body: str

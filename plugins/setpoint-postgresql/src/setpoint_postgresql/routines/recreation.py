@@ -1,11 +1,11 @@
 """Objects with fields that no statement can change: a change is refused, or the object is dropped and created anew.
 
-`spec.onChange` decides. In the types these fields are immutable, so that a change is refused and named as every other
-one; where the author allows a new object, the plan is made with the same types without that mark.
+`spec.onChange` decides. The types do not mark these fields as immutable: an API server would refuse every edit of them.
+The plan is made with types that do, so that a change is refused and named, unless the author allows a new object.
 """
 
 from functools import cache
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -41,12 +41,15 @@ L = TypeVar("L", bound=Struct)
 class RecreatableKind(PostgresKind[S, L], Generic[S, L]):
     """A kind whose spec has `onChange`. Its live type has it, too: as the spec says, so that it never differs."""
 
+    # The fields that no statement can change.
+    fixed: ClassVar[tuple[str, ...]]
+
     def effective(self, spec: Struct, live: Struct | Missing, policy: FieldPolicy) -> EffectiveState[Struct]:
-        """See BaseKind; with fields that can change where the author allows a new object."""
+        """See BaseKind; with immutable fields, unless the author allows a new object."""
         found = effective_state(spec, live, policy)
-        if isinstance(live, Missing) or not self._may_change(found.tree, msgspec.to_builtins(live)):
+        if isinstance(live, Missing) or self._may_change(found.tree, msgspec.to_builtins(live)):
             return found
-        tree_type = _changeable_tree(type(spec))
+        tree_type = _fixed_tree(type(spec), self.fixed)
         return effective_state(_converted(spec, tree_type), _converted(live, tree_type), policy)
 
     def _may_change(self, wanted: JsonObject, live: JsonObject) -> bool:
@@ -68,17 +71,16 @@ def _converted(struct: Struct, tree_type: type[Struct]) -> Struct:
 
 
 @cache
-def _changeable_tree(tree_type: type[Struct]) -> type[Struct]:
-    """The type of a tree whose spec has no immutable field."""
+def _fixed_tree(tree_type: type[Struct], fixed: tuple[str, ...]) -> type[Struct]:
+    """The type of a tree whose spec has these fields as immutable ones."""
     spec_type = get_type_hints(tree_type)["spec"]
     hints: dict[str, Any] = get_type_hints(spec_type, include_extras=True)
-    fields = [(name, _changeable(hint), UNSET) for name, hint in hints.items()]
-    changed = msgspec.defstruct(f"Changeable{spec_type.__name__}", fields, bases=(SpecStruct,), frozen=True)
-    return msgspec.defstruct(f"Changeable{tree_type.__name__}", [("spec", changed)], frozen=True)
+    fields = [(name, _optional(hint, is_fixed=name in fixed), UNSET) for name, hint in hints.items()]
+    made = msgspec.defstruct(f"Fixed{spec_type.__name__}", fields, bases=(SpecStruct,), frozen=True)
+    return msgspec.defstruct(f"Fixed{tree_type.__name__}", [("spec", made)], frozen=True)
 
 
-def _changeable(hint: Any) -> Any:  # noqa: ANN401 # a type
-    if get_origin(hint) is not Annotated:
-        return hint | UnsetType
-    inner, *marks = get_args(hint)
-    return Annotated[(inner | UnsetType, *(one for one in marks if one is not Mark.IMMUTABLE), "changeable")]
+def _optional(hint: Any, *, is_fixed: bool) -> Any:  # noqa: ANN401 # a type
+    inner, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    found = [*marks, Mark.IMMUTABLE] if is_fixed else marks
+    return Annotated[(inner | UnsetType, *found)] if found else inner | UnsetType
