@@ -19,7 +19,11 @@ from setpoint_postgresql.foreign.mappings import PostgresUserMappingKind
 from setpoint_postgresql.foreign.servers import PostgresForeignServerKind
 from setpoint_postgresql.grants import PostgresDefaultPrivilegesKind, PostgresGrantKind
 from setpoint_postgresql.labels.security_labels import PostgresSecurityLabelKind
+from setpoint_postgresql.replication.publication import PostgresPublicationKind
+from setpoint_postgresql.replication.slot import PostgresReplicationSlotKind
+from setpoint_postgresql.replication.subscription import PostgresSubscriptionKind
 from setpoint_postgresql.role import PostgresRoleKind
+from setpoint_postgresql.routines.function import PostgresFunctionKind
 
 KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresRoleKind,
@@ -31,6 +35,10 @@ KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresForeignServerKind,
     PostgresUserMappingKind,
     PostgresSecurityLabelKind,
+    PostgresPublicationKind,
+    PostgresSubscriptionKind,
+    PostgresReplicationSlotKind,
+    PostgresFunctionKind,
 )
 Manifest = Mapping[str, Any]
 

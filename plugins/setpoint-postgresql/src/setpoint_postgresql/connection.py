@@ -282,8 +282,11 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
         """The client that all kinds of this plug-in share."""
         if self._given is not None:
             return self._given
-        is_read_only = self.context.is_read_only
-        return await self.context.client("setpoint-postgresql", lambda: PostgresClient(is_read_only=is_read_only))
+        return await self.context.client("setpoint-postgresql", self.new_client)
+
+    def new_client(self) -> PostgresClient:
+        """The client of a process that has none yet."""
+        return PostgresClient(is_read_only=self.context.is_read_only)
 
     async def read(self, target: Target[S], database: str, catalog: Catalog, key: str) -> bytes | None:
         """A row of a catalog; None also where the database does not exist: then nothing in it does."""

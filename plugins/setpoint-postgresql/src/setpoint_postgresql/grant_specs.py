@@ -14,7 +14,7 @@ from setpoint_postgresql.privileges import LivePrivilege, ThirdGrant
 from setpoint_postgresql.server import ObjectAddress, Server, render_location
 
 # Types of arguments stand in statements as they are: nothing but the name of a type may get there.
-ARGUMENT_TYPE: Final = Matches(ddl.TYPE_FORM.pattern, "the name of a type, such as integer or text[]", 128)
+TYPE_NAME: Final = Matches(ddl.TYPE_FORM.pattern, "the name of a type, such as integer or text[]", 128)
 # Other names of types, and what the catalog calls them.
 _TYPE_NAMES: Final[Mapping[str, str]] = {
     **{"int": "integer", "int4": "integer", "int8": "bigint", "int2": "smallint", "bool": "boolean"},
@@ -70,7 +70,7 @@ class GrantObject(SpecStruct, frozen=True):
     """Its name; left out for a database or schema, which a reference names, and for all objects of a schema."""
     allInSchema: Maybe[bool] = UNSET
     """Whether all tables, sequences or functions are meant that are in the schema at the time."""
-    arguments: Maybe[list[Annotated[str, ARGUMENT_TYPE]]] = UNSET
+    arguments: Maybe[list[Annotated[str, TYPE_NAME]]] = UNSET
     """The types of the arguments of a function."""
 
 
@@ -153,10 +153,11 @@ def privilege_tree(one: LivePrivilege) -> Json:
 
 def argument_types(arguments: Sequence[str]) -> str:
     """The types as the catalog writes them."""
-    return ", ".join(_type_name(one) for one in arguments)
+    return ", ".join(catalog_type(one) for one in arguments)
 
 
-def _type_name(text: str) -> str:
+def catalog_type(text: str) -> str:
+    """The name of a type as the catalog has it."""
     plain = text.removesuffix("[]")
     dimensions = "[]" if plain != text else ""
     return _TYPE_NAMES.get(plain.lower(), plain) + dimensions

@@ -10,7 +10,7 @@ from setpoint.kind import Maybe, Resource, SpecStruct, field_invalid
 from setpoint_postgresql import statements as ddl
 from setpoint_postgresql.catalogs import VERSION_COLUMN, Catalog
 from setpoint_postgresql.connection import NAME, SchemaReference
-from setpoint_postgresql.grant_specs import ARGUMENT_TYPE
+from setpoint_postgresql.grant_specs import TYPE_NAME
 from setpoint_postgresql.statements import TYPE_FORM
 
 # By type: the kinds of relation, as pg_class has them.
@@ -54,7 +54,7 @@ class LabelledObject(SpecStruct, frozen=True):
     """The schema that it is in."""
     column: Annotated[Maybe[str], NAME] = UNSET
     """The name of a column."""
-    arguments: Maybe[list[Annotated[str, ARGUMENT_TYPE]]] = UNSET
+    arguments: Maybe[list[Annotated[str, TYPE_NAME]]] = UNSET
     """The types of the arguments of a function, procedure or aggregate."""
 
     __unit__: ClassVar = True
