@@ -1,0 +1,128 @@
+"""The rows of the catalogue: one for each kind, with its methods and its fields, read when it is first asked for.
+
+`index.json` names the kinds of each service, so that the kinds are known without reading their rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.json_types import Json
+
+_FOLDER: Final = Path(__file__).parent / "google"
+FieldKind: TypeAlias = Literal["string", "integer", "boolean", "number", "object", "list", "map", "any"]
+ReferenceForm: TypeAlias = Literal["id", "name", "link", "email", "address", "version", "connectionName"]
+UpdateStyle: TypeAlias = Literal[
+    "patch-mask-query", "patch-mask-body", "put-mask-query", "merge-patch", "put", "per-field", "none"
+]
+FieldShape: TypeAlias = Literal[
+    "object-to-list-of-one", "list-of-one-to-object", "key-value-list-to-map", "refs-to-texts"
+]
+
+
+class ReferenceFacts(Struct, frozen=True):
+    """A field that refers to another object: the kinds that it may name, and the form of the value that is sent."""
+
+    kinds: Sequence[str] = ()
+    form: ReferenceForm = "name"
+
+
+class FieldFacts(Struct, frozen=True):
+    """A field of a spec. `to`: the member of the API's object; `url` and `id` are parts of its address.
+
+    A list of objects has the fields of its items; a list of anything else, or a map, the type of them in `items`.
+    """
+
+    type: FieldKind
+    to: str = ""
+    required: bool = False
+    immutable: bool = False
+    output_only: bool = False
+    input_only: bool = False
+    ref: ReferenceFacts | None = None
+    within: str = ""
+    one_of_refs: Mapping[str, ReferenceFacts] = {}
+    secret: bool = False
+    int64_text: bool = False
+    format: str = ""
+    enum: Sequence[str] = ()
+    default: Json | UnsetType = UNSET
+    # Whose default it is: of the service (`api`, `both`), or of Config Connector (`crd`).
+    default_from: str = ""
+    keys: Sequence[str] = ()
+    set: bool = False
+    shape: FieldShape | None = None
+    items: str = ""
+    fields: Mapping[str, "FieldFacts"] = {}
+
+
+class MethodFacts(Struct, frozen=True):
+    """A method: its verb and path. `wrap`: the member that the object stands under; `mask`: that of the field mask."""
+
+    verb: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    query: Sequence[str] = ()
+    request: str = ""
+    response: str = ""
+    wrap: str = ""
+    mask: str = ""
+
+
+class IdFacts(Struct, frozen=True, rename={"where": "in"}):
+    """Where the id of an object goes when it is created: `query`, `body` or `url`; or `service`, which makes it."""
+
+    where: Literal["query", "body", "url", "service"]
+    name: str = ""
+
+
+class KindFacts(Struct, frozen=True):
+    """A row: a kind of Config Connector's, and the collection of Google's API that its objects are in."""
+
+    kind: str
+    group: str
+    version: str
+    host: str
+    api: str
+    api_version: str
+    # URL = https:// host / prefix name.
+    prefix: str
+    name: str
+    fields: Mapping[str, FieldFacts]
+    methods: Mapping[str, MethodFacts]
+    places: Sequence[str] = ()
+    other_methods: Mapping[str, MethodFacts] = {}
+    id: IdFacts = IdFacts("service")
+    update_style: UpdateStyle = "none"
+    per_field_methods: Sequence[str] = ()
+    # The sort of operation that create, update and delete return; absent: the method is synchronous.
+    operations: Mapping[str, str] = {}
+    labels: str = ""
+    concurrency: Sequence[str] = ()
+    output_only: Sequence[str] = ()
+
+
+_rows: Final = msgspec.json.Decoder(dict[str, KindFacts])
+_index: Final = msgspec.json.Decoder(dict[str, dict[str, str]])
+
+
+@cache
+def kinds_by_group() -> Mapping[GroupKind, str]:
+    """The service of each kind, by group and name; no row is read."""
+    index = _index.decode((_FOLDER / "index.json").read_bytes())
+    return {(group, kind): service for service, kinds in index.items() for kind, group in kinds.items()}
+
+
+@cache
+def rows_of(service: str) -> Mapping[str, KindFacts]:
+    """The rows of a service, by kind."""
+    return _rows.decode((_FOLDER / f"{service}.json").read_bytes())
+
+
+def facts_of(name: GroupKind) -> KindFacts:
+    """The row of a kind."""
+    return rows_of(kinds_by_group()[name])[name[1]]
