@@ -5,7 +5,9 @@ import sys
 from tools.catalogue import discovery
 from tools.catalogue.entries import Rows, facts_by_service, fields_below
 from tools.catalogue.exceptions import apply_exceptions
+from tools.catalogue.fields import correct_fields
 from tools.catalogue.generated import OUTPUT, changes, pinned_version, texts, write
+from tools.catalogue.methods import correct_methods
 
 
 def main() -> int:
@@ -15,6 +17,9 @@ def main() -> int:
     rows_by_service = facts_by_service()
     before = _figures(rows_by_service)
     for service, rows in rows_by_service.items():
+        for row in rows.values():
+            correct_methods(row, discovery.document(row["discovery"]))
+            correct_fields(row, discovery.document(row["discovery"]))
         apply_exceptions(service, rows)
     old = {file.name: file.read_text("utf-8") for file in OUTPUT.glob("*.json")}
     new = texts(rows_by_service)
