@@ -30,6 +30,9 @@ ROW_KEYS: Final = (
     "methods",
     "other_methods",
     "output_only",
+    "inside",
+    "constants",
+    "chosen",
     "fields",
 )
 FIELD_KEYS: Final = (
@@ -52,6 +55,11 @@ FIELD_KEYS: Final = (
     "set",
     "shape",
     "items",
+    "query",
+    "prefix",
+    "values",
+    "toggle",
+    "adds",
     "fields",
 )
 
@@ -61,6 +69,7 @@ class RefEntry(TypedDict, total=False):
 
     kinds: list[str]
     form: str
+    prefix: str
 
 
 class FieldEntry(TypedDict, total=False):
@@ -85,6 +94,11 @@ class FieldEntry(TypedDict, total=False):
     set: bool
     shape: str
     items: str
+    query: bool
+    prefix: str
+    values: dict[str, str]
+    toggle: dict[str, str]
+    adds: dict[str, Json]
     fields: "dict[str, FieldEntry]"
 
 
@@ -126,6 +140,9 @@ class RowEntry(TypedDict, total=False):
     methods: dict[str, MethodEntry]
     other_methods: dict[str, MethodEntry]
     output_only: list[str]
+    inside: dict[str, str]
+    constants: dict[str, Json]
+    chosen: dict[str, dict[str, str]]
     fields: dict[str, FieldEntry]
     # Read by the rules, and not written.
     discovery: str

@@ -71,7 +71,7 @@ def matched(name: str, field: FieldEntry, members: Mapping[str, Schema], documen
     nested = [one for one in _nested(members, document) if _fits(field, one.schema, document)]
     attempts = list(_attempts(direct, nested))
     if "ref" in field:
-        attempts.append((direct, _of_another_service))
+        attempts += [(direct, _of_another_service), (nested, _word_added)]
     if "fields" in field:
         attempts.append(([one for one in direct if _same_inside(field, one, document)], _a_word_shared))
     for candidates, rule in attempts:
