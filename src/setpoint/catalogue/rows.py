@@ -6,13 +6,12 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
 from setpoint.core.unstructured import GroupKind
-from setpoint.core.values.json_types import Json
 
 _FOLDER: Final = Path(__file__).parent / "google"
 FieldKind: TypeAlias = Literal["string", "integer", "boolean", "number", "object", "list", "map", "any"]
@@ -51,7 +50,7 @@ class FieldFacts(Struct, frozen=True):
     int64_text: bool = False
     format: str = ""
     enum: Sequence[str] = ()
-    default: Json | UnsetType = UNSET
+    default: Any = UNSET
     # Whose default it is: of the service (`api`, `both`), or of Config Connector (`crd`).
     default_from: str = ""
     keys: Sequence[str] = ()
