@@ -28,6 +28,7 @@ MARK_WORDS: Final = {
     Mark.IMMUTABLE: "immutable",
     Mark.PROTECTED: "protected",
     Mark.CHOSEN: "chosen by the service",
+    Mark.FILLED: "filled in by the service",
     Mark.WRITE_ONLY: "write-only",
     Mark.ASKED: "sent once",
     Mark.OUTPUT_ONLY: "output",

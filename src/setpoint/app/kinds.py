@@ -4,9 +4,11 @@ Without plug-ins unless they are asked for: what is generated into this reposito
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app.plugins import NO_PLUGINS, Plugins, installed_plugins
+from setpoint.catalogue.rows import facts_of, kinds_by_group
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_mapping import DeferredMapping, joined
 from setpoint.core.values.json_types import JsonObject
@@ -73,8 +75,15 @@ def kinds_with(
 
         return KubernetesObjectKind(clusters, clock)
 
+    def google_kind(name: GroupKind) -> AnyKind:
+        from setpoint.kinds.gcp.generic.kind import GoogleKind
+
+        return GoogleKind.of(facts_of(name), google, _projects(environment))
+
+    catalogued = {name: partial(google_kind, name) for name in kinds_by_group() if name not in _TAKEN}
     return DeferredMapping(
         {
+            **catalogued,
             (_STORAGE, "StorageBucket"): storage_bucket,
             (_SQL, "SQLInstance"): sql_instance,
             (_SQL, "SQLDatabase"): sql_database,

@@ -70,6 +70,8 @@ class FieldFacts(Struct, frozen=True):
     keys: Sequence[str] = ()
     set: bool = False
     shape: FieldShape | None = None
+    # Put before a text that has no slash, when it is sent: `projects/{project}/instanceConfigs/`.
+    prefix: str = ""
     items: str = ""
     # It is a parameter of the query of each write that has one of that name, and no member of the object.
     query: bool = False
@@ -153,6 +155,8 @@ class KindFacts(Struct, frozen=True):
     operations: Mapping[str, str] = {}
     labels: str = ""
     concurrency: Sequence[str] = ()
+    # The last part of the name, where it is not the id itself: `{id}@{project}.iam.gserviceaccount.com`.
+    own_id: str = ""
     output_only: Sequence[str] = ()
     inside: InsideFacts | None = None
     # Members that are sent at creation whatever the spec says.
