@@ -55,7 +55,6 @@ FIELD_KEYS: Final = (
     "keys",
     "set",
     "shape",
-    "prefix",
     "items",
     "query",
     "prefix",
@@ -98,7 +97,7 @@ class FieldEntry(TypedDict, total=False):
     items: str
     query: bool
     prefix: str
-    values: dict[str, str]
+    values: dict[str, Json]
     toggle: dict[str, str]
     adds: dict[str, Json]
     fields: "dict[str, FieldEntry]"
@@ -119,6 +118,8 @@ class MethodEntry(TypedDict, total=False):
     # Of a method for some fields: the members of the request, or the one field whose value is the request.
     sends: list[str]
     field: str
+    # Of an update by a request of its own: the member of the request for each member of the object.
+    sends_as: dict[str, str]
 
 
 class RowEntry(TypedDict, total=False):
@@ -139,6 +140,7 @@ class RowEntry(TypedDict, total=False):
     operations: dict[str, str]
     labels: str
     concurrency: list[str]
+    own_id: str
     methods: dict[str, MethodEntry]
     other_methods: dict[str, MethodEntry]
     output_only: list[str]

@@ -81,13 +81,13 @@ def _match_level(fields: Mapping[str, FieldEntry], members: Mapping[str, Schema]
         if field.get("to") == UNKNOWN and name in members:
             del field["to"]
     known = {name for name, field in fields.items() if schema_at(members, _path(name, field), document) is not None}
-    claimed = {_path(name, fields[name]).split(".")[0] for name in known}
-    free = {name: schema for name, schema in members.items() if name not in claimed}
-    found = {name: matched(name, field, free, document) for name, field in fields.items() if name not in known}
+    claimed = {_path(name, fields[name]) for name in known}
+    unknown = {name: field for name, field in fields.items() if name not in known}
+    found = {name: matched(name, field, members, document, claimed) for name, field in unknown.items()}
     for name, path in found.items():
         # A member that two fields seem to be is neither, as far as rules can tell.
         fields[name]["to"] = path if list(found.values()).count(path) == 1 else UNKNOWN
-    _match_in_majority(found, fields, free, document)
+    _match_in_majority(found, fields, members, document)
 
 
 def _match_in_majority(
@@ -183,8 +183,8 @@ def _correct_map_shape(field: FieldEntry, values: Schema, document: Document) ->
     fields = field.setdefault("fields", {"key": {"type": "string"}, "value": {"type": "string"}})
     if document.members(values):
         field["shape"] = "keyed-list-to-map"
-        first = next((name for name in ("name", "id", "key", "keyRef", "idRef") if name in fields), next(iter(fields)))
-        field["keys"] = [first]
+        named = [name for name, below in fields.items() if stem_of(name, below)[-1] in ("name", "id", "key")]
+        field["keys"] = [named[0] if named else next(iter(fields))]
     else:
         field["shape"] = "key-value-list-to-map"
         for below in fields.values():

@@ -16,7 +16,7 @@ from tools.catalogue.entries import FIELD_KEYS, ROOT, ROW_KEYS, FieldEntry, Json
 OUTPUT: Final = ROOT / "src" / "setpoint" / "catalogue" / "google"
 RECORD: Final = Path(__file__).parent / "generated.json"
 REQUIREMENTS: Final = ROOT / "requirements" / "catalogue.txt"
-_METHOD_KEYS: Final = ("verb", "path", "query", "wrap", "mask", "items", "sends", "field")
+_METHOD_KEYS: Final = ("verb", "path", "query", "wrap", "mask", "items", "sends", "field", "sends_as")
 # Parameters of queries that serve readers of a page or of a part, never a write.
 _UNUSED_PARAMETERS: Final = frozenset(
     {

@@ -23,6 +23,8 @@ _STANDARD: Final = {name: name for name in ("create", "get", "list", "patch", "u
     "insert": "create"
 }
 _FOR_FIELDS: Final = re.compile("(?:set|add|remove)[A-Z]|enable$|disable$|resize$")
+# Objects whose members are members of an update request.
+_OPENED: Final = ("config", "networkConfig")
 _MADE_BY_SERVICE: Final = re.compile(
     r"output only|assigned by the (?:server|service)|server-assigned|generated numeric|`tagValues/", re.IGNORECASE
 )
@@ -38,6 +40,7 @@ def correct_methods(row: RowEntry, document: Document) -> None:
     _correct_id(row, document)
     if "userLabels" in document.members(document.schema(row["schema"])):
         row["labels"] = "userLabels"
+    _read_update_request(row, document)
     _name_items(row, document)
     _name_members_of_methods(row, document)
 
@@ -161,6 +164,39 @@ def _correct_id(row: RowEntry, document: Document) -> None:
 
 
 # --- Methods ----------------------------------------------------------------------------------------------------------
+
+
+def _read_update_request(row: RowEntry, document: Document) -> None:
+    """A PUT whose request is not the object: which member of the request stands for which of the object."""
+    method = row["methods"].get("update", {})
+    request = method.get("request", "")
+    if row["update_style"] != "put" or request == row["schema"]:
+        return
+    sent, wrap = document.members(document.schema(request)), ""
+    if "update" in sent and document.members(sent["update"]):
+        sent, wrap = document.members(sent["update"]), "update"
+    found = {path: name for path in _paths(row, document) for name in _spellings(path) if name in sent}
+    if found:
+        row["update_style"] = "put-request"
+        method["sends_as"] = found
+        method["wrap"] = wrap
+
+
+def _paths(row: RowEntry, document: Document) -> list[str]:
+    """The members of the object and those of its objects, outer ones last: they are found where both are."""
+    members = document.members(document.schema(row["schema"]))
+    inner = [
+        f"{name}.{below}"
+        for name, schema in members.items()
+        if "items" not in document.resolved(schema)
+        for below in document.members(schema)
+    ]
+    return [*(path for path in inner if path.split(".")[0] in _OPENED), *members]
+
+
+def _spellings(path: str) -> tuple[str, str]:
+    name = path.rpartition(".")[2]
+    return f"desired{name[0].upper()}{name[1:]}", name
 
 
 def _name_items(row: RowEntry, document: Document) -> None:

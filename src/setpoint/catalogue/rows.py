@@ -17,7 +17,7 @@ _FOLDER: Final = Path(__file__).parent / "google"
 FieldKind: TypeAlias = Literal["string", "integer", "boolean", "number", "object", "list", "map", "any"]
 ReferenceForm: TypeAlias = Literal["id", "name", "link", "email", "address", "version", "connectionName"]
 UpdateStyle: TypeAlias = Literal[
-    "patch-mask-query", "patch-mask-body", "put-mask-query", "merge-patch", "put", "per-field", "none"
+    "patch-mask-query", "patch-mask-body", "put-mask-query", "merge-patch", "put", "put-request", "per-field", "none"
 ]
 FieldShape: TypeAlias = Literal[
     "object-to-list-of-one",
@@ -70,8 +70,6 @@ class FieldFacts(Struct, frozen=True):
     keys: Sequence[str] = ()
     set: bool = False
     shape: FieldShape | None = None
-    # Put before a text that has no slash, when it is sent: `projects/{project}/instanceConfigs/`.
-    prefix: str = ""
     items: str = ""
     # It is a parameter of the query of each write that has one of that name, and no member of the object.
     query: bool = False
@@ -79,7 +77,7 @@ class FieldFacts(Struct, frozen=True):
     # and `{place}`, which is `zones/ZONE`, `regions/REGION` or `global`.
     prefix: str = ""
     # What a value of the spec is in the API, where the two have different words: `{"true": "ENABLED"}`.
-    values: Mapping[str, str] = {}
+    values: Mapping[str, Any] = {}
     # The method that sets each value, of a field that no update sets: `{"true": "disable", "false": "enable"}`.
     toggle: Mapping[str, str] = {}
     # Members that are sent with the object of a field, whatever the spec says: `{"enable": true}`.
@@ -102,6 +100,8 @@ class MethodFacts(Struct, frozen=True):
     # Of a method for some fields: the members of its request, or the one member of the object that is the request.
     sends: Sequence[str] = ()
     field: str = ""
+    # Of an update by a request of its own (`put-request`): the member of the request for each member of the object.
+    sends_as: Mapping[str, str] = {}
 
 
 class IdFacts(Struct, frozen=True, rename={"where": "in"}):
@@ -116,8 +116,6 @@ class IdFacts(Struct, frozen=True, rename={"where": "in"}):
     form: Literal["id", "name"] = "id"
     # `wrap`: it stands beside the member that the object is wrapped in, not in the object.
     beside: Literal["", "wrap"] = ""
-    # The last part of the name, where it is not the id alone: `{id}@{project}.iam.gserviceaccount.com`.
-    in_name: str = ""
     # What is sent, where it is not the id alone.
     value: str = ""
 
