@@ -53,6 +53,7 @@ FIELD_KEYS: Final = (
     "set",
     "shape",
     "prefix",
+    "pruned",
     "items",
     "fields",
 )

@@ -64,6 +64,8 @@ class FieldFacts(Struct, frozen=True):
     keys: Sequence[str] = ()
     set: bool = False
     shape: FieldShape | None = None
+    # Whether it is unset when the spec leaves it out, though the service may have filled it in.
+    pruned: bool = False
     # Put before a text that has no slash, when it is sent: `projects/{project}/instanceConfigs/`.
     prefix: str = ""
     items: str = ""
