@@ -20,7 +20,15 @@ UpdateStyle: TypeAlias = Literal[
     "patch-mask-query", "patch-mask-body", "put-mask-query", "merge-patch", "put", "per-field", "none"
 ]
 FieldShape: TypeAlias = Literal[
-    "object-to-list-of-one", "list-of-one-to-object", "key-value-list-to-map", "refs-to-texts"
+    "object-to-list-of-one",
+    "list-of-one-to-object",
+    # Fields key and value; the values are scalars.
+    "key-value-list-to-map",
+    # A list of objects, by `keys[0]`; that field is the key in the map, and no member of the value unless it has `to`.
+    "keyed-list-to-map",
+    "refs-to-texts",
+    # An object with one of its fields, a reference or text, whose value is sent.
+    "one-of-to-text",
 ]
 
 
@@ -70,6 +78,11 @@ class MethodFacts(Struct, frozen=True):
     response: str = ""
     wrap: str = ""
     mask: str = ""
+    # Of a list: the member of the response that holds the objects.
+    items: str = ""
+    # Of a method for some fields: the members of its request, or the one member of the object that is the request.
+    sends: Sequence[str] = ()
+    field: str = ""
 
 
 class IdFacts(Struct, frozen=True, rename={"where": "in"}):
@@ -77,6 +90,10 @@ class IdFacts(Struct, frozen=True, rename={"where": "in"}):
 
     where: Literal["query", "body", "url", "service"]
     name: str = ""
+    # Of one in the body: `name` when it is the whole relative name that is sent.
+    form: Literal["id", "name"] = "id"
+    # `wrap`: it stands beside the member that the object is wrapped in, not in the object.
+    beside: Literal["", "wrap"] = ""
 
 
 class KindFacts(Struct, frozen=True):

@@ -1,0 +1,42 @@
+"""Regenerates the catalogue, and prints what changed: `make catalogue`."""
+
+import sys
+
+from tools.catalogue import discovery
+from tools.catalogue.entries import Rows, facts_by_service, fields_below
+from tools.catalogue.exceptions import apply_exceptions
+from tools.catalogue.fields import correct_fields
+from tools.catalogue.generated import OUTPUT, changes, pinned_version, texts, write
+from tools.catalogue.methods import correct_methods
+
+
+def main() -> int:
+    """Makes every file anew; 0."""
+    if discovery.version() != pinned_version():
+        raise SystemExit(f"{discovery.PACKAGE} {discovery.version()} is installed, {pinned_version()} is pinned")
+    rows_by_service = facts_by_service()
+    before = _figures(rows_by_service)
+    for service, rows in rows_by_service.items():
+        for row in rows.values():
+            correct_methods(row, discovery.document(row["discovery"]))
+            correct_fields(row, discovery.document(row["discovery"]))
+        apply_exceptions(service, rows)
+    old = {file.name: file.read_text("utf-8") for file in OUTPUT.glob("*.json")}
+    new = texts(rows_by_service)
+    write(new)
+    for line in changes(old, new):
+        print(line)
+    print(f"before: {before}")
+    print(f"after:  {_figures(rows_by_service)}; {sum(map(len, new.values())) // 1000} KB")
+    return 0
+
+
+def _figures(rows_by_service: dict[str, Rows]) -> str:
+    rows = [row for rows in rows_by_service.values() for row in rows.values() if "hold" not in row]
+    fields = [field for row in rows for _, field in fields_below(row["fields"])]
+    unmatched = sum(field.get("to") == "?" for field in fields)
+    return f"{len(rows)} kinds, {len(fields)} fields, {unmatched} unmatched"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
