@@ -21,19 +21,10 @@ PathTemplate: TypeAlias = tuple[str | None, ...]
 _PREFIX: Final = re.compile(r"/?(?:([a-z]+)/)?(v\d+\w*|alpha|beta)/(.*)")
 _VARIABLE: Final = re.compile(r"\{\+?(\w+)[^}]*\}")
 _REGION: Final = re.compile(r"^[a-z]+-[a-z]+\d+-|^(?:us|eu)-")
-_CONTAINERS: Final = {
-    "projects": "projectRef",
-    "folders": "folderRef",
-    "organizations": "organizationRef",
-    "billingAccounts": "billingAccountRef",
-}
-_PLACES: Final = frozenset({"global", "regions", "zones"})
 # Served by hand-written parts of the local cloud, which know more than a row.
 _HAND_WRITTEN: Final = frozenset({"SQLDatabase", "SQLInstance", "SQLUser", "StorageBucket", "StorageFolder"})
 # APIs whose objects have the id as their name, and whose errors have a list of reasons.
 SHORT_NAMES: Final = frozenset({"apigee", "bigquery", "compute", "container", "dns", "logging", "storage"})
-_ITEMS: Final = frozenset({"compute", "storage"})
-_LIST_KEYS: Final = {"serviceAccounts": "accounts"}
 _SET_BY_SERVICE: Final = ("name", "kind", "id", "selfLink", "etag")
 
 
@@ -44,6 +35,8 @@ class ApiPath:
     prefix: str
     version: str
     segments: tuple[str, ...]
+    # The rest as it was sent.
+    raw: str = ""
 
     @property
     def name(self) -> str:
@@ -74,7 +67,8 @@ class ApiCollection:
     @property
     def list_key(self) -> str:
         """The member of a list response that holds the objects."""
-        return "items" if self.api in _ITEMS else _LIST_KEYS.get(self.plural, self.plural)
+        listed = self.methods.get("list")
+        return (listed.items if listed is not None else "") or self.plural
 
     @property
     def has_short_names(self) -> bool:
@@ -121,7 +115,7 @@ def parse_path(path: str) -> ApiPath | None:
     found = _PREFIX.fullmatch(path)
     if found is None:
         return None
-    return ApiPath(found[1] or "", found[2], tuple(unquote(part) for part in found[3].split("/")))
+    return ApiPath(found[1] or "", found[2], tuple(unquote(part) for part in found[3].split("/")), found[3])
 
 
 def api_of_host(host: str) -> str | None:
@@ -202,7 +196,7 @@ def _collection_routes(collection: ApiCollection) -> Iterator[MethodRoute]:
             continue
         last, _, custom = path.segments[-1].partition(":")
         cut = _template((*path.segments[:-1], last))
-        for template in dict.fromkeys(_placed(collection.row, cut)):
+        for template in dict.fromkeys(_placed(collection.row, collection.templates[0], cut)):
             yield MethodRoute(method.verb, path.prefix, path.version, template, custom, name, collection)
 
 
@@ -222,7 +216,7 @@ def _collection(api: str, template: PathTemplate, rows: list[KindFacts]) -> ApiC
     for row in rows:
         methods = {**row.other_methods, **row.methods, **methods}
     first, shape = rows[0], object_of(rows)
-    templates = dict.fromkeys(one for row in rows for one in _placed(row, template))
+    templates = dict.fromkeys(one for row in rows for one in _placed(row, template, template))
     return ApiCollection(
         api=api,
         host=first.host,
@@ -257,26 +251,15 @@ def _template(segments: Iterable[str]) -> PathTemplate:
     return tuple(None if _VARIABLE.fullmatch(part) else part for part in segments)
 
 
-def _placed(row: KindFacts, template: PathTemplate) -> Iterator[PathTemplate]:
+def _placed(row: KindFacts, own: PathTemplate, template: PathTemplate) -> Iterator[PathTemplate]:
     """The template itself, and those of the other places that the objects of the row may be in."""
     yield template
     for place in row.places:
-        yield _at_place(template, place)
-    if template[0] in _CONTAINERS and len(template) > 2:
-        for container, field in _CONTAINERS.items():
-            if field in row.fields:
-                yield (container, *template[1:])
-
-
-def _at_place(template: PathTemplate, place: str) -> PathTemplate:
-    parts = _template(place.split("/"))
-    where = next((n for n, part in enumerate(template) if part in _PLACES), None)
-    other = next((n for n, part in enumerate(parts) if part in _PLACES), None)
-    if where is None or other is None:
-        return template
-    after = where + (1 if template[where] == "global" else 2)
-    until = other + (1 if parts[other] == "global" else 2)
-    return (*template[:where], *parts[other:until], *template[after:])
+        other = _template(place.split("/"))
+        if template == own[:-1]:
+            yield other[:-1]
+        elif template[: len(own)] == own:
+            yield (*other, *template[len(own) :])
 
 
 def _singular(row: KindFacts, template: PathTemplate) -> str:

@@ -143,17 +143,18 @@ def _member(facts: FieldFacts) -> ApiMember:
 def _shaped(facts: FieldFacts) -> ApiMember:
     if facts.ref is not None or facts.one_of_refs or facts.secret:
         return _reference(facts)
-    match facts.shape:
-        case "object-to-list-of-one":
-            return ApiMember(MemberType.LIST, element=_object(facts))
-        case "list-of-one-to-object":
-            return _object(facts)
-        case "key-value-list-to-map":
-            return ApiMember(MemberType.MAP, element=_ANY)
-        case "refs-to-texts":
-            return ApiMember(MemberType.LIST, element=ApiMember(MemberType.TEXT, is_reference=True))
-        case None:
-            return _plain(facts)
+    if facts.shape is None:
+        return _plain(facts)
+    text = ApiMember(MemberType.TEXT, is_reference=True)
+    shapes = {
+        "object-to-list-of-one": ApiMember(MemberType.LIST, element=_object(facts)),
+        "list-of-one-to-object": _object(facts),
+        "key-value-list-to-map": ApiMember(MemberType.MAP, element=_ANY),
+        "keyed-list-to-map": ApiMember(MemberType.MAP, element=_object(facts)),
+        "refs-to-texts": ApiMember(MemberType.LIST, element=text),
+        "one-of-to-text": text,
+    }
+    return shapes[facts.shape]
 
 
 def _reference(facts: FieldFacts) -> ApiMember:

@@ -115,9 +115,7 @@ def carry_out(
 
 def response_type(collection: ApiCollection) -> str:
     """The type of a collection's objects, as operations name it."""
-    get = collection.methods.get("get")
-    name = get.response if get is not None else ""
-    return re.sub(r"^GoogleCloud[A-Z][a-z]+V\d+\w*?(?=[A-Z])", "", name)
+    return collection.singular[:1].upper() + collection.singular[1:]
 
 
 def _unwrapped(call: CollectionCall) -> tuple[JsonBody, JsonBody]:
@@ -317,7 +315,7 @@ def _mask(call: CollectionCall, beside: JsonBody) -> str | None:
     if call.facts.mask:
         given = beside.get(call.facts.mask)
         if not isinstance(given, str) or not given:
-            raise invalid_argument(f"The {call.facts.mask} in the {call.facts.request} must be set.")
+            raise invalid_argument(f"The {call.facts.mask} in the request must be set.")
         return given
     names = [name for name in _MASKS if name in call.facts.query]
     if not names:
@@ -363,9 +361,9 @@ def store_changed(
 
 
 def _custom_style(call: CollectionCall) -> str | None:
-    if not call.facts.response.endswith("Operation"):
-        return None
-    return call.collection.row.operations.get("create", "longrunning")
+    if call.collection.api in ("compute", "container"):
+        return call.collection.api
+    return call.collection.row.operations.get("update")
 
 
 # --- Delete -----------------------------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ class CatalogueObject(Struct):
     body: JsonBody
     serial: int = 1
     pending: str = ""
+    # What the service keeps and does not return with the object: a secret's payload, a zone's records.
+    hidden: JsonBody = field(default_factory=dict)
 
 
 class CatalogueOperation(Struct):

@@ -29,8 +29,9 @@ from setpoint.localcloud.google.objects import (
 )
 from setpoint.localcloud.google.operations import CatalogueOperation
 from setpoint.localcloud.google.outputs import ObjectAddress, touched
-from setpoint.localcloud.google.validation import camel
-from setpoint.localcloud.routing import STANDARD_PARAMETERS, ServiceCall, ServiceResponse
+from setpoint.localcloud.google.special_services import answer_special
+from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel
+from setpoint.localcloud.routing import ServiceCall, ServiceResponse
 from setpoint.localcloud.schema import JsonBody, merge_patch
 
 CollectionMethod: TypeAlias = Callable[[CatalogueServices, CollectionCall], JsonBody]
@@ -43,14 +44,13 @@ _METHODS: Final[Mapping[str, CollectionMethod]] = {
     "update": update_object,
     "delete": delete_object,
 }
-# Google's front end accepts these with every method, beside those of all services.
-_FRONT_END: Final = STANDARD_PARAMETERS | {
-    "$alt",
-    "access_token",
-    "callback",
-    "oauth_token",
-    "upload_protocol",
-    "$.xgafv",
+# Those that these methods have in every service, and which rows leave out.
+_USUAL: Final[Mapping[str, frozenset[str]]] = {
+    "create": frozenset({"requestId", "validateOnly"}),
+    "list": frozenset({"pageSize", "pageToken", "maxResults", "filter", "orderBy", "returnPartialSuccess"}),
+    "patch": frozenset({"requestId", "validateOnly", "allowMissing"}),
+    "update": frozenset({"requestId", "validateOnly", "allowMissing"}),
+    "delete": frozenset({"requestId", "validateOnly", "allowMissing", "etag"}),
 }
 _GOOGLE: Final = ".googleapis.com"
 
@@ -94,6 +94,9 @@ def _answer(services: CatalogueServices, call: ServiceCall, api: str | None, pat
     operation = _asked_operation(services, call, api, path)
     if operation is not None:
         return operations.operation_view(operation)
+    special = answer_special(services, call, api, path)
+    if special is not None:
+        return special
     policy = policies.answer_policy(services, call, api, path)
     if policy is not None:
         return policy
@@ -134,7 +137,7 @@ def _routed(services: CatalogueServices, call: ServiceCall, route: MethodRoute, 
     facts = route.collection.methods[route.method]
     query = {name if name in facts.query else camel(name): value for name, value in call.query.items()}
     for name in query:
-        if name not in facts.query and name not in _FRONT_END:
+        if name not in facts.query and name not in FRONT_END_PARAMETERS | _USUAL.get(route.method, frozenset()):
             raise api_errors.unknown_parameter(name)
     if route.custom:
         last = path.segments[-1].removesuffix(f":{route.custom}")

@@ -14,10 +14,13 @@ from setpoint.core.values.json_types import Json
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.google.members import ApiMember, MemberType
+from setpoint.localcloud.routing import STANDARD_PARAMETERS
 from setpoint.localcloud.schema import JsonBody, NullMeaning
 
 MaskPath: TypeAlias = tuple[str, ...]
 
+# Google's front end accepts these with every method.
+FRONT_END_PARAMETERS: Final = STANDARD_PARAMETERS | {"$alt", "$.xgafv", "access_token", "callback", "upload_protocol"}
 _DURATION: Final = re.compile(r"-?\d{1,12}(\.\d{1,9})?s")
 _WHOLE: Final = re.compile(r"-?\d{1,19}")
 _SNAKE: Final = re.compile(r"_([a-z0-9])")
