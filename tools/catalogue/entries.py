@@ -27,6 +27,7 @@ ROW_KEYS: Final = (
     "operations",
     "labels",
     "concurrency",
+    "own_id",
     "methods",
     "other_methods",
     "output_only",
@@ -51,6 +52,7 @@ FIELD_KEYS: Final = (
     "keys",
     "set",
     "shape",
+    "prefix",
     "items",
     "fields",
 )

@@ -64,6 +64,8 @@ class FieldFacts(Struct, frozen=True):
     keys: Sequence[str] = ()
     set: bool = False
     shape: FieldShape | None = None
+    # Put before a text that has no slash, when it is sent: `projects/{project}/instanceConfigs/`.
+    prefix: str = ""
     items: str = ""
     fields: Mapping[str, "FieldFacts"] = {}
 
@@ -119,6 +121,8 @@ class KindFacts(Struct, frozen=True):
     operations: Mapping[str, str] = {}
     labels: str = ""
     concurrency: Sequence[str] = ()
+    # The last part of the name, where it is not the id itself: `{id}@{project}.iam.gserviceaccount.com`.
+    own_id: str = ""
     output_only: Sequence[str] = ()
 
 

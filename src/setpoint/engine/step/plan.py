@@ -15,7 +15,8 @@ from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun, SupportsForesight
 from setpoint.engine.context import KindStepContext
-from setpoint.engine.intent import is_only_revised, path_mark
+from setpoint.engine.filled_fields import path_mark
+from setpoint.engine.intent import is_only_revised
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Reconciliation
 from setpoint.engine.management import Management
 from setpoint.engine.state import StoredState, WriteAttempt, known_server_defaults

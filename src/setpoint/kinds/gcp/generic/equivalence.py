@@ -14,6 +14,7 @@ from setpoint.catalogue.rows import FieldFacts
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.kinds.gcp.generic.members import JSON_TEXT
+from setpoint.kinds.gcp.generic.spec_types import is_choice
 
 _ORIGIN: Final = re.compile(r"(?:https?:)?//[^/]+/(?:[a-z]+/)?(?:v[0-9a-z]+|beta|alpha)/|(?:https?:)?//[^/]+/")
 _PROJECT: Final = re.compile(r"^projects/([^/]+)/")
@@ -106,7 +107,7 @@ def _fitted(value: Any, live: Json | Missing, facts: FieldFacts) -> Any:  # noqa
 
 
 def _fitted_single(value: Any, live: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
-    if (facts.ref is not None or facts.one_of_refs) and isinstance(value, Mapping) and isinstance(live, Mapping):
+    if (facts.ref is not None or is_choice(facts)) and isinstance(value, Mapping) and isinstance(live, Mapping):
         return live if _same_reference(value, live) else value
     if facts.fields and isinstance(value, Mapping) and isinstance(live, Mapping):
         return fitted(value, live, facts.fields)
@@ -132,15 +133,24 @@ def _fitted_list(value: list[Any], live: Sequence[Any], facts: FieldFacts) -> li
         return _fitted_keyed(value, live, facts)
     if len(value) != len(live):
         return value
-    if facts.set or facts.ref is not None:
+    if facts.set or facts.ref is not None or is_choice(facts):
         same = _in_live_order(value, live, facts)
         return list(live) if same else value
     if all(_contains(now, was, facts) for was, now in zip(value, live, strict=True)):
         return list(live)
-    return [
-        _fitted_single(was, now, facts) if isinstance(was, Mapping) and isinstance(now, Mapping) else was
-        for was, now in zip(value, live, strict=True)
-    ]
+    return [_with_filled(was, now, facts) for was, now in zip(value, live, strict=True)]
+
+
+def _with_filled(value: Any, live: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
+    """An element of a list that changes, with what the service filled in: what an author took out is null here."""
+    if not (isinstance(value, Mapping) and isinstance(live, Mapping) and facts.fields):
+        return value
+    found = {name: one for name, one in live.items() if name not in value}
+    for name, one in value.items():
+        its = facts.fields.get(name) or FieldFacts("any")
+        now = _fitted(one, live.get(name, MISSING), its)
+        found[name] = _with_filled(one if now is MISSING else now, live.get(name), its) if its.type == "object" else now
+    return {name: one for name, one in found.items() if one is not MISSING}
 
 
 def _fitted_keyed(value: list[Any], live: Sequence[Any], facts: FieldFacts) -> list[Any]:
@@ -168,7 +178,7 @@ def _in_live_order(value: list[Any], live: Sequence[Any], facts: FieldFacts) -> 
 def _contains(live: Any, value: Any, facts: FieldFacts) -> bool:  # noqa: ANN401 - JSON
     """Whether the live element means what is declared, with nothing else than what the service added."""
     if isinstance(value, Mapping) and isinstance(live, Mapping):
-        if facts.ref is not None:
+        if facts.ref is not None or is_choice(facts):
             return _same_reference(value, live)
         return all(_holds(one, live.get(name, MISSING), facts.fields.get(name)) for name, one in value.items())
     if isinstance(value, str) and isinstance(live, str):

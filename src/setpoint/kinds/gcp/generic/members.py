@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from setpoint.catalogue.rows import FieldFacts
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.kinds.gcp.generic.spec_types import ADDRESS, UNKNOWN
+from setpoint.kinds.gcp.generic.spec_types import ADDRESS, UNKNOWN, choices_of, is_choice
 
 # A field whose text is JSON, and whose member is an object or a list.
 JSON_TEXT: Final = "json-text"
+# A field that is true where the API has an empty object.
+FLAG: Final = "flag"
 _Tree = Mapping[str, Any]
 
 
@@ -51,6 +53,8 @@ def _put(target: dict[str, Any], path: tuple[str, ...], value: Json) -> None:
 def _member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if value is None:
         return None
+    if is_choice(facts):
+        return [_chosen(one) for one in value] if facts.type == "list" else _chosen(value)
     match facts.shape:
         case "object-to-list-of-one":
             return [to_members(value, facts.fields)]
@@ -59,16 +63,14 @@ def _member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         case "key-value-list-to-map":
             key, content = list(facts.fields)[:2]
             return {one[key]: one.get(content) for one in value}
-        case "refs-to-texts":
-            return [_single(next(iter(one.values()), None), FieldFacts("string")) for one in value]
+        case "keyed-list-to-map":
+            return {str(one[facts.keys[0]]): _keyed_member(one, facts) for one in value}
         case _:
             return [_single(one, facts) for one in value] if facts.type == "list" else _single(value, facts)
 
 
 def _single(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
-    if facts.one_of_refs and isinstance(value, Mapping):
-        return _external(next(iter(value.values()), None))
-    if facts.ref is not None or (isinstance(value, Mapping) and value.keys() == {"external"} and not facts.fields):
+    if facts.ref is not None:
         text = _external(value)
         return {facts.within: text} if facts.within else text
     if facts.secret:
@@ -79,7 +81,23 @@ def _single(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         return str(value)
     if facts.format == JSON_TEXT and isinstance(value, str):
         return json.loads(value)
+    if facts.format == FLAG:
+        return {} if value else None
     return value
+
+
+def _chosen(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """The text of the one member that is given, at any depth."""
+    while isinstance(value, Mapping):
+        value = next((one for one in value.values() if one is not None), None)
+    return value
+
+
+def _keyed_member(value: _Tree, facts: FieldFacts) -> dict[str, Any]:
+    """An element of a list that is a map in the API: its key is a member of it only where the row says so."""
+    key = facts.keys[0]
+    is_member = bool(facts.fields[key].to) if key in facts.fields else False
+    return to_members({name: one for name, one in value.items() if name != key or is_member}, facts.fields)
 
 
 def _external(value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -122,9 +140,8 @@ def _field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         case "key-value-list-to-map":
             key, content = list(facts.fields)[:2]
             return [{key: name, content: one} for name, one in value.items()]
-        case "refs-to-texts":
-            name = next(iter(facts.fields), "external")
-            return [{name: {"external": one}} for one in value]
+        case "keyed-list-to-map":
+            return [{**from_members(one, facts.fields), facts.keys[0]: name} for name, one in value.items()]
         case _ if facts.type == "list":
             return [_single_field(one, facts) for one in value] if isinstance(value, list) else None
         case _:
@@ -132,16 +149,25 @@ def _field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
 
 
 def _single_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
-    if facts.one_of_refs:
-        return {next(iter(facts.one_of_refs)): {"external": value}}
+    if is_choice(facts):
+        return _first_choice(value, facts)
     if facts.ref is not None:
         text = value.get(facts.within) if facts.within and isinstance(value, Mapping) else value
         return {"external": text}
     if facts.fields and isinstance(value, Mapping):
         return from_members(value, facts.fields)
+    if facts.format == FLAG:
+        return True
     if facts.format == JSON_TEXT:
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     return _number(value, facts)
+
+
+def _first_choice(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
+    """The text as the first member that can hold it: which one an author gave, the API does not say."""
+    choices = choices_of(facts)
+    name = next((one for one, its in choices.items() if its.ref is not None), next(iter(choices)))
+    return {name: {"external": value} if choices[name].ref is not None else value}
 
 
 def _number(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON

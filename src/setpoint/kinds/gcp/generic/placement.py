@@ -108,7 +108,10 @@ class PlacedResource:
 
     def own_id(self) -> str:
         """The id of the object in its collection."""
-        return resource_id(self.resource)
+        found = resource_id(self.resource)
+        if not self.row.own_id:
+            return found
+        return self.row.own_id.replace("{id}", found).replace("{project}", self.project().project)
 
     def _values(self, name: str, template: str) -> Mapping[str, str]:
         """The value of a variable; with a parent, those of all variables of its own name."""

@@ -11,7 +11,7 @@ from setpoint.errors import DependencyNotReady
 from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.gcp.generic.members import member_path
 from setpoint.kinds.gcp.generic.placement import PlacedResource, full_name, recorded_location
-from setpoint.kinds.gcp.generic.spec_types import group_of
+from setpoint.kinds.gcp.generic.spec_types import choices_of, group_of, is_choice
 from setpoint.kinds.gcp.shared.config_connector import resource_id
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
@@ -46,9 +46,7 @@ def _in_value(value: Any, facts: FieldFacts, at: Path, resource: Resource) -> It
     if facts.secret:
         yield from _secret(value, at, resource)
     elif facts.one_of_refs:
-        for name, ref in facts.one_of_refs.items():
-            if isinstance(value.get(name), Mapping):
-                yield from _reference(value[name], ref, at / name, resource)
+        yield from _in_object(value, choices_of(facts), at, resource)
     elif facts.ref is not None:
         yield from _reference(value, facts.ref, at, resource)
     elif facts.fields:
@@ -94,15 +92,17 @@ def resolved_fields(
 
 
 def _resolved(value: Any, facts: FieldFacts, at: Path, placed: PlacedResource) -> Any:  # noqa: ANN401 - JSON
+    if facts.prefix and isinstance(value, str) and "/" not in value:
+        return facts.prefix.replace("{project}", placed.project().project) + value
     if not isinstance(value, Mapping):
         return value
     if facts.secret:
         return {"value": placed.resolved.secrets.get(str(at), value.get("value"))}
-    if facts.one_of_refs:
+    if is_choice(facts):
         return {
-            name: {"external": _text(one, facts.one_of_refs[name], at / name, placed)}
+            name: _resolved(one, its, at / name, placed)
             for name, one in value.items()
-            if name in facts.one_of_refs and isinstance(one, Mapping)
+            if (its := choices_of(facts).get(name)) is not None
         }
     if facts.ref is not None:
         return {"external": _text(value, facts.ref, at, placed)}

@@ -11,7 +11,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Location
 from setpoint.kinds.gcp.generic.members import from_members, member_path, to_members
-from setpoint.kinds.gcp.generic.placement import segments
+from setpoint.kinds.gcp.generic.placement import segments, template_at
 
 SET_LABELS: Final = "setLabels"
 _LABELS: Final = Path(("metadata", "labels"))
@@ -54,35 +54,39 @@ def sending_of(row: KindFacts) -> PlanOptions:
 
 def creation(row: KindFacts, location: Location, wanted: JsonObject) -> GoogleRequest:
     """The request that creates the object."""
-    method, own_id = row.methods["create"], segments(row, location)[-1]
-    body = {**_without_nulls(_members(row, wanted)), **_extra(row, location)}
+    method, own_id = row.methods["create"], _sent_id(row, location)
+    body = _without_nulls(_members(row, wanted))
     query: dict[str, str] = {}
+    content: dict[str, Any] = {method.wrap: body} if method.wrap else body
     match row.id.where:
         case "query":
             query[row.id.name] = own_id
-        case "body" if method.wrap and row.id.name in ("instanceId", "accountId"):
-            pass
         case "body":
-            _set(body, row.id.name.split("."), own_id)
+            text = location if row.id.form == "name" else own_id
+            _identify(content if row.id.beside == "wrap" else body, row, location, text)
+        case "url":
+            body["name"] = location
+            return GoogleRequest(method.verb, object_call(row, location), content)
         case _:
             pass
-    content: dict[str, Any] = {method.wrap: body} if method.wrap else body
-    if row.id.where == "body" and method.wrap and row.id.name in ("instanceId", "accountId"):
-        content[row.id.name] = own_id
-    call = object_call(row, location, query) if row.id.where == "url" else collection_call(row, location, query)
-    return GoogleRequest(method.verb, call, content)
+    return GoogleRequest(method.verb, collection_call(row, location, query), content)
 
 
-def _extra(row: KindFacts, location: Location) -> dict[str, Any]:
-    """What an API wants in the body beside the members of the spec: the name, where the id is part of the address."""
-    return {"name": location} if row.id.where == "url" else {}
+def _sent_id(row: KindFacts, location: Location) -> str:
+    """The id as it is sent: without what the service makes of it."""
+    own = segments(row, location)[-1]
+    return own.partition("@")[0] if row.own_id else own
 
 
-def _set(body: dict[str, Any], path: Sequence[str], value: str) -> None:
-    *above, last = path
+def _identify(body: dict[str, Any], row: KindFacts, location: Location, own_id: str) -> None:
+    """Puts the id into the body; where it is part of an object, such as `tableReference`, with the ids above it."""
+    *above, last = row.id.name.split(".")
     for step in above:
         body = body.setdefault(step, {})
-    body[last] = value
+    if above:
+        names = dict(zip(template_at(row, location).split("/"), segments(row, location), strict=True))
+        body |= {f"{name[1:-1]}Id": one for name, one in names.items() if name.startswith("{")}
+    body[last] = own_id
 
 
 def _members(row: KindFacts, tree: JsonObject) -> dict[str, Any]:

@@ -43,6 +43,8 @@ _HAND_WRITTEN: Final = {
     "SQLUser": "sql.cnrm.cloud.google.com",
 }
 
+# The project of an object may be named elsewhere: by an annotation, by the namespace.
+_NEVER_REQUIRED: Final = ("projectRef",)
 _OPTIONS: Final[Mapping[str, Any]] = {"module": __name__, "frozen": True, "kw_only": True}
 
 
@@ -102,7 +104,7 @@ def _struct(
 def _member(path: str, name: str, facts: FieldFacts, *, is_fixed: bool) -> Any:  # noqa: ANN401 - as defstruct takes it
     annotations = tuple(_annotations(facts, is_fixed=is_fixed))
     plain = _type(path, facts)
-    if facts.required:
+    if facts.required and name not in _NEVER_REQUIRED:
         return (name, Annotated[(plain, *annotations)] if annotations else plain)
     optional = Maybe[plain]  # type: ignore[valid-type]
     return (name, Annotated[(optional, *annotations)] if annotations else optional, UNSET)
@@ -110,7 +112,7 @@ def _member(path: str, name: str, facts: FieldFacts, *, is_fixed: bool) -> Any: 
 
 def _annotations(facts: FieldFacts, *, is_fixed: bool) -> list[object]:
     found: list[object] = list(_marks(facts, is_fixed=is_fixed))
-    if facts.default is not UNSET and not facts.ref and facts.type != "object":
+    if has_default(facts):
         found.append(Default(facts.default))
     if facts.keys and facts.type == "list" and facts.fields:
         found.append(Keyed(*facts.keys))
@@ -134,7 +136,24 @@ def _marks(facts: FieldFacts, *, is_fixed: bool) -> list[Mark]:
         return [Mark.ASKED]
     if facts.immutable or is_fixed:
         return [Mark.IMMUTABLE]
-    return [] if facts.required or facts.default is not UNSET else [Mark.FILLED]
+    return [] if facts.required or has_default(facts) else [Mark.FILLED]
+
+
+def has_default(facts: FieldFacts) -> bool:
+    """Whether the service is known to have a default for the field. Those of Config Connector's CRDs are too often not."""
+    return facts.default is not UNSET and facts.default_from != "crd" and not facts.ref and facts.type != "object"
+
+
+def is_choice(facts: FieldFacts) -> bool:
+    """Whether the field is an object, or a list of such, of which one member is given, and its text is sent."""
+    return bool(facts.one_of_refs) or facts.shape in ("one-of-to-text", "refs-to-texts")
+
+
+def choices_of(facts: FieldFacts) -> Mapping[str, FieldFacts]:
+    """The members of such a field."""
+    if facts.one_of_refs:
+        return {name: FieldFacts("object", ref=ref) for name, ref in facts.one_of_refs.items()}
+    return facts.fields
 
 
 def _type(path: str, facts: FieldFacts) -> Any:  # noqa: ANN401 - a type
@@ -148,8 +167,7 @@ def _single_type(path: str, facts: FieldFacts) -> Any:  # noqa: ANN401 - a type
     if facts.secret:
         return SecretSource
     if facts.one_of_refs:
-        fields = {name: FieldFacts("object", ref=ref) for name, ref in facts.one_of_refs.items()}
-        return _struct(path, fields)
+        return _struct(path, choices_of(facts))
     if facts.ref is not None:
         return KindedReference if len(facts.ref.kinds) > 1 else SpecReference
     if facts.fields:
