@@ -55,6 +55,7 @@ FIELD_KEYS: Final = (
     "keys",
     "set",
     "shape",
+    "pruned",
     "items",
     "query",
     "prefix",
@@ -94,6 +95,7 @@ class FieldEntry(TypedDict, total=False):
     keys: list[str]
     set: bool
     shape: str
+    pruned: bool
     items: str
     query: bool
     prefix: str

@@ -70,6 +70,8 @@ class FieldFacts(Struct, frozen=True):
     keys: Sequence[str] = ()
     set: bool = False
     shape: FieldShape | None = None
+    # Whether it is unset when the spec leaves it out, though the service may have filled it in.
+    pruned: bool = False
     items: str = ""
     # It is a parameter of the query of each write that has one of that name, and no member of the object.
     query: bool = False

@@ -83,6 +83,11 @@ def is_zero(value: Any, *, inside: bool = False) -> bool:  # noqa: ANN401 - JSON
     return value in (False, 0) or (isinstance(value, list | tuple) and not value)
 
 
+def _is_first(value: Any, facts: FieldFacts) -> bool:  # noqa: ANN401 - JSON
+    """Whether it is the first value of an enum in the order of their numbers: 0, which an answer may leave out."""
+    return bool(facts.enum) and value == facts.enum[0] and list(facts.enum) != sorted(facts.enum)
+
+
 # --- The fit ----------------------------------------------------------------------------------------------------------
 
 
@@ -100,7 +105,7 @@ def _fitted(value: Any, live: Json | Missing, facts: FieldFacts) -> Any:  # noqa
     if value is None:
         return None
     if live is MISSING or live is None:
-        return MISSING if is_zero(value) and not facts.required else value
+        return MISSING if is_zero(value) or _is_first(value, facts) else value
     if facts.type == "list" and isinstance(value, list) and isinstance(live, list | tuple):
         return _fitted_list(value, live, facts)
     return _fitted_single(value, live, facts)
@@ -145,7 +150,11 @@ def _with_filled(value: Any, live: Any, facts: FieldFacts) -> Any:  # noqa: ANN4
     """An element of a list that changes, with what the service filled in: what an author took out is null here."""
     if not (isinstance(value, Mapping) and isinstance(live, Mapping) and facts.fields):
         return value
-    found = {name: one for name, one in live.items() if name not in value}
+    found = {
+        name: one
+        for name, one in live.items()
+        if name not in value and not (name in facts.fields and facts.fields[name].pruned)
+    }
     for name, one in value.items():
         its = facts.fields.get(name) or FieldFacts("any")
         now = _fitted(one, live.get(name, MISSING), its)

@@ -136,11 +136,11 @@ def _marks(facts: FieldFacts, *, is_fixed: bool) -> list[Mark]:
         return [Mark.ASKED]
     if facts.immutable or is_fixed:
         return [Mark.IMMUTABLE]
-    return [] if facts.required or has_default(facts) else [Mark.FILLED]
+    return [] if facts.required or facts.pruned or has_default(facts) else [Mark.FILLED]
 
 
 def has_default(facts: FieldFacts) -> bool:
-    """Whether the service is known to have a default for the field. Those of Config Connector's CRDs are too often not."""
+    """Whether the service is known to have a default for the field; what Config Connector's CRDs say is often not it."""
     return facts.default is not UNSET and facts.default_from != "crd" and not facts.ref and facts.type != "object"
 
 
