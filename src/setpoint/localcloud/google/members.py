@@ -92,7 +92,7 @@ def _object_of_row(row: KindFacts) -> ApiMember:
 def _members(fields: Mapping[str, FieldFacts]) -> Mapping[str, ApiMember]:
     members: Mapping[str, ApiMember] = {}
     for name, facts in fields.items():
-        if facts.to not in _NOT_MEMBERS:
+        if facts.to not in _NOT_MEMBERS and not facts.query:
             members = _with_member(members, facts.to or name, _member(facts))
     return members
 
@@ -153,6 +153,8 @@ def _shaped(facts: FieldFacts) -> ApiMember:
         "keyed-list-to-map": ApiMember(MemberType.MAP, element=_object(facts)),
         "refs-to-texts": ApiMember(MemberType.LIST, element=text),
         "one-of-to-text": text,
+        "part-of-list": ApiMember(MemberType.LIST, element=_object(facts)),
+        "true-to-object": ApiMember(MemberType.OBJECT),
     }
     return shapes[facts.shape]
 
@@ -177,7 +179,7 @@ def _plain(facts: FieldFacts) -> ApiMember:
 
 
 def _object(facts: FieldFacts) -> ApiMember:
-    return ApiMember(MemberType.OBJECT, members=_members(facts.fields))
+    return ApiMember(MemberType.OBJECT, members={**dict.fromkeys(facts.adds, _ANY), **_members(facts.fields)})
 
 
 def _element(facts: FieldFacts) -> ApiMember:
@@ -187,6 +189,8 @@ def _element(facts: FieldFacts) -> ApiMember:
 
 
 def _scalar(facts: FieldFacts) -> ApiMember:
+    if facts.values:
+        return _ANY
     if facts.int64_text:
         return ApiMember(MemberType.INT64)
     if facts.enum:
