@@ -4,10 +4,11 @@ import sys
 
 from tools.catalogue import discovery
 from tools.catalogue.entries import Rows, facts_by_service, fields_below
-from tools.catalogue.exceptions import apply_exceptions
+from tools.catalogue.exceptions import ExceptionRefused, apply_exceptions
 from tools.catalogue.fields import correct_fields
 from tools.catalogue.generated import OUTPUT, changes, pinned_version, texts, write
-from tools.catalogue.methods import correct_methods
+from tools.catalogue.methods import correct_methods, read_collection
+from tools.catalogue.references import Targets
 
 
 def main() -> int:
@@ -16,11 +17,9 @@ def main() -> int:
         raise SystemExit(f"{discovery.PACKAGE} {discovery.version()} is installed, {pinned_version()} is pinned")
     rows_by_service = facts_by_service()
     before = _figures(rows_by_service)
+    references = Targets(kind for rows in rows_by_service.values() for kind in rows)
     for service, rows in rows_by_service.items():
-        for row in rows.values():
-            correct_methods(row, discovery.document(row["discovery"]))
-            correct_fields(row, discovery.document(row["discovery"]))
-        apply_exceptions(service, rows)
+        _correct(service, rows, references)
     old = {file.name: file.read_text("utf-8") for file in OUTPUT.glob("*.json")}
     new = texts(rows_by_service)
     write(new)
@@ -31,6 +30,19 @@ def main() -> int:
     return 0
 
 
+def _correct(service: str, rows: Rows, references: Targets) -> None:
+    collections = {kind: row["collection"] for kind, row in rows.items()}
+    apply_exceptions(service, rows)
+    for kind, row in rows.items():
+        document = discovery.document(row["discovery"])
+        if row["collection"] != collections[kind]:
+            read_collection(row, document)
+        correct_methods(row, document)
+        references.complete(row)
+        correct_fields(row, document)
+    apply_exceptions(service, rows)
+
+
 def _figures(rows_by_service: dict[str, Rows]) -> str:
     rows = [row for rows in rows_by_service.values() for row in rows.values() if "hold" not in row]
     fields = [field for row in rows for _, field in fields_below(row["fields"])]
@@ -39,4 +51,7 @@ def _figures(rows_by_service: dict[str, Rows]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except ExceptionRefused as refused:
+        sys.exit(str(refused))

@@ -25,6 +25,7 @@ Schema = TypedDict(
         "readOnly": bool,
         "deprecated": bool,
         "default": str,
+        "location": str,
         "annotations": dict[str, list[str]],
     },
     total=False,

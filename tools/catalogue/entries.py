@@ -31,6 +31,9 @@ ROW_KEYS: Final = (
     "methods",
     "other_methods",
     "output_only",
+    "inside",
+    "constants",
+    "chosen",
     "fields",
 )
 FIELD_KEYS: Final = (
@@ -52,9 +55,13 @@ FIELD_KEYS: Final = (
     "keys",
     "set",
     "shape",
-    "prefix",
     "pruned",
     "items",
+    "query",
+    "prefix",
+    "values",
+    "toggle",
+    "adds",
     "fields",
 )
 
@@ -64,6 +71,7 @@ class RefEntry(TypedDict, total=False):
 
     kinds: list[str]
     form: str
+    prefix: str
 
 
 class FieldEntry(TypedDict, total=False):
@@ -87,7 +95,13 @@ class FieldEntry(TypedDict, total=False):
     keys: list[str]
     set: bool
     shape: str
+    pruned: bool
     items: str
+    query: bool
+    prefix: str
+    values: dict[str, Json]
+    toggle: dict[str, str]
+    adds: dict[str, Json]
     fields: "dict[str, FieldEntry]"
 
 
@@ -106,6 +120,8 @@ class MethodEntry(TypedDict, total=False):
     # Of a method for some fields: the members of the request, or the one field whose value is the request.
     sends: list[str]
     field: str
+    # Of an update by a request of its own: the member of the request for each member of the object.
+    sends_as: dict[str, str]
 
 
 class RowEntry(TypedDict, total=False):
@@ -126,9 +142,13 @@ class RowEntry(TypedDict, total=False):
     operations: dict[str, str]
     labels: str
     concurrency: list[str]
+    own_id: str
     methods: dict[str, MethodEntry]
     other_methods: dict[str, MethodEntry]
     output_only: list[str]
+    inside: dict[str, str]
+    constants: dict[str, Json]
+    chosen: dict[str, dict[str, str]]
     fields: dict[str, FieldEntry]
     # Read by the rules, and not written.
     discovery: str

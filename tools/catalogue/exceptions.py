@@ -8,7 +8,10 @@
       $labels: null                                 # a key of the row; dots go deeper: $operations.create
       $hold: why the kind cannot be right yet       # the kind is not written
 
-A path with `*` as one step means each field there. A field that is not there is added when its `type` is given.
+A path with `*` as one step means each field there; `**` at its beginning means any depth. A field that is not there is
+added when its `type` is given.
+Exceptions are applied before the rules, which go by them (a member for a list finds those of its fields, `$collection`
+the methods), and once more after the rules.
 """
 
 from collections.abc import Iterator
@@ -48,7 +51,9 @@ def _apply(row: RowEntry, path: str, value: Json) -> None:
         _set_key(cast(dict[str, Json], row), path[1:], value)
         return
     targets = list(_holders(row["fields"], path.split(".")))
-    if not targets:
+    if "*" in path:
+        targets = [(holder, name) for holder, name in targets if name in holder]
+    if not targets and value is not None:
         raise ExceptionRefused("no such field")
     for fields, name in targets:
         _change_field(fields, name, value)
@@ -76,6 +81,9 @@ def _set_at(target: dict[str, Json], steps: list[str], value: Json) -> None:
 def _holders(fields: dict[str, FieldEntry], steps: list[str]) -> Iterator[tuple[dict[str, FieldEntry], str]]:
     """The maps that hold a field of the path, each with the name of it there."""
     first, rest = steps[0], steps[1:]
+    if first == "**":
+        yield from _holders_below(fields, rest)
+        return
     names = list(fields) if first == "*" else [first]
     for name in names:
         if not rest:
@@ -84,10 +92,15 @@ def _holders(fields: dict[str, FieldEntry], steps: list[str]) -> Iterator[tuple[
             yield from _holders(fields[name].setdefault("fields", {}), rest)
 
 
+def _holders_below(fields: dict[str, FieldEntry], steps: list[str]) -> Iterator[tuple[dict[str, FieldEntry], str]]:
+    yield from _holders(fields, steps)
+    for below in list(fields.values()):
+        yield from _holders_below(below.get("fields", {}), steps)
+
+
 def _change_field(fields: dict[str, FieldEntry], name: str, value: Json) -> None:
     if value is None:
-        if fields.pop(name, None) is None:
-            raise ExceptionRefused("no such field to remove")
+        fields.pop(name, None)
         return
     facts: dict[str, Json] = {"to": value} if isinstance(value, str) else cast(dict[str, Json], value)
     if not isinstance(facts, dict):

@@ -14,7 +14,11 @@ ADDRESS: Final = ("url", "id")
 _MANY: Final = 3
 _OUTPUT: Final = re.compile(r"\W*output[ -]only\b", re.IGNORECASE)
 _INPUT: Final = re.compile(r"\W*(?:optional\. |required\. )?input[ -]only\b", re.IGNORECASE)
-_IMMUTABLE: Final = re.compile(r"(?:^|\. )\[?immutable\b|cannot be (?:changed|updated|modified) after", re.IGNORECASE)
+_IMMUTABLE: Final = re.compile(
+    r"(?:^|\. )\[?immutable\b|cannot be (?:changed|updated|modified) after"
+    r"|(?:(?:set|specified) only|only be (?:set|specified)) (?:at|during|when)\b[^.]*\bcreat",
+    re.IGNORECASE,
+)
 _FORMATS: Final = frozenset({"google-duration", "google-datetime", "byte"})
 _INT64: Final = frozenset({"int64", "uint64"})
 _DURATION: Final = re.compile(r"-?[0-9]+(?:\.[0-9]{1,9})?s")
@@ -31,6 +35,7 @@ def correct_fields(row: RowEntry, document: Document) -> None:
     """Corrects every field of a row."""
     _mark_parents(row)
     _correct_level(row["fields"], document.members(document.schema(row["schema"])), document)
+    _mark_parameters(row)
 
 
 def _mark_parents(row: RowEntry) -> None:
@@ -46,6 +51,16 @@ def _mark_parents(row: RowEntry) -> None:
         stems = [stem_of(name, field), *(words_of(kind) for kind in field["ref"].get("kinds", ()))]
         if any(words and stem[-len(words) :] == words for stem in stems for words in variables[:-1]):
             field["to"] = "url"
+
+
+def _mark_parameters(row: RowEntry) -> None:
+    """A field that is no member of the object, but a parameter of the query of a write."""
+    writes = [row["methods"][name] for name in ("create", "patch", "update", "delete") if name in row["methods"]]
+    parameters = {words_of(name): name for method in writes for name in method.get("query", ())}
+    for name, field in row["fields"].items():
+        if field.get("to") == UNKNOWN and stem_of(name, field) in parameters:
+            field["to"] = parameters[stem_of(name, field)]
+            field["query"] = True
 
 
 def _correct_level(fields: dict[str, FieldEntry], members: Mapping[str, Schema], document: Document) -> None:
@@ -66,13 +81,13 @@ def _match_level(fields: Mapping[str, FieldEntry], members: Mapping[str, Schema]
         if field.get("to") == UNKNOWN and name in members:
             del field["to"]
     known = {name for name, field in fields.items() if schema_at(members, _path(name, field), document) is not None}
-    claimed = {_path(name, fields[name]).split(".")[0] for name in known}
-    free = {name: schema for name, schema in members.items() if name not in claimed}
-    found = {name: matched(name, field, free, document) for name, field in fields.items() if name not in known}
+    claimed = {_path(name, fields[name]) for name in known}
+    unknown = {name: field for name, field in fields.items() if name not in known}
+    found = {name: matched(name, field, members, document, claimed) for name, field in unknown.items()}
     for name, path in found.items():
         # A member that two fields seem to be is neither, as far as rules can tell.
         fields[name]["to"] = path if list(found.values()).count(path) == 1 else UNKNOWN
-    _match_in_majority(found, fields, free, document)
+    _match_in_majority(found, fields, members, document)
 
 
 def _match_in_majority(
@@ -118,6 +133,10 @@ def _correct(field: FieldEntry, schema: Schema, document: Document) -> None:
     _check_default(field)
     below = _members_below(field, schema, document)
     if "fields" in field and "one_of_refs" not in field and field.get("shape") != "one-of-to-text":
+        for inner in field["fields"].values():
+            # Only fields of the spec itself are parts of the address.
+            if inner.get("to") in ADDRESS:
+                inner["to"] = UNKNOWN
         _correct_level(field["fields"], below, document)
 
 
@@ -149,6 +168,8 @@ def _correct_shape(field: FieldEntry, resolved: Schema, document: Document) -> N
         field["shape"] = "list-of-one-to-object"
     elif field["type"] == "string" and (resolved.get("type") == "object" or is_list):
         field["format"] = "json-text"
+    elif field["type"] == "boolean" and resolved.get("type") == "object":
+        field["shape"] = "true-to-object"
 
 
 def _forget_members(field: FieldEntry) -> None:
@@ -162,8 +183,8 @@ def _correct_map_shape(field: FieldEntry, values: Schema, document: Document) ->
     fields = field.setdefault("fields", {"key": {"type": "string"}, "value": {"type": "string"}})
     if document.members(values):
         field["shape"] = "keyed-list-to-map"
-        first = next((name for name in ("name", "id", "key", "keyRef", "idRef") if name in fields), next(iter(fields)))
-        field["keys"] = [first]
+        named = [name for name, below in fields.items() if stem_of(name, below)[-1] in ("name", "id", "key")]
+        field["keys"] = [named[0] if named else next(iter(fields))]
     else:
         field["shape"] = "key-value-list-to-map"
         for below in fields.values():
@@ -195,14 +216,16 @@ def _correct_values(field: FieldEntry, element: Schema) -> None:
 
 
 def _check_default(field: FieldEntry) -> None:
-    """A default that no author could write is none."""
-    if "default" in field and not _is_value(field["default"], field):
+    """A default that no author could write is none; nor is one that the service does not document."""
+    if "default" in field and (field.get("default_from") == "crd" or not _is_value(field["default"], field)):
         del field["default"]
         field.pop("default_from", None)
 
 
 def _is_value(value: Json, field: FieldEntry) -> bool:
     types = _PYTHON_TYPES.get(field["type"])
+    if field.get("output_only") or str(value).endswith("_UNSPECIFIED"):
+        return False
     if types is None or not isinstance(value, types) or (isinstance(value, bool) and field["type"] != "boolean"):
         return False
     if field.get("format") == "google-duration":

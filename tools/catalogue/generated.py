@@ -16,7 +16,7 @@ from tools.catalogue.entries import FIELD_KEYS, ROOT, ROW_KEYS, FieldEntry, Json
 OUTPUT: Final = ROOT / "src" / "setpoint" / "catalogue" / "google"
 RECORD: Final = Path(__file__).parent / "generated.json"
 REQUIREMENTS: Final = ROOT / "requirements" / "catalogue.txt"
-_METHOD_KEYS: Final = ("verb", "path", "query", "wrap", "mask", "items", "sends", "field")
+_METHOD_KEYS: Final = ("verb", "path", "query", "wrap", "mask", "items", "sends", "field", "sends_as")
 # Parameters of queries that serve readers of a page or of a part, never a write.
 _UNUSED_PARAMETERS: Final = frozenset(
     {
@@ -35,7 +35,10 @@ _OF_POLICIES: Final = frozenset({"getIamPolicy", "setIamPolicy"})
 
 
 def texts(rows_by_service: Mapping[str, Rows]) -> dict[str, str]:
-    """The text of each generated file, by name; a service none of whose kinds is written has none."""
+    """The text of each generated file, by name; a service none of whose kinds is written has none.
+
+    `index.json` has the kinds of each service with their groups, `held.json` those that are not written, and why.
+    """
     written = {
         service: {kind: written_row(row) for kind, row in sorted(rows.items()) if "hold" not in row}
         for service, rows in sorted(rows_by_service.items())
@@ -43,7 +46,10 @@ def texts(rows_by_service: Mapping[str, Rows]) -> dict[str, str]:
     written = {service: rows for service, rows in written.items() if rows}
     index = {service: {kind: str(row["group"]) for kind, row in rows.items()} for service, rows in written.items()}
     files = {f"{service}.json": _text(rows) for service, rows in written.items()}
-    return {**files, "index.json": _text(index)}
+    held = {
+        kind: row["hold"] for rows in rows_by_service.values() for kind, row in sorted(rows.items()) if "hold" in row
+    }
+    return {**files, "index.json": _text(index), "held.json": _text(held)}
 
 
 def _text(objects: Mapping[str, object]) -> str:
@@ -134,7 +140,7 @@ def changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str
 
 
 def _rows_in(files: Mapping[str, str]) -> dict[str, Json]:
-    services = {name: json.loads(text) for name, text in files.items() if name != "index.json"}
+    services = {name: json.loads(text) for name, text in files.items() if name not in ("index.json", "held.json")}
     return {f"{name[:-5]}/{kind}": row for name, rows in services.items() for kind, row in rows.items()}
 
 

@@ -4,7 +4,7 @@ Names are compared as words: `kmsKeyRef` is `kms key`, `pemPrivateKey` and `priv
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
@@ -64,14 +64,21 @@ def stem_of(name: str, field: FieldEntry) -> Words:
     return found[:-1] if "ref" in field and len(found) > 1 and found[-1] == "ref" else found
 
 
-def matched(name: str, field: FieldEntry, members: Mapping[str, Schema], document: Document) -> str:
-    """The path of the one member that the first fitting rule finds; `?` when no rule finds exactly one."""
+def matched(
+    name: str, field: FieldEntry, members: Mapping[str, Schema], document: Document, claimed: Set[str] = frozenset()
+) -> str:
+    """The path of the one member that the first fitting rule finds; `?` when no rule finds exactly one.
+
+    `claimed`: the paths of members that other fields are.
+    """
     stem = stem_of(name, field)
-    direct = [one for one in _direct(members) if _fits(field, one.schema, document)]
-    nested = [one for one in _nested(members, document) if _fits(field, one.schema, document)]
+    outer = {path.split(".")[0] for path in claimed}
+    free = {one: schema for one, schema in members.items() if one not in claimed}
+    direct = [one for one in _direct(free) if one.path not in outer and _fits(field, one.schema, document)]
+    nested = [one for one in _nested(free, document) if one.path not in claimed and _fits(field, one.schema, document)]
     attempts = list(_attempts(direct, nested))
     if "ref" in field:
-        attempts.append((direct, _of_another_service))
+        attempts += [(direct, _of_another_service), (nested, _word_added)]
     if "fields" in field:
         attempts.append(([one for one in direct if _same_inside(field, one, document)], _a_word_shared))
     for candidates, rule in attempts:

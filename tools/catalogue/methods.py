@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from tools.catalogue.discovery import Document, Schema
+from tools.catalogue.discovery import Document, Method, Schema
 from tools.catalogue.entries import MethodEntry, RowEntry
+from tools.catalogue.matching import words_of
 
 # What an object can be in, in the order of the places of a row; and the field that says so.
 _SCOPES: Final = {
@@ -17,6 +18,13 @@ _SCOPES: Final = {
 _VERSION: Final = re.compile(r"(?:[a-z]+/)?v[0-9][0-9a-z]*/")
 # `v1/{v1Id}/{v1Id1}/services/{service}`: the document leaves open what the object is in.
 _OPEN: Final = re.compile(r"(v[0-9][0-9a-z]*/)\{v\w+\}/\{v\w+\}/")
+_VARIABLE: Final = re.compile(r"\{(\w+)\}")
+_STANDARD: Final = {name: name for name in ("create", "get", "list", "patch", "update", "delete")} | {
+    "insert": "create"
+}
+_FOR_FIELDS: Final = re.compile("(?:set|add|remove)[A-Z]|enable$|disable$|resize$")
+# Objects whose members are members of an update request.
+_OPENED: Final = ("config", "networkConfig")
 _MADE_BY_SERVICE: Final = re.compile(
     r"output only|assigned by the (?:server|service)|server-assigned|generated numeric|`tagValues/", re.IGNORECASE
 )
@@ -30,6 +38,9 @@ def correct_methods(row: RowEntry, document: Document) -> None:
     _move_version(row)
     _order_scopes(row, document)
     _correct_id(row, document)
+    if "userLabels" in document.members(document.schema(row["schema"])):
+        row["labels"] = "userLabels"
+    _read_update_request(row, document)
     _name_items(row, document)
     _name_members_of_methods(row, document)
 
@@ -88,6 +99,45 @@ def _every_method(row: RowEntry) -> list[MethodEntry]:
     return [*row["methods"].values(), *row.get("other_methods", {}).values()]
 
 
+# --- Another collection -----------------------------------------------------------------------------------------------
+
+
+def read_collection(row: RowEntry, document: Document) -> None:
+    """The name and the methods of the collection of a row, anew from the document."""
+    methods = document.collection(row["collection"])
+    found = {_STANDARD.get(name, name): _entry(method, document) for name, method in methods.items()}
+    row["methods"] = {name: method for name, method in found.items() if name in _STANDARD.values()}
+    row["other_methods"] = {name: method for name, method in found.items() if name not in _STANDARD.values()}
+    row["per_field_methods"] = [name for name in row["other_methods"] if _FOR_FIELDS.match(name)]
+    row["name"] = _VARIABLE.sub(_variable, found["get"]["path"].removeprefix(row["prefix"]))
+    row["update_style"] = _update_style(row["methods"])
+    row.pop("places", None)
+
+
+def _entry(method: Method, document: Document) -> MethodEntry:
+    path = method.get("flatPath", method["path"])
+    query = [name for name, parameter in method.get("parameters", {}).items() if parameter.get("location") == "query"]
+    return {
+        "verb": method["httpMethod"],
+        "path": f"{document.service_path}{path.removeprefix(document.service_path)}",
+        "query": query,
+        "request": method.get("request", {}).get("$ref", ""),
+        "response": method.get("response", {}).get("$ref", ""),
+    }
+
+
+def _variable(found: re.Match[str]) -> str:
+    """`{projectsId}` is `{project}`."""
+    name = found[1].removesuffix("Id")
+    return f"{{{name.removesuffix('s') if name != found[1] else name}}}"
+
+
+def _update_style(methods: Mapping[str, MethodEntry]) -> str:
+    if "patch" in methods:
+        return "patch-mask-query" if "updateMask" in methods["patch"].get("query", ()) else "merge-patch"
+    return "put" if "update" in methods else "none"
+
+
 # --- Ids --------------------------------------------------------------------------------------------------------------
 
 
@@ -116,13 +166,46 @@ def _correct_id(row: RowEntry, document: Document) -> None:
 # --- Methods ----------------------------------------------------------------------------------------------------------
 
 
+def _read_update_request(row: RowEntry, document: Document) -> None:
+    """A PUT whose request is not the object: which member of the request stands for which of the object."""
+    method = row["methods"].get("update", {})
+    request = method.get("request", "")
+    if row["update_style"] != "put" or request == row["schema"]:
+        return
+    sent, wrap = document.members(document.schema(request)), ""
+    if "update" in sent and document.members(sent["update"]):
+        sent, wrap = document.members(sent["update"]), "update"
+    found = {path: name for path in _paths(row, document) for name in _spellings(path) if name in sent}
+    if found:
+        row["update_style"] = "put-request"
+        method["sends_as"] = found
+        method["wrap"] = wrap
+
+
+def _paths(row: RowEntry, document: Document) -> list[str]:
+    """The members of the object and those of its objects, outer ones last: they are found where both are."""
+    members = document.members(document.schema(row["schema"]))
+    inner = [
+        f"{name}.{below}"
+        for name, schema in members.items()
+        if "items" not in document.resolved(schema)
+        for below in document.members(schema)
+    ]
+    return [*(path for path in inner if path.split(".")[0] in _OPENED), *members]
+
+
+def _spellings(path: str) -> tuple[str, str]:
+    name = path.rpartition(".")[2]
+    return f"desired{name[0].upper()}{name[1:]}", name
+
+
 def _name_items(row: RowEntry, document: Document) -> None:
     method = row["methods"].get("list")
     if method is None:
         return
     members = document.members(document.schema(method.get("response", "")))
     of_schema = [name for name, schema in members.items() if schema.get("items", {}).get("$ref") == row["schema"]]
-    lists = [name for name, schema in members.items() if "$ref" in schema.get("items", {})]
+    lists = [name for name, schema in members.items() if schema.get("items", {}).keys() & {"$ref", "properties"}]
     if found := of_schema or lists:
         method["items"] = found[0]
 
@@ -139,12 +222,18 @@ def _name_members_of_methods(row: RowEntry, document: Document) -> None:
         sends = list(document.members(document.schema(request)))
         if field:
             method["field"] = field
-        elif name.startswith(("add", "remove")) or set(sends) & members.keys() - {"name", "description"}:
+        elif not sends or _of_elements(name, members) or set(sends) & members.keys() - {"name", "description"}:
             method["sends"] = sends
         else:
             unused.append(name)
     if unused:
         row["per_field_methods"] = [name for name in row["per_field_methods"] if name not in unused]
+
+
+def _of_elements(method: str, members: Mapping[str, Schema]) -> bool:
+    """Whether a method adds or removes elements of a member: `addRule` of `rules`."""
+    words = words_of(method)
+    return words[0] in ("add", "remove") and words[1:] in {words_of(name) for name in members}
 
 
 def _member_of_schema(schema: str, members: Mapping[str, Schema]) -> str:

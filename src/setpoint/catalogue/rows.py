@@ -17,7 +17,7 @@ _FOLDER: Final = Path(__file__).parent / "google"
 FieldKind: TypeAlias = Literal["string", "integer", "boolean", "number", "object", "list", "map", "any"]
 ReferenceForm: TypeAlias = Literal["id", "name", "link", "email", "address", "version", "connectionName"]
 UpdateStyle: TypeAlias = Literal[
-    "patch-mask-query", "patch-mask-body", "put-mask-query", "merge-patch", "put", "per-field", "none"
+    "patch-mask-query", "patch-mask-body", "put-mask-query", "merge-patch", "put", "put-request", "per-field", "none"
 ]
 FieldShape: TypeAlias = Literal[
     "object-to-list-of-one",
@@ -29,6 +29,10 @@ FieldShape: TypeAlias = Literal[
     "refs-to-texts",
     # An object with one of its fields, a reference or text, whose value is sent.
     "one-of-to-text",
+    # Elements of a list that several fields share: those that have the members of `adds`.
+    "part-of-list",
+    # `true` is an empty object, `false` none.
+    "true-to-object",
 ]
 
 
@@ -37,6 +41,8 @@ class ReferenceFacts(Struct, frozen=True):
 
     kinds: Sequence[str] = ()
     form: ReferenceForm = "name"
+    # What stands before the value: `//certificatemanager.googleapis.com/`.
+    prefix: str = ""
 
 
 class FieldFacts(Struct, frozen=True):
@@ -66,9 +72,18 @@ class FieldFacts(Struct, frozen=True):
     shape: FieldShape | None = None
     # Whether it is unset when the spec leaves it out, though the service may have filled it in.
     pruned: bool = False
-    # Put before a text that has no slash, when it is sent: `projects/{project}/instanceConfigs/`.
-    prefix: str = ""
     items: str = ""
+    # It is a parameter of the query of each write that has one of that name, and no member of the object.
+    query: bool = False
+    # What stands before a text without a slash: `projects/{project}/instanceConfigs/`. Variables: those of the name,
+    # and `{place}`, which is `zones/ZONE`, `regions/REGION` or `global`.
+    prefix: str = ""
+    # What a value of the spec is in the API, where the two have different words: `{"true": "ENABLED"}`.
+    values: Mapping[str, Any] = {}
+    # The method that sets each value, of a field that no update sets: `{"true": "disable", "false": "enable"}`.
+    toggle: Mapping[str, str] = {}
+    # Members that are sent with the object of a field, whatever the spec says: `{"enable": true}`.
+    adds: Mapping[str, Any] = {}
     fields: Mapping[str, "FieldFacts"] = {}
 
 
@@ -87,17 +102,34 @@ class MethodFacts(Struct, frozen=True):
     # Of a method for some fields: the members of its request, or the one member of the object that is the request.
     sends: Sequence[str] = ()
     field: str = ""
+    # Of an update by a request of its own (`put-request`): the member of the request for each member of the object.
+    sends_as: Mapping[str, str] = {}
 
 
 class IdFacts(Struct, frozen=True, rename={"where": "in"}):
-    """Where the id of an object goes when it is created: `query`, `body` or `url`; or `service`, which makes it."""
+    """Where the id of an object goes when it is created: `query`, `body` or `url`; or `service`, which makes it.
 
-    where: Literal["query", "body", "url", "service"]
+    `fields`: there is none but the fields of the spec that the name has as variables.
+    """
+
+    where: Literal["query", "body", "url", "service", "fields"]
     name: str = ""
     # Of one in the body: `name` when it is the whole relative name that is sent.
     form: Literal["id", "name"] = "id"
     # `wrap`: it stands beside the member that the object is wrapped in, not in the object.
     beside: Literal["", "wrap"] = ""
+    # What is sent, where it is not the id alone.
+    value: str = ""
+
+
+class InsideFacts(Struct, frozen=True):
+    """The list in the object of the parent that an object is an element of, and the member that is its id there.
+
+    The name of such an object is that of the parent, the list and the id; methods are those of the parent.
+    """
+
+    list: str
+    key: str = "name"
 
 
 class KindFacts(Struct, frozen=True):
@@ -126,10 +158,16 @@ class KindFacts(Struct, frozen=True):
     # The last part of the name, where it is not the id itself: `{id}@{project}.iam.gserviceaccount.com`.
     own_id: str = ""
     output_only: Sequence[str] = ()
+    inside: InsideFacts | None = None
+    # Members that are sent at creation whatever the spec says.
+    constants: Mapping[str, Any] = {}
+    # By a member: its value by which of other members is there, `{"type": {"tcpHealthCheck": "TCP"}}`.
+    chosen: Mapping[str, Mapping[str, str]] = {}
 
 
 _rows: Final = msgspec.json.Decoder(dict[str, KindFacts])
 _index: Final = msgspec.json.Decoder(dict[str, dict[str, str]])
+_held: Final = msgspec.json.Decoder(dict[str, str])
 
 
 @cache
@@ -148,3 +186,8 @@ def rows_of(service: str) -> Mapping[str, KindFacts]:
 def facts_of(name: GroupKind) -> KindFacts:
     """The row of a kind."""
     return rows_of(kinds_by_group()[name])[name[1]]
+
+
+def held_kinds() -> Mapping[str, str]:
+    """The kinds of Config Connector's that are known but have no row, and why."""
+    return _held.decode((_FOLDER / "held.json").read_bytes())
