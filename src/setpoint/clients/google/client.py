@@ -187,9 +187,9 @@ class GoogleClient:
         """The response to a create, or to a custom method."""
         return _require_success(*await self._send("POST", call, body))
 
-    async def put(self, call: GoogleCall, body: Json) -> bytes:
-        """The response to a replacement of the whole object."""
-        return _require_success(*await self._send("PUT", call, body))
+    async def put(self, call: GoogleCall, body: Json, *, is_creation: bool = False) -> bytes:
+        """The response to a replacement of the whole object, or to its creation under a name of the caller's."""
+        return _require_success(*await self._send("PUT", call, body, is_repeatable=not is_creation))
 
     async def patch(self, call: GoogleCall, body: Json) -> bytes:
         """The response to a change of some fields."""
@@ -204,7 +204,9 @@ class GoogleClient:
         """Closes the connections."""
         await self._http.close()
 
-    async def _send(self, method: str, call: GoogleCall, body: Json = None) -> tuple[HttpRequest, HttpResponse]:
+    async def _send(
+        self, method: str, call: GoogleCall, body: Json = None, *, is_repeatable: bool = True
+    ) -> tuple[HttpRequest, HttpResponse]:
         tenant = self._require_allowed(call)
         url = self._settings.address(call.service) + call.path
         headers = {} if body is None else {"Content-Type": "application/json"}
@@ -213,7 +215,7 @@ class GoogleClient:
 
         def send(identity: Mapping[str, str]) -> Awaitable[HttpResponse]:
             nonlocal request
-            request = HttpRequest(method, url, {**identity, **headers}, content)
+            request = HttpRequest(method, url, {**identity, **headers}, content, is_repeatable=is_repeatable)
             return self._send_limited(call, tenant, request)
 
         response = await send_authenticated(self._credentials_for(url, tenant.account).headers, send)

@@ -1,6 +1,6 @@
 """The generic kind: observe, create, update and delete of an object that a row of the catalogue describes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Final
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.catalogue.rows import FieldFacts, KindFacts
-from setpoint.clients.google.client import GoogleClient
+from setpoint.clients.google.client import GoogleClient, item_name
 from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared, EffectiveState, effective_state
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject
@@ -19,6 +19,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.core.values.problems import Problems
+from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -37,9 +38,10 @@ from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import RemoteConflict
 from setpoint.kind.typed_spec import decode_spec, field_invalid
 from setpoint.kinds.gcp.generic.equivalence import fitted
+from setpoint.kinds.gcp.generic.lists import listed_pages
 from setpoint.kinds.gcp.generic.members import from_members
 from setpoint.kinds.gcp.generic.operations import is_operation_done, started_operation
-from setpoint.kinds.gcp.generic.placement import PlacedResource
+from setpoint.kinds.gcp.generic.placement import PlacedResource, segments
 from setpoint.kinds.gcp.generic.references import dependencies_in, resolved_fields
 from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, object_call, sending_of, update
 from setpoint.kinds.gcp.generic.spec_types import UNKNOWN, GoogleObject, GoogleStatus, tree_type_of
@@ -175,11 +177,32 @@ class GoogleKind:
         live = GoogleObject(from_members(found, self.row.fields), labels)
         return Present(live, digest, outputs=_outputs(self.row, found, location), whole=found)
 
+    # --- Lists --------------------------------------------------------------------------------------------------------
+
+    def list_scope_of(self, location: Location) -> ListScope | None:
+        """The collection of the object; None where the service has no list, or one without whole objects."""
+        method = self.row.methods.get("list")
+        return ListScope("/".join(segments(self.row, location)[:-1])) if method and method.items else None
+
+    def pages(self, list_scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
+        """The objects of the collection."""
+        return listed_pages(self.row, self.google, list_scope)
+
+    def location_of(self, item: bytes, list_scope: ListScope) -> Location:
+        """The location of an object in a list."""
+        return Location(f"{list_scope}/{item_name(item, list_scope).rpartition('/')[2]}")
+
+    def read_item(self, item: bytes, location: Location) -> Present[GoogleObject] | None:
+        """The object in a list."""
+        return self._present(item, location)
+
+    # --- Writes -------------------------------------------------------------------------------------------------------
+
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Creates the object."""
         request = creation(self.row, intent.location, wanted)
         try:
-            answer = await self._send(request)
+            answer = await self._send(request, is_creation=True)
         except RemoteConflict as error:
             raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
         return started_operation(self.row, "create", answer, intent.location)
@@ -200,9 +223,14 @@ class GoogleKind:
         answer = await self.google.delete(object_call(self.row, location))
         return None if answer is None else started_operation(self.row, "delete", answer, location)
 
-    async def _send(self, request: GoogleRequest) -> bytes:
-        send = {"POST": self.google.post, "PUT": self.google.put, "PATCH": self.google.patch}[request.verb]
-        return await send(request.call, request.body)
+    async def _send(self, request: GoogleRequest, *, is_creation: bool = False) -> bytes:
+        match request.verb:
+            case "PUT":
+                return await self.google.put(request.call, request.body, is_creation=is_creation)
+            case "PATCH":
+                return await self.google.patch(request.call, request.body)
+            case _:
+                return await self.google.post(request.call, request.body)
 
     async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done."""
@@ -230,8 +258,9 @@ def _outputs(row: KindFacts, body: Mapping[str, Any], location: Location) -> Jso
     """What the status shows: the name, the link, and what the service set; as Config Connector has it."""
     reported: dict[str, Json] = {name: body[name] for name in row.output_only if name in body and name != "name"}
     found: dict[str, Json] = {"externalRef": location}
-    if isinstance(body.get("selfLink"), str):
-        found["selfLink"] = body["selfLink"]
+    link = body.get("selfLink")
+    # Others refer to it by this, whether the service has links or not.
+    found["selfLink"] = link if isinstance(link, str) else location
     if reported:
         found["observedState"] = reported
     return {**{name: value for name, value in reported.items() if name not in _ENGINE_NAMES}, **found}

@@ -140,7 +140,7 @@ def _marks(facts: FieldFacts, *, is_fixed: bool) -> list[Mark]:
 
 
 def has_default(facts: FieldFacts) -> bool:
-    """Whether the service is known to have a default for the field; what Config Connector's CRDs say is often not it."""
+    """Whether a default of the service is known; one that only a CRD of Config Connector has is often none."""
     return facts.default is not UNSET and facts.default_from != "crd" and not facts.ref and facts.type != "object"
 
 
