@@ -211,7 +211,7 @@ def _collections(api: str) -> Sequence[ApiCollection]:
 
 
 def _collection(api: str, template: PathTemplate, rows: list[KindFacts]) -> ApiCollection:
-    rows = sorted(rows, key=lambda row: "create" not in row.methods)
+    rows = sorted(rows, key=lambda row: (row.inside is not None, "create" not in row.methods))
     methods: dict[str, MethodFacts] = {}
     for row in rows:
         methods = {**row.other_methods, **row.methods, **methods}

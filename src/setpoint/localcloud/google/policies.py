@@ -8,8 +8,8 @@ from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.google import api_words
 from setpoint.localcloud.google.collections import ApiPath, collection_of
 from setpoint.localcloud.google.members import ApiMember, MemberType
-from setpoint.localcloud.google.objects import CatalogueServices
 from setpoint.localcloud.google.outputs import ObjectAddress, digest
+from setpoint.localcloud.google.reads import CatalogueServices
 from setpoint.localcloud.google.validation import invalid_argument, validated
 from setpoint.localcloud.routing import ServiceCall
 from setpoint.localcloud.schema import JsonBody

@@ -18,17 +18,10 @@ from setpoint.localcloud.google.collections import (
     parse_path,
 )
 from setpoint.localcloud.google.custom_methods import custom_method
-from setpoint.localcloud.google.objects import (
-    CatalogueServices,
-    CollectionCall,
-    create_object,
-    delete_object,
-    get_object,
-    list_objects,
-    update_object,
-)
+from setpoint.localcloud.google.objects import create_object, delete_object, update_object
 from setpoint.localcloud.google.operations import CatalogueOperation
 from setpoint.localcloud.google.outputs import ObjectAddress, touched
+from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, get_object, list_objects
 from setpoint.localcloud.google.special_services import answer_special
 from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel
 from setpoint.localcloud.routing import ServiceCall, ServiceResponse

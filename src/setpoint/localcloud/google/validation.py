@@ -13,6 +13,7 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.api_errors import CloudApiError
+from setpoint.localcloud.google.enum_numbers import number_name
 from setpoint.localcloud.google.members import ApiMember, MemberType
 from setpoint.localcloud.routing import STANDARD_PARAMETERS
 from setpoint.localcloud.schema import JsonBody, NullMeaning
@@ -99,9 +100,9 @@ def _map(member: ApiMember, value: object, nulls: NullMeaning, at: str) -> JsonB
 def _enum(member: ApiMember, value: object, at: str) -> object:
     if isinstance(value, str) and value in member.values:
         return value
-    # Clients that were made from the protocol send the number of a value.
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(member.values):
-        return member.values[value]
+    name = number_name(member.values, value) if isinstance(value, int) and not isinstance(value, bool) else None
+    if name is not None:
+        return name
     raise api_errors.wrong_value(at, MemberType.ENUM, value)
 
 
