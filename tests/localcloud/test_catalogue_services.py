@@ -1,6 +1,7 @@
 """Services of the catalogue on the local cloud: what is refused, how updates, operations and preconditions work."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
@@ -9,7 +10,7 @@ from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.faults import DropConnection, FailOperation, FailRequest, RewriteField
 from setpoint.localcloud.server import LocalCloud
 from tests.localcloud.conftest import Scenario
-from tests.localcloud.requests import OPERATION_SECONDS, error_message, get, ok
+from tests.localcloud.requests import OPERATION_SECONDS, error_message, get, gone, held_cloud, ok
 
 PUBSUB = "/pubsub.googleapis.com/v1/projects/acme"
 TOPIC = f"{PUBSUB}/topics/orders"
@@ -142,7 +143,7 @@ def test_a_dataset_with_tables_is_deleted_by_force_alone(cloud: Cloud) -> None:
     ok(cloud.call("POST", f"{BIGQUERY}/ds/tables", {"tableReference": {"tableId": "t"}}))
 
     assert _status(cloud, "DELETE", f"{BIGQUERY}/ds") == (400, "Dataset acme:ds is still in use")
-    ok(cloud.call("DELETE", f"{BIGQUERY}/ds?deleteContents=true"))
+    gone(cloud.call("DELETE", f"{BIGQUERY}/ds?deleteContents=true"))
     assert _status(cloud, "GET", f"{BIGQUERY}/ds/tables/t")[0] == 404
 
 
@@ -305,41 +306,10 @@ def test_a_path_without_a_host_is_served_where_one_service_has_it(cloud: Cloud) 
     assert "several services have it" in message
 
 
-# --- What only one service has ----------------------------------------------------------------------------------------
+def test_the_state_file_keeps_every_service(tmp_path: Path) -> None:
+    first = held_cloud(state_file=tmp_path / "state.json")
+    ok(first.call("PUT", TOPIC, {"labels": {"a": "1"}}))
 
+    second = held_cloud(state_file=tmp_path / "state.json")
 
-def test_versions_of_a_secret_are_added_read_and_switched_off(cloud: Cloud) -> None:
-    secret = "/secretmanager.googleapis.com/v1/projects/acme/secrets/s"
-    ok(cloud.call("POST", "/secretmanager.googleapis.com/v1/projects/acme/secrets?secretId=s", {"replication": {}}))
-    ok(cloud.call("POST", f"{secret}:addVersion", {"payload": {"data": "b25l"}}))
-    second = ok(cloud.call("POST", f"{secret}:addVersion", {"payload": {"data": "dHdv"}}))
-
-    assert second["name"] == "projects/acme/secrets/s/versions/2"
-    assert get(cloud, f"{secret}/versions/latest:access")["payload"] == {"data": "dHdv"}
-    ok(cloud.call("POST", f"{secret}/versions/2:disable", {}))
-    assert _status(cloud, "GET", f"{secret}/versions/2:access")[0] == 400
-    assert "payload" not in get(cloud, f"{secret}/versions/1")
-
-
-def test_a_service_of_a_project_is_enabled_by_an_operation(cloud: Cloud) -> None:
-    service = "/serviceusage.googleapis.com/v1/projects/acme/services/pubsub.googleapis.com"
-
-    assert get(cloud, service)["state"] == "DISABLED"
-    _made(cloud, f"{service}:enable", {})
-    assert get(cloud, service)["state"] == "ENABLED"
-
-
-def test_record_sets_change_together_or_not_at_all(cloud: Cloud) -> None:
-    zones = "/dns.googleapis.com/dns/v1/projects/acme/managedZones"
-    _made(cloud, zones, {"name": "z", "dnsName": "a.example.", "description": ""})
-    record = {"name": "www.a.example.", "type": "A", "ttl": 300, "rrdatas": ["10.0.0.1"]}
-    ok(cloud.call("POST", f"{zones}/z/changes", {"additions": [record]}))
-
-    both = {"deletions": [{**record, "ttl": 5}], "additions": [{**record, "rrdatas": ["10.0.0.2"]}]}
-
-    assert cloud.call("POST", f"{zones}/z/changes", both).status == 412
-    assert get(cloud, f"{zones}/z/rrsets?name=www.a.example.&type=A")["rrsets"][0]["rrdatas"] == ["10.0.0.1"]
-    assert [one["type"] for one in get(cloud, f"{zones}/z/rrsets")["rrsets"]] == ["NS", "SOA", "A"]
-    assert _status(cloud, "DELETE", f"{zones}/z")[0] == 400
-    ok(cloud.call("POST", f"{zones}/z/changes", {"deletions": [record]}))
-    assert cloud.call("DELETE", f"{zones}/z").status == 200
+    assert get(second, TOPIC) == get(first, TOPIC)

@@ -52,6 +52,9 @@ def _address(call: CollectionCall) -> ObjectAddress:
     segments = call.path.segments
     if segments[-1] == call.method:
         segments = segments[:-1]
+    # Older ones of Compute leave `global` out.
+    if call.collection.api == "compute" and len(segments) == 4 and segments[2] != "global":
+        segments = (*segments[:2], "global", *segments[2:])
     return call.address("/".join(segments))
 
 

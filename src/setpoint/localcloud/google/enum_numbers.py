@@ -105,6 +105,7 @@ _ENUMERATIONS: Final[tuple[Mapping[str, int], ...]] = (
 def number_name(values: Sequence[str], number: int) -> str | None:
     """The name of a number in an enumeration with these values; None when it is not known."""
     for names in _ENUMERATIONS:
-        if all(value in names for value in values):
+        # The first one has the enumeration's own name in it: `CRYPTO_KEY_PURPOSE_UNSPECIFIED`.
+        if values and values[0] in names:
             return next((name for name, known in names.items() if known == number and name in values), None)
     return None

@@ -55,7 +55,7 @@ def store_new(services: CatalogueServices, call: CollectionCall, address: Object
     full = returned(call.collection.shape, services.faults.rewritten(full, call.collection.kinds))
     if call.query.get("validateOnly") == "true":
         return full
-    services.state.objects[address.key] = CatalogueObject(full, serial)
+    services.state.objects[address.key] = CatalogueObject(full, serial, hidden={"asked": dict(call.query)})
     change = ObjectChange("create", full, full, response_type(call.collection))
     return carry_out(services, address, change, now=call.now, style=call.collection.row.operations.get("create"))
 

@@ -13,7 +13,8 @@ from setpoint.localcloud.google import api_words
 from setpoint.localcloud.google.collections import ApiCollection, ApiPath, collection_of
 from setpoint.localcloud.google.operations import CatalogueObject, CatalogueState
 from setpoint.localcloud.google.outputs import ObjectAddress
-from setpoint.localcloud.google.validation import invalid_argument
+from setpoint.localcloud.google.validation import camel, invalid_argument
+from setpoint.localcloud.routing import ServiceCall
 from setpoint.localcloud.schema import JsonBody
 
 _ALWAYS_THERE: Final = frozenset({"projects", "folders", "organizations", "billingAccounts", "locations"})
@@ -49,6 +50,25 @@ class CollectionCall:
     def address(self, name: str | None = None) -> ObjectAddress:
         """The address of the object at the path, or of another one in the same collection."""
         return ObjectAddress(self.collection, self.path.name if name is None else name)
+
+
+def address_of(api: str, name: str) -> ObjectAddress:
+    """The address of an object, by the name that it has in its API."""
+    collection = collection_of(api, ApiPath("", "", tuple(name.split("/"))))
+    if collection is None:
+        raise api_errors.not_found()
+    return ObjectAddress(collection, name)
+
+
+def body_of(call: ServiceCall, *members: str) -> JsonBody:
+    """The body of a request that may have these members and no other."""
+    body = call.body if call.body is not None else {}
+    if not isinstance(body, dict):
+        raise api_errors.bad_json("The body is not an object.")
+    for name in body:
+        if camel(name) not in members:
+            raise api_errors.unknown_name(name, "")
+    return {camel(name): value for name, value in body.items()}
 
 
 def check_parent(services: CatalogueServices, address: ObjectAddress) -> None:

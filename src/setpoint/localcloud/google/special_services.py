@@ -7,12 +7,13 @@ from typing import Final
 
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.google import api_words, operations
-from setpoint.localcloud.google.collections import ApiPath, collection_of
+from setpoint.localcloud.google.collections import ApiPath
 from setpoint.localcloud.google.dns_records import DNS_ROUTES
+from setpoint.localcloud.google.key_versions import KEY_ROUTES
 from setpoint.localcloud.google.objects import carry_out, refuse_while_pending
 from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
 from setpoint.localcloud.google.outputs import ObjectAddress, created, digest, numeric_id, touched
-from setpoint.localcloud.google.reads import CatalogueServices, check_parent, find
+from setpoint.localcloud.google.reads import CatalogueServices, address_of, body_of, check_parent, find
 from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel, invalid_argument
 from setpoint.localcloud.routing import Route, ServiceCall, project_number
 from setpoint.localcloud.schema import JsonBody
@@ -38,25 +39,6 @@ def _answered(services: CatalogueServices, route: ServiceRoute, call: ServiceCal
         if camel(name) not in route.parameters and name not in FRONT_END_PARAMETERS:
             raise api_errors.unknown_parameter(name)
     return route.answer(services, call)
-
-
-def address_of(api: str, name: str) -> ObjectAddress:
-    """The address of an object, by the name that it has in its API."""
-    collection = collection_of(api, ApiPath("", "", tuple(name.split("/"))))
-    if collection is None:
-        raise api_errors.not_found()
-    return ObjectAddress(collection, name)
-
-
-def body_of(call: ServiceCall, *members: str) -> JsonBody:
-    """The body of a request that may have these members and no other."""
-    body = call.body if call.body is not None else {}
-    if not isinstance(body, dict):
-        raise api_errors.bad_json("The body is not an object.")
-    for name in body:
-        if camel(name) not in members:
-            raise api_errors.unknown_name(name, "")
-    return {camel(name): value for name, value in body.items()}
 
 
 # --- Secret Manager ---------------------------------------------------------------------------------------------------
@@ -233,6 +215,19 @@ def _database(call: ServiceCall) -> ObjectAddress:
     return address_of("spanner", name)
 
 
+# --- Projects ---------------------------------------------------------------------------------------------------------
+
+
+def get_project(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
+    """`GET …/projects/{project}`: one that was created, or one that holds objects of any service."""
+    project = call.part("project")
+    holds = any(f"/projects/{project}/" in key for key in services.state.objects)
+    if f"cloudresourcemanager/projects/{project}" in services.state.objects or not holds:
+        return None
+    number = project_number(project)
+    return {"projectId": project, "projectNumber": number, "name": project, "lifecycleState": "ACTIVE"}
+
+
 # --- Service Networking -----------------------------------------------------------------------------------------------
 
 
@@ -310,6 +305,8 @@ SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
         Route("PATCH", f"{_DATABASE}/ddl", add_statements),
         Route("DELETE", _DATABASE, drop_database),
     ),
+    "cloudkms": KEY_ROUTES,
+    "cloudresourcemanager": (Route("GET", "/projects/{project}", get_project),),
     "servicenetworking": (
         Route("POST", _CONNECTIONS, put_connection),
         Route("PATCH", f"{_CONNECTIONS}/{{connection}}", put_connection, frozenset({"force", "updateMask"})),

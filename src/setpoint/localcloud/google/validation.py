@@ -193,7 +193,8 @@ def refuse_immutable_changes(shape: ApiMember, before: JsonBody, after: JsonBody
         if member.output_only or member.input_only:
             continue
         here, old, new = f"{at}.{name}" if at else name, before.get(name), after.get(name)
-        if member.immutable and not same_reference(member, old, new):
+        # One that was never sent has a default that the row may not know: it may be sent as it is.
+        if member.immutable and old is not None and not same_reference(member, old, new):
             raise invalid_argument(f"Field '{here}' is immutable: it cannot be changed after creation.")
         if member.type is MemberType.OBJECT and isinstance(old, dict) and isinstance(new, dict):
             refuse_immutable_changes(member, old, new, here)
