@@ -102,7 +102,8 @@ def _members(fields: Mapping[str, FieldFacts]) -> Mapping[str, ApiMember]:
     members: Mapping[str, ApiMember] = {}
     for name, facts in fields.items():
         if facts.to not in _NOT_MEMBERS and not facts.query:
-            members = _with_member(members, facts.to or name, _member(facts))
+            path = facts.to or name
+            members = _with_member(members, path, _member(facts, path))
     return members
 
 
@@ -141,14 +142,15 @@ def _merged(one: ApiMember, other: ApiMember) -> ApiMember:
     )
 
 
-def _member(facts: FieldFacts) -> ApiMember:
+def _member(facts: FieldFacts, path: str) -> ApiMember:
     flagged = replace(
         _shaped(facts),
         required=facts.required and not facts.output_only,
         immutable=facts.immutable,
         # What only a method of its own sets is not set by an update.
         output_only=facts.output_only or bool(facts.toggle),
-        input_only=facts.input_only or facts.secret,
+        # A certificate may be kept in a Secret beside its key, but it is none.
+        input_only=(facts.input_only or facts.secret) and "certificate" not in path.lower(),
     )
     # Defaults of Config Connector are not the service's.
     return replace(flagged, default=facts.default) if facts.default_from in ("api", "both") else flagged

@@ -12,6 +12,7 @@ from setpoint.localcloud.google.collections import ApiCollection
 from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
 from setpoint.localcloud.google.outputs import ObjectAddress, created, id_in, numeric_id, touched
 from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, check_parent, find
+from setpoint.localcloud.google.service_facts import filled
 from setpoint.localcloud.google.validation import (
     invalid_argument,
     mask_paths,
@@ -51,7 +52,8 @@ def store_new(services: CatalogueServices, call: CollectionCall, address: Object
     """Stores a new object with all that the service adds, and returns what a creation returns."""
     services.state.count += 1
     serial = services.state.count
-    full = created(address, with_defaults(call.collection.shape, body), call.now, serial)
+    body = filled(address, with_defaults(call.collection.shape, body), call.now)
+    full = created(address, body, call.now, serial)
     full = returned(call.collection.shape, services.faults.rewritten(full, call.collection.kinds))
     if call.query.get("validateOnly") == "true":
         return full

@@ -22,7 +22,7 @@ from setpoint.localcloud.google.objects import create_object, delete_object, upd
 from setpoint.localcloud.google.operations import CatalogueOperation
 from setpoint.localcloud.google.outputs import ObjectAddress, touched
 from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, get_object, list_objects
-from setpoint.localcloud.google.special_services import answer_special
+from setpoint.localcloud.google.special.services import answer_special
 from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel
 from setpoint.localcloud.routing import ServiceCall, ServiceResponse, project_number
 from setpoint.localcloud.schema import JsonBody, merge_patch

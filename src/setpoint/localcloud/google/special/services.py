@@ -1,4 +1,4 @@
-"""Methods that no row can say: secret versions, services of a project, databases by statement."""
+"""The routes of special methods; and those of secret versions, services of a project, databases by statement."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,12 +8,12 @@ from typing import Final
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.google import api_words, operations
 from setpoint.localcloud.google.collections import ApiPath
-from setpoint.localcloud.google.dns_records import DNS_ROUTES
-from setpoint.localcloud.google.key_versions import KEY_ROUTES
 from setpoint.localcloud.google.objects import carry_out, refuse_while_pending
 from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
 from setpoint.localcloud.google.outputs import ObjectAddress, created, digest, numeric_id, touched
 from setpoint.localcloud.google.reads import CatalogueServices, address_of, body_of, check_parent, find
+from setpoint.localcloud.google.special.dns_records import DNS_ROUTES
+from setpoint.localcloud.google.special.key_versions import KEY_ROUTES
 from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel, invalid_argument
 from setpoint.localcloud.routing import Route, ServiceCall, project_number
 from setpoint.localcloud.schema import JsonBody
