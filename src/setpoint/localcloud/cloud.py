@@ -18,8 +18,8 @@ from setpoint.localcloud import api_errors, api_methods, control
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.clock import CloudClock, timestamp
 from setpoint.localcloud.faults import AddLatency, DropConnection, FailRequest, Fault, Faults, FaultTiming
-from setpoint.localcloud.google.objects import CatalogueServices
 from setpoint.localcloud.google.operations import CatalogueState, finish_due
+from setpoint.localcloud.google.reads import CatalogueServices
 from setpoint.localcloud.google.service import answer_google, edit_catalogue_object, waiting_seconds
 from setpoint.localcloud.journal import RecordedRequest, RequestJournal
 from setpoint.localcloud.live_edits import edit_bucket, edit_sql

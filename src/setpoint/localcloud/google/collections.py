@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
-from setpoint.catalogue.rows import IdFacts, KindFacts, MethodFacts, kinds_by_group, rows_of
+from setpoint.catalogue.rows import KindFacts, MethodFacts, kinds_by_group, rows_of
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.localcloud.google.members import ApiMember, MemberType, object_of
 
@@ -211,7 +211,7 @@ def _collections(api: str) -> Sequence[ApiCollection]:
 
 
 def _collection(api: str, template: PathTemplate, rows: list[KindFacts]) -> ApiCollection:
-    rows = sorted(rows, key=lambda row: "create" not in row.methods)
+    rows = sorted(rows, key=lambda row: (row.inside is not None, "create" not in row.methods))
     methods: dict[str, MethodFacts] = {}
     for row in rows:
         methods = {**row.other_methods, **row.methods, **methods}
@@ -222,17 +222,18 @@ def _collection(api: str, template: PathTemplate, rows: list[KindFacts]) -> ApiC
         host=first.host,
         kinds=tuple(row.kind for row in rows),
         templates=tuple(templates),
-        shape=_with_service_members(shape, first.id),
+        shape=_with_service_members(shape, first),
         row=first,
         methods=methods,
         singular=_singular(first, template),
     )
 
 
-def _with_service_members(shape: ApiMember, id_: IdFacts) -> ApiMember:
+def _with_service_members(shape: ApiMember, row: KindFacts) -> ApiMember:
     output = ApiMember(MemberType.ANY, output_only=True)
-    root = id_.name.partition(".")[0] if id_.where == "body" else ""
-    added = {name: output for name in (*_SET_BY_SERVICE, root) if name and name not in shape.members}
+    root = row.id.name.partition(".")[0] if row.id.where == "body" else ""
+    places = ("region", "zone") if row.api == "compute" else ()
+    added = {name: output for name in (*_SET_BY_SERVICE, *places, root) if name and name not in shape.members}
     return ApiMember(MemberType.OBJECT, members={**shape.members, **added})
 
 

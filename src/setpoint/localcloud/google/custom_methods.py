@@ -6,15 +6,9 @@ from typing import Final
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.google import api_words
 from setpoint.localcloud.google.members import ApiMember
-from setpoint.localcloud.google.objects import (
-    CatalogueServices,
-    CollectionCall,
-    find,
-    refuse_stale,
-    refuse_while_pending,
-    store_changed,
-)
+from setpoint.localcloud.google.objects import refuse_stale, refuse_while_pending, store_changed
 from setpoint.localcloud.google.outputs import ObjectAddress
+from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, find
 from setpoint.localcloud.google.validation import invalid_argument, refuse_immutable_changes, validated
 from setpoint.localcloud.schema import JsonBody
 
@@ -58,6 +52,9 @@ def _address(call: CollectionCall) -> ObjectAddress:
     segments = call.path.segments
     if segments[-1] == call.method:
         segments = segments[:-1]
+    # Older ones of Compute leave `global` out.
+    if call.collection.api == "compute" and len(segments) == 4 and segments[2] != "global":
+        segments = (*segments[:2], "global", *segments[2:])
     return call.address("/".join(segments))
 
 

@@ -69,6 +69,8 @@ _FORMATS: Final = {
     "date-time": MemberType.TIME,
     "byte": MemberType.BYTES,
     "int64": MemberType.INT64,
+    # A JSON document as text in the spec, and as what it is in the API.
+    "json-text": MemberType.ANY,
 }
 
 
@@ -79,6 +81,13 @@ def object_of(rows: Iterable[KindFacts]) -> ApiMember:
 
 def _object_of_row(row: KindFacts) -> ApiMember:
     members = _members(row.fields)
+    for name, value in row.constants.items():
+        members = _with_member(members, name, _like(value))
+    for name, values in row.chosen.items():
+        members = _with_member(members, name, ApiMember(MemberType.ENUM, values=tuple(values.values())))
+    if row.inside is not None:
+        element = ApiMember(MemberType.OBJECT, members={row.inside.key: ApiMember(MemberType.TEXT), **members})
+        return ApiMember(MemberType.OBJECT, members={row.inside.list: ApiMember(MemberType.LIST, element=element)})
     if row.labels:
         members = _with_member(members, row.labels, _TEXTS)
     for path in row.output_only:
@@ -93,7 +102,8 @@ def _members(fields: Mapping[str, FieldFacts]) -> Mapping[str, ApiMember]:
     members: Mapping[str, ApiMember] = {}
     for name, facts in fields.items():
         if facts.to not in _NOT_MEMBERS and not facts.query:
-            members = _with_member(members, facts.to or name, _member(facts))
+            path = facts.to or name
+            members = _with_member(members, path, _member(facts, path))
     return members
 
 
@@ -118,9 +128,13 @@ def _merged(one: ApiMember, other: ApiMember) -> ApiMember:
         name: _merged(one.members[name], other.members[name]) if name in both else replace(member, required=False)
         for name, member in (*one.members.items(), *other.members.items())
     }
+    element = one.element
+    if one.element is not None and other.element is not None:
+        element = _merged(one.element, other.element)
     return replace(
         one,
         members=joined,
+        element=element,
         required=one.required and other.required,
         immutable=one.immutable and other.immutable,
         values=tuple(dict.fromkeys((*one.values, *other.values))) if one.values and other.values else (),
@@ -128,13 +142,15 @@ def _merged(one: ApiMember, other: ApiMember) -> ApiMember:
     )
 
 
-def _member(facts: FieldFacts) -> ApiMember:
+def _member(facts: FieldFacts, path: str) -> ApiMember:
     flagged = replace(
         _shaped(facts),
         required=facts.required and not facts.output_only,
         immutable=facts.immutable,
-        output_only=facts.output_only,
-        input_only=facts.input_only or facts.secret,
+        # What only a method of its own sets is not set by an update.
+        output_only=facts.output_only or bool(facts.toggle),
+        # A certificate may be kept in a Secret beside its key, but it is none.
+        input_only=(facts.input_only or facts.secret) and "certificate" not in path.lower(),
     )
     # Defaults of Config Connector are not the service's.
     return replace(flagged, default=facts.default) if facts.default_from in ("api", "both") else flagged
@@ -145,16 +161,16 @@ def _shaped(facts: FieldFacts) -> ApiMember:
         return _reference(facts)
     if facts.shape is None:
         return _plain(facts)
-    text = ApiMember(MemberType.TEXT, is_reference=True)
+    text, free = ApiMember(MemberType.TEXT, is_reference=True), ApiMember(MemberType.OBJECT)
     shapes = {
+        "part-of-list": ApiMember(MemberType.LIST, element=_object(facts)),
+        "true-to-object": free,
         "object-to-list-of-one": ApiMember(MemberType.LIST, element=_object(facts)),
         "list-of-one-to-object": _object(facts),
         "key-value-list-to-map": ApiMember(MemberType.MAP, element=_ANY),
         "keyed-list-to-map": ApiMember(MemberType.MAP, element=_object(facts)),
         "refs-to-texts": ApiMember(MemberType.LIST, element=text),
         "one-of-to-text": text,
-        "part-of-list": ApiMember(MemberType.LIST, element=_object(facts)),
-        "true-to-object": ApiMember(MemberType.OBJECT),
     }
     return shapes[facts.shape]
 
@@ -162,7 +178,7 @@ def _shaped(facts: FieldFacts) -> ApiMember:
 def _reference(facts: FieldFacts) -> ApiMember:
     text = ApiMember(MemberType.TEXT, is_reference=not facts.secret)
     if facts.within:
-        text = ApiMember(MemberType.OBJECT, members={facts.within: text})
+        text = ApiMember(MemberType.OBJECT, members={facts.within: text, **_added(facts)})
     return ApiMember(MemberType.LIST, element=text) if facts.type == "list" else text
 
 
@@ -179,7 +195,19 @@ def _plain(facts: FieldFacts) -> ApiMember:
 
 
 def _object(facts: FieldFacts) -> ApiMember:
-    return ApiMember(MemberType.OBJECT, members={**dict.fromkeys(facts.adds, _ANY), **_members(facts.fields)})
+    return ApiMember(MemberType.OBJECT, members={**_members(facts.fields), **_added(facts)})
+
+
+def _added(facts: FieldFacts) -> Mapping[str, ApiMember]:
+    """What is sent with the object of a field whatever the spec says."""
+    return {name: _like(value) for name, value in facts.adds.items()}
+
+
+def _like(value: object) -> ApiMember:
+    """A member that a value of this type fits."""
+    if isinstance(value, bool):
+        return ApiMember(MemberType.BOOL)
+    return ApiMember(MemberType.TEXT if isinstance(value, str) else MemberType.ANY)
 
 
 def _element(facts: FieldFacts) -> ApiMember:
@@ -190,7 +218,7 @@ def _element(facts: FieldFacts) -> ApiMember:
 
 def _scalar(facts: FieldFacts) -> ApiMember:
     if facts.values:
-        return _ANY
+        return _like(next(iter(facts.values.values())))
     if facts.int64_text:
         return ApiMember(MemberType.INT64)
     if facts.enum:

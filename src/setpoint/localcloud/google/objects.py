@@ -1,19 +1,18 @@
 """The methods that every collection has: create, get, list, patch, update and delete."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from setpoint.catalogue.rows import MethodFacts
 from setpoint.core.values.canonical import same
-from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.localcloud import api_errors
-from setpoint.localcloud.faults import Faults
 from setpoint.localcloud.google import api_words, operations
-from setpoint.localcloud.google.collections import ApiCollection, ApiPath, collection_of
-from setpoint.localcloud.google.operations import CatalogueObject, CatalogueState, ObjectChange
+from setpoint.localcloud.google.collections import ApiCollection
+from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
 from setpoint.localcloud.google.outputs import ObjectAddress, created, id_in, numeric_id, touched
+from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, check_parent, find
+from setpoint.localcloud.google.service_facts import filled
 from setpoint.localcloud.google.validation import (
     invalid_argument,
     mask_paths,
@@ -24,46 +23,13 @@ from setpoint.localcloud.google.validation import (
     validated,
     with_defaults,
 )
-from setpoint.localcloud.schema import JsonBody, NullMeaning, merge_patch
+from setpoint.localcloud.schema import JsonBody, NullMeaning, merge_patch, with_member
 
 _COMPUTE_ID: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _MASKS: Final = ("updateMask", "fieldMask", "mask.fieldPaths")
-_ALWAYS_THERE: Final = frozenset({"projects", "folders", "organizations", "billingAccounts", "locations"})
 _FORCE: Final = ("force", "deleteContents")
-_MAX_PAGE: Final = 1000
-_DEFAULT_PAGE: Final = 500
 # Ids that the client gives in the body are full names here, and may be left to the service.
 _GENERATED_NAMES: Final = "name"
-
-
-@dataclass(slots=True)
-class CatalogueServices:
-    """All services of the catalogue: their state, the active faults, and how long operations take."""
-
-    state: CatalogueState
-    faults: Faults
-    operation_seconds: float
-    # Whether an object of a hand-written service exists.
-    exists_elsewhere: Callable[[str], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionCall:
-    """A request to a method of a collection."""
-
-    collection: ApiCollection
-    method: str
-    facts: MethodFacts
-    # Without the custom verb after a colon.
-    path: ApiPath
-    query: Mapping[str, str]
-    body: object
-    now: datetime
-    if_match: str = ""
-
-    def address(self, name: str | None = None) -> ObjectAddress:
-        """The address of the object at the path, or of another one in the same collection."""
-        return ObjectAddress(self.collection, self.path.name if name is None else name)
 
 
 # --- Create -----------------------------------------------------------------------------------------------------------
@@ -86,11 +52,12 @@ def store_new(services: CatalogueServices, call: CollectionCall, address: Object
     """Stores a new object with all that the service adds, and returns what a creation returns."""
     services.state.count += 1
     serial = services.state.count
-    full = created(address, with_defaults(call.collection.shape, body), call.now, serial)
+    body = filled(address, with_defaults(call.collection.shape, body), call.now)
+    full = created(address, body, call.now, serial)
     full = returned(call.collection.shape, services.faults.rewritten(full, call.collection.kinds))
     if call.query.get("validateOnly") == "true":
         return full
-    services.state.objects[address.key] = CatalogueObject(full, serial)
+    services.state.objects[address.key] = CatalogueObject(full, serial, hidden={"asked": dict(call.query)})
     change = ObjectChange("create", full, full, response_type(call.collection))
     return carry_out(services, address, change, now=call.now, style=call.collection.row.operations.get("create"))
 
@@ -162,9 +129,8 @@ def _id_in_body(call: CollectionCall, sent: JsonBody, beside: JsonBody) -> str |
     given = id_in(beside, path) or id_in(sent, path)
     if given is None and (path != _GENERATED_NAMES or call.collection.has_short_names):
         raise invalid_argument(f"Required field '{path}' not specified.")
-    if given is not None and call.collection.plural == "serviceAccounts":
-        return f"{given}@{call.address().project}.iam.gserviceaccount.com"
-    return given
+    form = call.collection.row.own_id
+    return form.format(id=given, project=call.address().project) if given is not None and form else given
 
 
 def _checked(address: ObjectAddress, parent: str) -> ObjectAddress:
@@ -175,90 +141,6 @@ def _checked(address: ObjectAddress, parent: str) -> ObjectAddress:
     if not is_valid:
         raise api_words.invalid_id(address)
     return address
-
-
-def check_parent(services: CatalogueServices, address: ObjectAddress) -> None:
-    """Refuses an object whose container, itself of the catalogue, does not exist."""
-    parts = address.name.split("/")
-    for length in range(len(parts) - 2, 1, -2):
-        if parts[length - 2] in _ALWAYS_THERE:
-            return
-        holder = collection_of(address.collection.api, ApiPath("", "", tuple(parts[:length])))
-        container = ObjectAddress(holder or address.collection, "/".join(parts[:length]))
-        if holder is not None and "create" in holder.methods and container.key not in services.state.objects:
-            raise api_words.not_found(container)
-        if holder is None and address.collection.api == "storage" and not services.exists_elsewhere(container.name):
-            raise api_words.not_found(container)
-
-
-# --- Read -------------------------------------------------------------------------------------------------------------
-
-
-def find(services: CatalogueServices, address: ObjectAddress) -> CatalogueObject:
-    """The object at an address; one of a collection that has no creation exists from the start."""
-    found = services.state.objects.get(address.key)
-    if found is not None:
-        return found
-    if not address.collection.is_single:
-        raise api_words.not_found(address)
-    return CatalogueObject({"name": address.name})
-
-
-def get_object(services: CatalogueServices, call: CollectionCall) -> JsonBody:
-    """The object."""
-    return find(services, call.address()).body
-
-
-def list_objects(services: CatalogueServices, call: CollectionCall) -> JsonBody:
-    """A page of the objects in a parent; `-` in its path is any parent."""
-    address = call.address()
-    if "-" not in call.path.segments:
-        check_parent(services, call.address(f"{address.name}/any"))
-    found = sorted(_below(services, call, address.key.split("/")))
-    after = call.query.get("pageToken", "")
-    left = [key for key in found if key > after]
-    size = _page_size(call)
-    items = [services.state.objects[key].body for key in left[:size]]
-    kept = [one for one in items if _passes(call.query.get("filter", ""), one)]
-    result: JsonBody = {call.collection.list_key: kept} if kept or call.collection.api == "compute" else {}
-    if call.collection.api in ("compute", "dns", "bigquery"):
-        result = {"kind": f"{call.collection.api}#{call.collection.singular}List", **result}
-    return {**result, "nextPageToken": left[size - 1]} if len(left) > size else result
-
-
-def _below(services: CatalogueServices, call: CollectionCall, parent: list[str]) -> Iterator[str]:
-    for key in services.state.objects:
-        parts = key.split("/")
-        if len(parts) == len(parent) + 1 and _same_parts(parent, parts[:-1]):
-            yield key
-
-
-def _same_parts(pattern: list[str], parts: list[str]) -> bool:
-    return all(want in ("-", part) for want, part in zip(pattern, parts, strict=True))
-
-
-def _page_size(call: CollectionCall) -> int:
-    text = call.query.get("pageSize") or call.query.get("maxResults") or "0"
-    if not text.isdecimal():
-        raise api_errors.wrong_value("page_size", "TYPE_INT32", text)
-    return min(int(text) or _DEFAULT_PAGE, _MAX_PAGE)
-
-
-_TERM: Final = re.compile(r"\(?\s*([\w.]+)\s*(=|:|eq)\s*\"?([^\s\"()]*)\"?\s*\)?")
-
-
-def _passes(text: str, body: JsonBody) -> bool:
-    """Whether an object passes a filter: terms such as `name = x`, joined by AND."""
-    for term in re.split(r"\s+AND\s+", text) if text else ():
-        found = _TERM.fullmatch(term.strip())
-        if found is None:
-            raise invalid_argument(f"Invalid filter: the local cloud does not understand '{term}'.")
-        here: object = body
-        for step in found[1].split("."):
-            here = here.get(step) if isinstance(here, dict) else None
-        if str(here) != found[3]:
-            return False
-    return True
 
 
 # --- Change -----------------------------------------------------------------------------------------------------------
@@ -298,10 +180,23 @@ def _after_update(call: CollectionCall, live: JsonBody, sent: JsonBody, beside: 
     if call.facts.verb == "PATCH":
         body = validated(shape, sent, NullMeaning.REMOVE)
         return merge_patch(live, body)
+    if call.facts.sends_as:
+        return _after_request(call, live, sent)
     body = validated(shape, sent)
     require(shape, body)
     kept = {name: value for name, value in live.items() if _is_kept(call, name)}
     return with_defaults(shape, {**kept, **body})
+
+
+def _after_request(call: CollectionCall, live: JsonBody, sent: JsonBody) -> JsonBody:
+    """The object after an update by a request of its own, whose members are not named as the object's."""
+    paths = {name: path for path, name in call.facts.sends_as.items()}
+    tree: JsonBody = {}
+    for name, value in sent.items():
+        if name not in paths:
+            raise api_errors.unknown_name(name, call.facts.wrap)
+        tree = with_member(tree, paths[name], value)
+    return merge_patch(live, validated(call.collection.shape, tree))
 
 
 def _is_kept(call: CollectionCall, name: str) -> bool:

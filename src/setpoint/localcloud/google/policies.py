@@ -8,15 +8,15 @@ from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.google import api_words
 from setpoint.localcloud.google.collections import ApiPath, collection_of
 from setpoint.localcloud.google.members import ApiMember, MemberType
-from setpoint.localcloud.google.objects import CatalogueServices
 from setpoint.localcloud.google.outputs import ObjectAddress, digest
+from setpoint.localcloud.google.reads import CatalogueServices
 from setpoint.localcloud.google.validation import invalid_argument, validated
 from setpoint.localcloud.routing import ServiceCall
 from setpoint.localcloud.schema import JsonBody
 
 _METHODS: Final = ("getIamPolicy", "setIamPolicy", "testIamPermissions")
 _CONTAINERS: Final = frozenset({"projects", "folders", "organizations", "billingAccounts"})
-_EMPTY: Final[JsonBody] = {"version": 1, "etag": "ACAB"}
+_EMPTY: Final[JsonBody] = {"etag": "ACAB"}
 _ROLE: Final = re.compile(r"(?:(?:projects|organizations)/[^/]+/)?roles/[\w.]+")
 _MEMBER: Final = re.compile(
     r"allUsers|allAuthenticatedUsers"
@@ -143,7 +143,10 @@ def _set(services: CatalogueServices, key: str, body: object) -> JsonBody:
     if version != _VERSION_WITH_CONDITIONS and any("condition" in one for one in (*bindings, *_conditions(before))):
         raise invalid_argument("The policy has conditions: its version must be 3, and must be asked for as 3.")
     services.state.count += 1
-    after: JsonBody = {"version": version, "etag": digest(key, services.state.count), "bindings": bindings}
+    kept = _VERSION_WITH_CONDITIONS if _conditions({"bindings": bindings}) else 1
+    after: JsonBody = {"version": kept, "etag": digest(key, services.state.count)}
+    if bindings:
+        after = {**after, "bindings": bindings}
     if policy.get("auditConfigs"):
         after = {**after, "auditConfigs": policy["auditConfigs"]}
     services.state.policies[key] = after

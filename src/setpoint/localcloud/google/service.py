@@ -18,20 +18,13 @@ from setpoint.localcloud.google.collections import (
     parse_path,
 )
 from setpoint.localcloud.google.custom_methods import custom_method
-from setpoint.localcloud.google.objects import (
-    CatalogueServices,
-    CollectionCall,
-    create_object,
-    delete_object,
-    get_object,
-    list_objects,
-    update_object,
-)
+from setpoint.localcloud.google.objects import create_object, delete_object, update_object
 from setpoint.localcloud.google.operations import CatalogueOperation
 from setpoint.localcloud.google.outputs import ObjectAddress, touched
-from setpoint.localcloud.google.special_services import answer_special
+from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, get_object, list_objects
+from setpoint.localcloud.google.special.services import answer_special
 from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel
-from setpoint.localcloud.routing import ServiceCall, ServiceResponse
+from setpoint.localcloud.routing import ServiceCall, ServiceResponse, project_number
 from setpoint.localcloud.schema import JsonBody, merge_patch
 
 CollectionMethod: TypeAlias = Callable[[CatalogueServices, CollectionCall], JsonBody]
@@ -52,6 +45,8 @@ _USUAL: Final[Mapping[str, frozenset[str]]] = {
     "update": frozenset({"requestId", "validateOnly", "allowMissing"}),
     "delete": frozenset({"requestId", "validateOnly", "allowMissing", "etag"}),
 }
+# Their deletions return nothing at all, not an empty object.
+_NO_CONTENT: Final = frozenset({"bigquery", "dns", "storage"})
 _GOOGLE: Final = ".googleapis.com"
 
 
@@ -65,6 +60,8 @@ def answer_google(services: CatalogueServices, call: ServiceCall) -> ServiceResp
         body = _answer(services, call, api, path)
     except CloudApiError as error:
         raise api_words.in_form_of(api or "", error) from error
+    if body == {} and call.method == "DELETE" and (api or path.prefix) in _NO_CONTENT:
+        return ServiceResponse(204, None, {})
     return None if body is None else ServiceResponse(200, body, {})
 
 
@@ -91,6 +88,7 @@ def waiting_seconds(services: CatalogueServices, call: ServiceCall) -> float:
 def _answer(services: CatalogueServices, call: ServiceCall, api: str | None, path: ApiPath) -> JsonBody | None:
     if not {".", ".."}.isdisjoint(path.segments):
         raise api_errors.dot_segment(call.path)
+    path = _by_project_id(services, path)
     operation = _asked_operation(services, call, api, path)
     if operation is not None:
         return operations.operation_view(operation)
@@ -110,6 +108,19 @@ def _answer(services: CatalogueServices, call: ServiceCall, api: str | None, pat
         return _routed(services, call, routes[0], path)
     except CloudApiError as error:
         raise api_words.in_form_of(routes[0].collection.api, error) from error
+
+
+def _by_project_id(services: CatalogueServices, path: ApiPath) -> ApiPath:
+    """A path with the id of its project, where it has the number of one that is known."""
+    segments = path.segments
+    if len(segments) < 2 or segments[0] != "projects" or not segments[1].isdecimal():
+        return path
+    known = {parts[2] for key in services.state.objects if (parts := key.split("/"))[1] == "projects"}
+    for one in known:
+        if project_number(one) == segments[1]:
+            raw = path.raw.replace(f"projects/{segments[1]}", f"projects/{one}", 1)
+            return replace(path, segments=("projects", one, *segments[2:]), raw=raw)
+    return path
 
 
 def _asked_operation(

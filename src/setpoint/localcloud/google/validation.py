@@ -13,6 +13,7 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.api_errors import CloudApiError
+from setpoint.localcloud.google.enum_numbers import number_name
 from setpoint.localcloud.google.members import ApiMember, MemberType
 from setpoint.localcloud.routing import STANDARD_PARAMETERS
 from setpoint.localcloud.schema import JsonBody, NullMeaning
@@ -99,9 +100,9 @@ def _map(member: ApiMember, value: object, nulls: NullMeaning, at: str) -> JsonB
 def _enum(member: ApiMember, value: object, at: str) -> object:
     if isinstance(value, str) and value in member.values:
         return value
-    # Clients that were made from the protocol send the number of a value.
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(member.values):
-        return member.values[value]
+    name = number_name(member.values, value) if isinstance(value, int) and not isinstance(value, bool) else None
+    if name is not None:
+        return name
     raise api_errors.wrong_value(at, MemberType.ENUM, value)
 
 
@@ -192,7 +193,8 @@ def refuse_immutable_changes(shape: ApiMember, before: JsonBody, after: JsonBody
         if member.output_only or member.input_only:
             continue
         here, old, new = f"{at}.{name}" if at else name, before.get(name), after.get(name)
-        if member.immutable and not same_reference(member, old, new):
+        # One that was never sent has a default that the row may not know: it may be sent as it is.
+        if member.immutable and old is not None and not same_reference(member, old, new):
             raise invalid_argument(f"Field '{here}' is immutable: it cannot be changed after creation.")
         if member.type is MemberType.OBJECT and isinstance(old, dict) and isinstance(new, dict):
             refuse_immutable_changes(member, old, new, here)

@@ -1,4 +1,4 @@
-"""Methods that no row can say: secret versions, services of a project, databases by statement, cluster updates."""
+"""The routes of special methods; and those of secret versions, services of a project, databases by statement."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,12 +7,14 @@ from typing import Final
 
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.google import api_words, operations
-from setpoint.localcloud.google.collections import ApiCollection, ApiPath, collection_of
-from setpoint.localcloud.google.dns_records import DNS_ROUTES
-from setpoint.localcloud.google.objects import CatalogueServices, carry_out, check_parent, find, refuse_while_pending
+from setpoint.localcloud.google.collections import ApiPath
+from setpoint.localcloud.google.objects import carry_out, refuse_while_pending
 from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
-from setpoint.localcloud.google.outputs import ObjectAddress, created, numeric_id, touched
-from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel, invalid_argument, validated
+from setpoint.localcloud.google.outputs import ObjectAddress, created, digest, numeric_id, touched
+from setpoint.localcloud.google.reads import CatalogueServices, address_of, body_of, check_parent, find
+from setpoint.localcloud.google.special.dns_records import DNS_ROUTES
+from setpoint.localcloud.google.special.key_versions import KEY_ROUTES
+from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel, invalid_argument
 from setpoint.localcloud.routing import Route, ServiceCall, project_number
 from setpoint.localcloud.schema import JsonBody
 
@@ -37,25 +39,6 @@ def _answered(services: CatalogueServices, route: ServiceRoute, call: ServiceCal
         if camel(name) not in route.parameters and name not in FRONT_END_PARAMETERS:
             raise api_errors.unknown_parameter(name)
     return route.answer(services, call)
-
-
-def address_of(api: str, name: str) -> ObjectAddress:
-    """The address of an object, by the name that it has in its API."""
-    collection = collection_of(api, ApiPath("", "", tuple(name.split("/"))))
-    if collection is None:
-        raise api_errors.not_found()
-    return ObjectAddress(collection, name)
-
-
-def body_of(call: ServiceCall, *members: str) -> JsonBody:
-    """The body of a request that may have these members and no other."""
-    body = call.body if call.body is not None else {}
-    if not isinstance(body, dict):
-        raise api_errors.bad_json("The body is not an object.")
-    for name in body:
-        if camel(name) not in members:
-            raise api_errors.unknown_name(name, "")
-    return {camel(name): value for name, value in body.items()}
 
 
 # --- Secret Manager ---------------------------------------------------------------------------------------------------
@@ -161,7 +144,7 @@ def generate_identity(services: CatalogueServices, call: ServiceCall) -> JsonBod
     return carry_out(services, address, change, now=call.now, style="longrunning")
 
 
-# --- IAM, KMS, Spanner, Kubernetes Engine -----------------------------------------------------------------------------
+# --- IAM and Spanner --------------------------------------------------------------------------------------------------
 
 
 def _account_switcher(*, disabled: bool) -> Handler:
@@ -232,31 +215,65 @@ def _database(call: ServiceCall) -> ObjectAddress:
     return address_of("spanner", name)
 
 
-def update_cluster(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
-    """`PUT …/clusters/{cluster}` with `update`: each `desiredX` in it becomes the cluster's `x`."""
-    if not isinstance(call.body, dict) or "update" not in call.body:
+# --- Projects ---------------------------------------------------------------------------------------------------------
+
+
+def get_project(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
+    """`GET …/projects/{project}`: one that was created, or one that holds objects of any service."""
+    project = call.part("project")
+    holds = any(f"/projects/{project}/" in key for key in services.state.objects)
+    if f"cloudresourcemanager/projects/{project}" in services.state.objects or not holds:
         return None
-    update = body_of(call, "update", "name", "projectId", "zone", "clusterId")["update"]
-    name = f"projects/{call.part('project')}/locations/{call.part('location')}/clusters/{call.part('cluster')}"
-    address = address_of("container", name)
-    found = find(services, address)
+    number = project_number(project)
+    return {"projectId": project, "projectNumber": number, "name": project, "lifecycleState": "ACTIVE"}
+
+
+# --- Service Networking -----------------------------------------------------------------------------------------------
+
+
+def _connection(call: ServiceCall, network: str) -> ObjectAddress:
+    """A connection has no name of its own: it is that of a network to a service."""
+    return address_of(
+        "servicenetworking", f"services/{call.part('service')}/connections/{digest(network).encode().hex()}"
+    )
+
+
+def put_connection(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`POST …/connections`, or `PATCH …/connections/-`: connects a network, or changes its ranges."""
+    body = body_of(call, "network", "reservedPeeringRanges", "peering", "service")
+    network = body.get("network")
+    if not isinstance(network, str) or not network:
+        raise invalid_argument("Required field 'network' not specified.")
+    address = _connection(call, network)
+    found = services.state.objects.get(address.key)
+    if found is not None and call.method == "POST":
+        raise api_words.already_exists(address)
+    peering = call.part("service").replace(".", "-")
+    after = {**body, "peering": peering, "service": f"services/{call.part('service')}"}
+    if found is None:
+        found = services.state.objects[address.key] = CatalogueObject(after)
     refuse_while_pending(found, address)
-    wanted = {_undesired(address.collection, one): value for one, value in update.items()}
-    services.state.count += 1
-    after = {**found.body, **validated(address.collection.shape, wanted)}
-    after = touched(address, after, call.now, services.state.count)
-    change = ObjectChange("update", after, after)
-    return carry_out(services, address, change, now=call.now, style="container")
+    change = ObjectChange("create" if call.method == "POST" else "update", after, after, "Connection")
+    return carry_out(services, address, change, now=call.now, style="longrunning")
 
 
-def _undesired(collection: ApiCollection, name: str) -> str:
-    bare = name.removeprefix("desired")
-    own = bare[:1].lower() + bare[1:]
-    if bare == name or own not in collection.shape.members:
-        raise api_errors.unknown_name(name, "update")
-    return own
+def list_connections(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`GET …/connections?network=`."""
+    prefix, network = f"servicenetworking/services/{call.part('service')}/connections/", call.query.get("network")
+    found = [one.body for key, one in sorted(services.state.objects.items()) if key.startswith(prefix)]
+    kept = [one for one in found if network in (None, one["network"])]
+    return {"connections": kept} if kept else {}
 
 
+def delete_connection(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`POST …/connections/{connection}`: disconnects a network."""
+    network = body_of(call, "consumerNetwork").get("consumerNetwork")
+    address = _connection(call, str(network))
+    refuse_while_pending(find(services, address), address)
+    return carry_out(services, address, ObjectChange("delete", None), now=call.now, style="longrunning")
+
+
+_CONNECTIONS: Final = "/services/{service}/connections"
 _SECRET: Final = "/projects/{project}/secrets/{secret}"
 _SERVICE: Final = "/projects/{project}/services/{service}"
 _ACCOUNT: Final = "/projects/{project}/serviceAccounts/{account}"
@@ -288,6 +305,13 @@ SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
         Route("PATCH", f"{_DATABASE}/ddl", add_statements),
         Route("DELETE", _DATABASE, drop_database),
     ),
-    "container": (Route("PUT", "/projects/{project}/locations/{location}/clusters/{cluster}", update_cluster),),
+    "cloudkms": KEY_ROUTES,
+    "cloudresourcemanager": (Route("GET", "/projects/{project}", get_project),),
+    "servicenetworking": (
+        Route("POST", _CONNECTIONS, put_connection),
+        Route("PATCH", f"{_CONNECTIONS}/{{connection}}", put_connection, frozenset({"force", "updateMask"})),
+        Route("GET", _CONNECTIONS, list_connections, frozenset({"network"})),
+        Route("POST", f"{_CONNECTIONS}/{{connection}}", delete_connection),
+    ),
     "dns": DNS_ROUTES,
 }

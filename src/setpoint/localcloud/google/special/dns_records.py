@@ -7,9 +7,9 @@ from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.clock import timestamp
 from setpoint.localcloud.google.collections import ApiPath, collection_of
 from setpoint.localcloud.google.members import ApiMember, MemberType
-from setpoint.localcloud.google.objects import CatalogueServices, find
 from setpoint.localcloud.google.operations import CatalogueObject
 from setpoint.localcloud.google.outputs import ObjectAddress
+from setpoint.localcloud.google.reads import CatalogueServices, find
 from setpoint.localcloud.google.validation import invalid_argument, validated
 from setpoint.localcloud.routing import Route, ServiceCall
 from setpoint.localcloud.schema import JsonBody
