@@ -138,6 +138,19 @@ def test_a_container_must_exist(cloud: Cloud) -> None:
     assert (status, message) == (404, "KeyRing projects/acme/locations/global/keyRings/ring not found.")
 
 
+def test_what_an_object_refers_to_must_exist_in_a_strict_cloud() -> None:
+    cloud = held_cloud(check_references=True)
+    body: dict[str, object] = {"name": "sub", "ipCidrRange": "10.0.0.0/8", "network": "global/networks/main"}
+    subnetworks = f"{COMPUTE}/regions/r1/subnetworks"
+
+    status, message = _status(cloud, "POST", subnetworks, body)
+    _made(cloud, f"{COMPUTE}/global/networks", {"name": "main"})
+
+    assert status == 400
+    assert "Invalid value for field 'resource.network'" in message
+    assert cloud.call("POST", subnetworks, body).status == 200
+
+
 def test_a_dataset_with_tables_is_deleted_by_force_alone(cloud: Cloud) -> None:
     ok(cloud.call("POST", BIGQUERY, {"datasetReference": {"datasetId": "ds"}}))
     ok(cloud.call("POST", f"{BIGQUERY}/ds/tables", {"tableReference": {"tableId": "t"}}))
@@ -169,6 +182,7 @@ def test_an_operation_is_done_when_its_time_is_up(cloud: Cloud) -> None:
     path = f"/redis.googleapis.com/v1/{started['name']}"
 
     assert "done" not in get(cloud, path)
+    assert get(cloud, f"{REDIS}/cache")["state"] == "CREATING"
     assert _status(cloud, "DELETE", f"{REDIS}/cache")[0] == 409
     cloud.advance(OPERATION_SECONDS)
     done = get(cloud, path)

@@ -104,12 +104,15 @@ class Cloud:
         operation_seconds: float = 0.5,
         name_reserved_seconds: float = 0.0,
         latency: float = 0.0,
+        check_references: bool = False,
     ) -> None:
         self.clock = clock or CloudClock()
         self.faults = Faults()
         self.journal = RequestJournal()
         self._file = state_file
         self._timing = OperationTiming(operation_seconds, name_reserved_seconds)
+        # Whether objects of the catalogue may only refer to objects that exist, as Google has it.
+        self._check_references = check_references
         if latency:
             self.faults.add(AddLatency(latency))
         self._restore(load_state(state_file) if state_file is not None else CloudState())
@@ -194,7 +197,9 @@ class Cloud:
     def _restore(self, state: CloudState) -> None:
         self.sql = CloudSql(state.sql, self.faults, self._timing)
         self.storage = CloudStorage(state.storage, self.faults)
-        self.google = CatalogueServices(state.google, self.faults, self._timing.operation_seconds, self._has_bucket)
+        self.google = CatalogueServices(
+            state.google, self.faults, self._timing.operation_seconds, self._has_bucket, self._check_references
+        )
         if state.saved_at is not None:
             # Time never runs backwards over a restart, not even if the clock had been advanced.
             self.clock.advance((state.saved_at - self.clock.now()).total_seconds())

@@ -75,6 +75,17 @@ def already_exists(address: ObjectAddress) -> CloudApiError:
     return CloudApiError(409, reason, message, "ALREADY_EXISTS")
 
 
+def no_referent(address: ObjectAddress, at: str) -> CloudApiError:
+    """For a member that names an object that does not exist."""
+    if address.collection.api != "compute":
+        return not_found(address)
+    message = (
+        f"Invalid value for field 'resource.{at}': '{address.link}'. "
+        f"The referenced {address.collection.singular} resource cannot be found."
+    )
+    return CloudApiError(400, "invalid", message)
+
+
 def in_progress(address: ObjectAddress) -> CloudApiError:
     """For a write while an operation changes the object."""
     if address.collection.api == "compute":

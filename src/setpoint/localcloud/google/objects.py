@@ -11,7 +11,7 @@ from setpoint.localcloud.google import api_words, operations
 from setpoint.localcloud.google.collections import ApiCollection
 from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
 from setpoint.localcloud.google.outputs import ObjectAddress, created, id_in, numeric_id, touched
-from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, check_parent, find
+from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, check_parent, check_references, find
 from setpoint.localcloud.google.service_facts import filled
 from setpoint.localcloud.google.validation import (
     invalid_argument,
@@ -45,6 +45,7 @@ def create_object(services: CatalogueServices, call: CollectionCall) -> JsonBody
     check_parent(services, address)
     if address.key in services.state.objects:
         raise api_words.already_exists(address)
+    check_references(services, address, body)
     return store_new(services, call, address, body)
 
 
@@ -160,6 +161,7 @@ def update_object(services: CatalogueServices, call: CollectionCall) -> JsonBody
     refuse_stale(call, found, sent)
     after = _after_update(call, found.body, sent, beside)
     refuse_immutable_changes(call.collection.shape, found.body, after)
+    check_references(services, address, after)
     return store_changed(services, call, address, after, verb="update")
 
 

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -39,6 +39,7 @@ _STATES: Final = {
     "workflows": "ACTIVE",
 }
 _COMPUTE_STATES: Final = {"instances": "RUNNING", "addresses": "RESERVED", "vpnTunnels": "ESTABLISHED"}
+_PROVISIONED: Final = frozenset({"compute/instances", "container/clusters", "container/nodePools"})
 _NAME_SERVERS: Final = [f"ns-cloud-a{number}.googledomains.com." for number in (1, 2, 3, 4)]
 
 
@@ -151,6 +152,24 @@ def _linked_value(known: ApiMember, value: object, project: str) -> object:
     return value
 
 
+def reference_texts(shape: ApiMember, body: JsonBody, at: str = "") -> Iterator[tuple[str, str]]:
+    """The references in an object, each with its path."""
+    for name, value in body.items():
+        known = shape.members.get(name)
+        if known is not None:
+            yield from _texts(known, value, f"{at}.{name}" if at else name)
+
+
+def _texts(known: ApiMember, value: object, at: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and known.type is MemberType.OBJECT:
+        yield from reference_texts(known, value, at)
+    elif isinstance(value, list) and known.element is not None:
+        for number, one in enumerate(value):
+            yield from _texts(known.element, one, f"{at}[{number}]")
+    elif known.is_reference and isinstance(value, str):
+        yield at, value
+
+
 def _link(text: str, project: str) -> str:
     text = _COMPUTE_HOSTS.sub("", text)
     if _COMPUTE_PLACE.fullmatch(text):
@@ -227,6 +246,12 @@ def _known_state(collection: ApiCollection) -> str | None:
     if collection.api == "compute":
         return _COMPUTE_STATES.get(collection.plural, _STATES["compute"])
     return _STATES.get(collection.api)
+
+
+def while_created(collection: ApiCollection, body: JsonBody) -> JsonBody:
+    """An object as it is while the operation that creates it runs."""
+    state = "PROVISIONING" if f"{collection.api}/{collection.plural}" in _PROVISIONED else "CREATING"
+    return {**body, **dict.fromkeys(_state(collection), state)}
 
 
 def _outputs(collection: ApiCollection, names: tuple[str, ...]) -> list[str]:

@@ -12,7 +12,7 @@ from setpoint.localcloud.faults import Faults
 from setpoint.localcloud.google import api_words
 from setpoint.localcloud.google.collections import ApiCollection, ApiPath, collection_of
 from setpoint.localcloud.google.operations import CatalogueObject, CatalogueState
-from setpoint.localcloud.google.outputs import ObjectAddress
+from setpoint.localcloud.google.outputs import ObjectAddress, reference_texts, while_created, with_links
 from setpoint.localcloud.google.validation import camel, invalid_argument
 from setpoint.localcloud.routing import ServiceCall
 from setpoint.localcloud.schema import JsonBody
@@ -31,6 +31,8 @@ class CatalogueServices:
     operation_seconds: float
     # Whether an object of a hand-written service exists.
     exists_elsewhere: Callable[[str], bool]
+    # Whether what an object refers to must exist, not only what it is in.
+    checks_references: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,17 @@ def check_parent(services: CatalogueServices, address: ObjectAddress) -> None:
             raise api_words.not_found(container)
 
 
+def check_references(services: CatalogueServices, address: ObjectAddress, body: JsonBody) -> None:
+    """Refuses an object that refers to one of the same API that does not exist, where the cloud is that strict."""
+    if not services.checks_references:
+        return
+    for at, text in reference_texts(address.collection.shape, with_links(address, body)):
+        name = text.partition("/compute/v1/")[2] or text
+        target = collection_of(address.collection.api, ApiPath("", "", tuple(name.split("/"))))
+        if target is not None and f"{target.api}/{name}" not in services.state.objects:
+            raise api_words.no_referent(ObjectAddress(target, name), at)
+
+
 def find(services: CatalogueServices, address: ObjectAddress) -> CatalogueObject:
     """The object at an address; one of a collection that has no creation exists from the start."""
     found = services.state.objects.get(address.key)
@@ -96,8 +109,12 @@ def find(services: CatalogueServices, address: ObjectAddress) -> CatalogueObject
 
 
 def get_object(services: CatalogueServices, call: CollectionCall) -> JsonBody:
-    """The object."""
-    return find(services, call.address()).body
+    """The object; while it is being created, its state says so."""
+    found = find(services, call.address())
+    operation = services.state.operations.get(found.pending)
+    if operation is None or operation.verb != "create":
+        return found.body
+    return while_created(call.collection, found.body)
 
 
 def list_objects(services: CatalogueServices, call: CollectionCall) -> JsonBody:
