@@ -124,15 +124,12 @@ def test_marks_formats_and_values_come_from_the_document() -> None:
     [
         ({"type": "integer", "default": 3, "default_from": "api"}, True),
         ({"type": "integer", "default": "3", "default_from": "api"}, False),
-        ({"type": "integer", "default": 3, "default_from": "crd"}, False),
         ({"type": "boolean", "default": 1, "default_from": "api"}, False),
         ({"type": "string", "format": "google-duration", "default": "7", "default_from": "both"}, False),
         ({"type": "string", "default": "MODE_UNSPECIFIED", "default_from": "both"}, False),
     ],
 )
-def test_only_a_default_that_the_service_documents_and_an_author_could_write_stays(
-    facts: FieldEntry, kept: bool
-) -> None:
+def test_only_a_default_that_an_author_could_write_stays(facts: FieldEntry, kept: bool) -> None:
     assert ("default" in corrected({"it": facts}, {"it": {"type": facts["type"]}})["it"]) is kept
 
 
@@ -192,6 +189,28 @@ def test_the_text_of_the_name_says_whose_id_it_is(text: str, expected: dict[str,
     correct_methods(row, document({"name": {"type": "string", "description": text}}))
 
     assert row["id"] == expected
+
+
+def test_a_method_for_some_fields_is_left_out_where_an_update_sets_them_as_well() -> None:
+    row = row_of({})
+    row["update_style"] = "merge-patch"
+    row["per_field_methods"] = ["setMap", "setPolicy", "setLabels", "enable"]
+    row["other_methods"] = {
+        "setMap": {"path": "x", "request": "MapRequest"},
+        "setPolicy": {"path": "x", "request": "PolicyRequest"},
+        "setLabels": {"path": "x", "request": "LabelsRequest"},
+        "enable": {"path": "x"},
+    }
+    schemas: Any = {
+        "Thing": {"properties": {"map": TEXT, "policy": {"type": "string", "readOnly": True}, "labels": TEXT}},
+        "MapRequest": {"properties": {"map": TEXT}},
+        "PolicyRequest": {"properties": {"policy": TEXT}},
+        "LabelsRequest": {"properties": {"labels": TEXT}},
+    }
+
+    correct_methods(row, Document(schemas, {}, ""))
+
+    assert row["per_field_methods"] == ["setPolicy", "setLabels", "enable"]
 
 
 def test_another_collection_brings_its_name_and_methods() -> None:

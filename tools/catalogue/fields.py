@@ -238,8 +238,8 @@ def _correct_values(field: FieldEntry, element: Schema) -> None:
 
 
 def _check_default(field: FieldEntry) -> None:
-    """A default that no author could write is none; nor is one that the service does not document."""
-    if "default" in field and (field.get("default_from") == "crd" or not _is_value(field["default"], field)):
+    """A default that no author could write is none."""
+    if "default" in field and not _is_value(field["default"], field):
         del field["default"]
         field.pop("default_from", None)
 

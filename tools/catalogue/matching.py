@@ -105,21 +105,22 @@ def _attempts(direct: list[Candidate], nested: list[Candidate]) -> Iterator[tupl
 
 def _direct(members: Mapping[str, Schema]) -> Iterator[Candidate]:
     for name, schema in members.items():
-        if not _is_output(schema):
+        if not is_output(schema):
             yield Candidate(name, words_of(name), schema)
 
 
 def _nested(members: Mapping[str, Schema], document: Document) -> Iterator[Candidate]:
     for outer, schema in members.items():
         found = document.resolved(schema)
-        if "items" in found or _is_output(schema):
+        if "items" in found or is_output(schema):
             continue
         for name, inner in found.get("properties", {}).items():
-            if not _is_output(inner):
+            if not is_output(inner):
                 yield Candidate(f"{outer}.{name}", words_of(name), inner)
 
 
-def _is_output(schema: Schema) -> bool:
+def is_output(schema: Schema) -> bool:
+    """Whether only the service sets a member."""
     text = schema.get("description", "").lower()
     return schema.get("readOnly", False) or text.startswith(("output only", "[output only]", "[output-only]"))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from tools.catalogue.discovery import Document, Method, Schema
 from tools.catalogue.entries import MethodEntry, RowEntry
-from tools.catalogue.matching import words_of
+from tools.catalogue.matching import is_output, words_of
 
 # What an object can be in, in the order of the places of a row; and the field that says so.
 _SCOPES: Final = {
@@ -222,12 +222,24 @@ def _name_members_of_methods(row: RowEntry, document: Document) -> None:
         sends = list(document.members(document.schema(request)))
         if field:
             method["field"] = field
-        elif not sends or _of_elements(name, members) or set(sends) & members.keys() - {"name", "description"}:
-            method["sends"] = sends
-        else:
+            continue
+        method["sends"] = sends
+        if not _is_needed(name, sends, members, row):
             unused.append(name)
     if unused:
         row["per_field_methods"] = [name for name in row["per_field_methods"] if name not in unused]
+
+
+def _is_needed(name: str, sends: list[str], members: Mapping[str, Schema], row: RowEntry) -> bool:
+    """Whether the method sets members of the object that no update sets."""
+    if not sends or _of_elements(name, members):
+        return True
+    sent = set(sends) & members.keys() - {"name", "description", "fingerprint"}
+    if row["update_style"] in ("none", "per-field") or name in ("setLabels", "setResourceLabels", "resize"):
+        return bool(sent)
+    if row["update_style"] == "put-request":
+        return not sent <= row["methods"]["update"]["sends_as"].keys()
+    return any(is_output(members[one]) for one in sent)
 
 
 def _of_elements(method: str, members: Mapping[str, Schema]) -> bool:

@@ -65,7 +65,8 @@ class FieldFacts(Struct, frozen=True):
     format: str = ""
     enum: Sequence[str] = ()
     default: Any = UNSET
-    # Whose default it is: of the service (`api`, `both`), or of Config Connector (`crd`).
+    # Whose default it is: of the service (`api`, `both`), or of Config Connector (`crd`); `sent`: Config Connector
+    # sends it at creation when the spec leaves the field out.
     default_from: str = ""
     keys: Sequence[str] = ()
     set: bool = False
