@@ -200,7 +200,7 @@ class GoogleKind:
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Creates the object."""
-        request = creation(self.row, intent.location, wanted)
+        request = creation(self.row, intent.location, wanted, intent.resource.spec)
         try:
             answer = await self._send(request, is_creation=True)
         except RemoteConflict as error:
@@ -213,7 +213,7 @@ class GoogleKind:
         """Sends one write of the plan."""
         live = before.whole
         assert isinstance(live, Mapping)
-        answer = await self._send(update(self.row, intent.location, wanted, write, live))
+        answer = await self._send(update(self.row, intent, wanted, write, live))
         return started_operation(self.row, "update", answer, intent.location)
 
     async def delete(

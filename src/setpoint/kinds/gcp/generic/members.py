@@ -13,14 +13,12 @@ from setpoint.kinds.gcp.generic.spec_types import ADDRESS, UNKNOWN, choices_of, 
 
 # A field whose text is JSON, and whose member is an object or a list.
 JSON_TEXT: Final = "json-text"
-# A field that is true where the API has an empty object.
-FLAG: Final = "flag"
 _Tree = Mapping[str, Any]
 
 
 def member_path(name: str, facts: FieldFacts) -> tuple[str, ...]:
     """The path of the member that a field is sent as, below that of the object it is in; empty for one that is not."""
-    if facts.to in (*ADDRESS, UNKNOWN) or facts.output_only:
+    if facts.to in (*ADDRESS, UNKNOWN) or facts.output_only or facts.query:
         return ()
     return tuple(facts.to.split(".")) if facts.to else (name,)
 
@@ -47,12 +45,19 @@ def _put(target: dict[str, Any], path: tuple[str, ...], value: Json) -> None:
         target = below
     known = target.get(path[-1])
     # Two fields may be parts of one member.
-    target[path[-1]] = {**known, **value} if isinstance(known, dict) and isinstance(value, Mapping) else value
+    if isinstance(known, dict) and isinstance(value, Mapping):
+        target[path[-1]] = {**known, **value}
+    elif isinstance(known, list) and isinstance(value, list):
+        target[path[-1]] = [*known, *value]
+    else:
+        target[path[-1]] = value
 
 
 def _member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if value is None:
         return None
+    if facts.values:
+        return facts.values.get(_word(value), value)
     if is_choice(facts):
         return [_chosen(one) for one in value] if facts.type == "list" else _chosen(value)
     match facts.shape:
@@ -63,6 +68,10 @@ def _member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         case "key-value-list-to-map":
             key, content = list(facts.fields)[:2]
             return {one[key]: one.get(content) for one in value}
+        case "true-to-object":
+            return {} if value else None
+        case "part-of-list":
+            return [{**to_members(one, facts.fields), **facts.adds} for one in value]
         case "keyed-list-to-map":
             return {str(one[facts.keys[0]]): _keyed_member(one, facts) for one in value}
         case _:
@@ -76,14 +85,17 @@ def _single(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if facts.secret:
         return value.get("value") if isinstance(value, Mapping) else value
     if facts.fields and isinstance(value, Mapping):
-        return to_members(value, facts.fields)
+        return {**facts.adds, **to_members(value, facts.fields)}
     if facts.int64_text and isinstance(value, int):
         return str(value)
     if facts.format == JSON_TEXT and isinstance(value, str):
         return json.loads(value)
-    if facts.format == FLAG:
-        return {} if value else None
     return value
+
+
+def _word(value: Json) -> str:
+    """A value of a spec as the text that the row knows it by."""
+    return json.dumps(value) if isinstance(value, bool) else str(value)
 
 
 def _chosen(value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -132,7 +144,13 @@ def _at(body: _Tree, path: tuple[str, ...]) -> Json | Missing:
 
 
 def _field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
+    if facts.values:
+        return _own_word(value, facts)
     match facts.shape:
+        case "true-to-object":
+            return True
+        case "part-of-list":
+            return [from_members(one, facts.fields) for one in value if _is_part(one, facts)] or None
         case "object-to-list-of-one":
             return from_members(value[0], facts.fields) if value and isinstance(value, list) else None
         case "list-of-one-to-object":
@@ -156,11 +174,22 @@ def _single_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         return {"external": text}
     if facts.fields and isinstance(value, Mapping):
         return from_members(value, facts.fields)
-    if facts.format == FLAG:
-        return True
     if facts.format == JSON_TEXT:
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     return _number(value, facts)
+
+
+def _own_word(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
+    """The value of the spec for a value of the API."""
+    found = next((word for word, one in facts.values.items() if one == value), None)
+    if found is None:
+        return value
+    return found == "true" if facts.type == "boolean" else found
+
+
+def _is_part(element: Any, facts: FieldFacts) -> bool:  # noqa: ANN401 - JSON
+    """Whether an element of a list that several fields share is one of this field."""
+    return isinstance(element, Mapping) and all(element.get(name) == one for name, one in facts.adds.items())
 
 
 def _first_choice(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON

@@ -98,13 +98,29 @@ class PlacedResource:
     def locate(self) -> Location:
         """The location. ManifestInvalid for a place that is missing, DependencyNotReady for a parent without one."""
         template = self.template()
-        *others, last = variables_of(template)
+        known = {**self.variables(), variables_of(template)[-1]: self.own_id()}
+        return Location(_VARIABLE.sub(lambda found: known[found[1]], template))
+
+    def variables(self) -> Mapping[str, str]:
+        """The variables of the template, without the id of the object."""
+        template = self.template()
         known: dict[str, str] = {}
-        for name in reversed(others):
+        for name in reversed(variables_of(template)[:-1]):
             if name not in known:
                 known |= self._values(name, template)
-        known[last] = self.own_id()
-        return Location(_VARIABLE.sub(lambda found: known[found[1]], template))
+        return known
+
+    def filled(self, text: str) -> str:
+        """A text with the variables of the name in it, and `{place}`."""
+        place = self.place()
+        sort = "zones" if _ZONE.fullmatch(place) else "regions"
+        known = {
+            **self.variables(),
+            "place": GLOBAL if place in ("", GLOBAL) else f"{sort}/{place}",
+            **dict.fromkeys(_PLACES, place or GLOBAL),
+        }
+        known.setdefault("project", self.project().project if "{project}" in text else "")
+        return _VARIABLE.sub(lambda found: known.get(found[1], found[0]), text)
 
     def own_id(self) -> str:
         """The id of the object in its collection."""

@@ -92,8 +92,8 @@ def resolved_fields(
 
 
 def _resolved(value: Any, facts: FieldFacts, at: Path, placed: PlacedResource) -> Any:  # noqa: ANN401 - JSON
-    if facts.prefix and isinstance(value, str) and "/" not in value:
-        return facts.prefix.replace("{project}", placed.project().project) + value
+    if facts.prefix and isinstance(value, str) and value and "/" not in value:
+        return placed.filled(facts.prefix) + value
     if not isinstance(value, Mapping):
         return value
     if facts.secret:
@@ -112,10 +112,12 @@ def _resolved(value: Any, facts: FieldFacts, at: Path, placed: PlacedResource) -
 def _text(value: Mapping[str, Any], ref: ReferenceFacts, at: Path, placed: PlacedResource) -> str:
     target = placed.resolved.resources.get(str(at))
     if target is not None:
-        return _text_of(target, ref)
+        return ref.prefix + _text_of(target, ref)
     external = str(value.get("external") or "")
     kind = str(value.get("kind") or (ref.kinds[0] if ref.kinds else ""))
-    return full_name(kind, external, placed) if ref.form in ("name", "link") and kind != "Project" else external
+    if ref.form in ("name", "link") and kind != "Project":
+        external = full_name(kind, external, placed)
+    return external if not ref.prefix or external.startswith(ref.prefix) or "//" in external else ref.prefix + external
 
 
 def _text_of(target: Resource, ref: ReferenceFacts) -> str:

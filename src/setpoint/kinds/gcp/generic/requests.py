@@ -1,6 +1,6 @@
 """The requests of a row: create, update in the style of the API, delete; each as a call and its body."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from setpoint.catalogue.rows import KindFacts, MethodFacts
@@ -9,7 +9,7 @@ from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
-from setpoint.engine.kind import Location
+from setpoint.engine.kind import Intent, Location
 from setpoint.kinds.gcp.generic.members import from_members, member_path, to_members
 from setpoint.kinds.gcp.generic.placement import segments, template_at
 
@@ -43,26 +43,45 @@ def collection_call(row: KindFacts, location: Location, query: Mapping[str, str]
 
 
 def sending_of(row: KindFacts) -> PlanOptions:
-    """How changes are sent: labels by a method of their own where the service has one, the rest in one update."""
+    """How changes are sent: what a method of its own sets in a write of its own, the rest in one update.
+
+    What is switched by a method can only be switched once the object is there.
+    """
+    switched = [(name, Path(("spec", name))) for name, facts in row.fields.items() if facts.toggle]
+    stages = [WriteStage(name, (path,)) for name, path in switched]
+    stages += [WriteStage(name, (Path(("spec", field)),)) for field, name in own_methods(row).items()]
     if SET_LABELS in row.per_field_methods and row.labels:
-        return PlanOptions((WriteStage(SET_LABELS, (_LABELS,)),))
-    return PlanOptions()
+        stages.append(WriteStage(SET_LABELS, (_LABELS,)))
+    return PlanOptions(tuple(stages), after_creation=tuple(path for _, path in switched))
+
+
+def own_methods(row: KindFacts) -> Mapping[str, str]:
+    """The method that sets a field, by the field: where it has a method of its own, which takes that one member."""
+    found: dict[str, str] = {}
+    for name in row.per_field_methods:
+        sends = [one for one in row.other_methods[name].sends if "ingerprint" not in one] if name != SET_LABELS else []
+        for field, facts in row.fields.items():
+            if len(sends) == 1 and member_path(field, facts) == (sends[0],) and name.startswith(("set", "resize")):
+                found[field] = name
+    return found
 
 
 # --- Create -----------------------------------------------------------------------------------------------------------
 
 
-def creation(row: KindFacts, location: Location, wanted: JsonObject) -> GoogleRequest:
-    """The request that creates the object."""
+def creation(row: KindFacts, location: Location, wanted: JsonObject, spec: JsonObject) -> GoogleRequest:
+    """The request that creates the object. `spec` is what the author wrote."""
     method, own_id = row.methods["create"], _sent_id(row, location)
-    body = _without_nulls(_members(row, wanted))
-    query: dict[str, str] = {}
+    body = _with_constants(row, _without_nulls(_members(row, wanted)))
+    query = dict(_query_of(row, method, spec))
     content: dict[str, Any] = {method.wrap: body} if method.wrap else body
     match row.id.where:
         case "query":
             query[row.id.name] = own_id
         case "body":
             text = location if row.id.form == "name" else own_id
+            if row.id.value:
+                text = row.id.value.replace("{id}", own_id)
             _identify(content if row.id.beside == "wrap" else body, row, location, text)
         case "url":
             body["name"] = location
@@ -70,6 +89,26 @@ def creation(row: KindFacts, location: Location, wanted: JsonObject) -> GoogleRe
         case _:
             pass
     return GoogleRequest(method.verb, collection_call(row, location, query), content)
+
+
+def _with_constants(row: KindFacts, body: dict[str, Any]) -> dict[str, Any]:
+    """The body with what the service wants whatever the spec says, or because of which members there are."""
+    chosen = {
+        member: word
+        for member, words in row.chosen.items()
+        for other, word in words.items()
+        if other in body and member not in body
+    }
+    return {**row.constants, **chosen, **body}
+
+
+def _query_of(row: KindFacts, method: MethodFacts, spec: JsonObject) -> Iterator[tuple[str, str]]:
+    """The fields of the spec that are parameters of the method."""
+    for name, facts in row.fields.items():
+        parameter = facts.to or name
+        if facts.query and parameter in method.query and spec.get(name) is not None:
+            value = spec[name]
+            yield parameter, ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 def _sent_id(row: KindFacts, location: Location) -> str:
@@ -109,22 +148,24 @@ def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def update(
-    row: KindFacts, location: Location, wanted: JsonObject, write: PlannedWrite, live: Mapping[str, Any]
+    row: KindFacts, intent: Intent, wanted: JsonObject, write: PlannedWrite, live: Mapping[str, Any]
 ) -> GoogleRequest:
     """The request that sends a write of the plan. What the row does not model keeps its live value."""
-    if write.name == SET_LABELS:
-        return _set_labels(row, location, wanted, live)
+    location = intent.location
+    if write.name != "update":
+        return _own_method(row, location, wanted, write, live)
     before, after = _live_members(row, live), _without_nulls(_members(row, wanted))
     changed = changed_members(row, write)
     values = {name: _kept(live.get(name), before.get(name), after.get(name)) for name in changed}
+    query = {**_mask_query(row, changed), **dict(_query_of(row, _update_method(row), intent.resource.spec))}
     match row.update_style:
         case "put" | "put-mask-query":
             whole = {name: value for name, value in {**live, **values}.items() if value is not None}
-            return GoogleRequest("PUT", object_call(row, location, _mask_query(row, changed)), whole)
+            return GoogleRequest("PUT", object_call(row, location, query), whole)
         case "patch-mask-query":
             present = {name: value for name, value in values.items() if value is not None}
             body = {**_precondition(row, live), **present}
-            return GoogleRequest(_verb(row), object_call(row, location, _mask_query(row, changed)), body)
+            return GoogleRequest(_verb(row), object_call(row, location, query), body)
         case "patch-mask-body":
             return _masked_body(row, location, changed, values)
         case _:
@@ -195,6 +236,31 @@ def _update_method(row: KindFacts) -> MethodFacts:
 
 def _verb(row: KindFacts) -> str:
     return _update_method(row).verb
+
+
+def _own_method(
+    row: KindFacts, location: Location, wanted: JsonObject, write: PlannedWrite, live: Mapping[str, Any]
+) -> GoogleRequest:
+    """The request of a method that sets one field."""
+    if write.name == SET_LABELS:
+        return _set_labels(row, location, wanted, live)
+    call = object_call(row, location)
+    if write.name in row.fields and row.fields[write.name].toggle:
+        spec = wanted["spec"]
+        assert isinstance(spec, Mapping)
+        method = row.fields[write.name].toggle["true" if spec.get(write.name) else "false"]
+        return GoogleRequest("POST", _custom(row, call, method), {})
+    values = _without_nulls(_members(row, wanted))
+    members = changed_members(row, write)
+    return GoogleRequest("POST", _custom(row, call, write.name), {name: values.get(name) for name in members})
+
+
+def _custom(row: KindFacts, call: GoogleCall, method: str) -> GoogleCall:
+    """A method of the object's own: after a slash or a colon, as its path has it."""
+    path = row.other_methods[method].path if method in row.other_methods else f":{method}"
+    if path.endswith(f":{method}"):
+        return GoogleCall(call.service, call.parts, method=method)
+    return GoogleCall(call.service, (*call.parts, method))
 
 
 def _set_labels(row: KindFacts, location: Location, wanted: JsonObject, live: Mapping[str, Any]) -> GoogleRequest:

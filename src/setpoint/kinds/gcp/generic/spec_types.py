@@ -128,8 +128,8 @@ def _annotations(facts: FieldFacts, *, is_fixed: bool) -> list[object]:
 def _marks(facts: FieldFacts, *, is_fixed: bool) -> list[Mark]:
     if facts.output_only:
         return [Mark.OUTPUT_ONLY]
-    if facts.to in ADDRESS:
-        return [Mark.IMMUTABLE]
+    if facts.to in ADDRESS or facts.query:
+        return [] if facts.query else [Mark.IMMUTABLE]
     if facts.secret:
         return [Mark.WRITE_ONLY]
     if facts.input_only:
