@@ -16,6 +16,19 @@ MAX_FOLDER_MODULES = 15
 MAX_SMALL_MODULES = 10
 MAX_VAGUE_ACTORS = 20
 SMALL_MODULE_LINES = 40
+# The command line is a client of the library: what opens stores and engines is not for it.
+FRONT_END = "setpoint.cli."
+OPENERS = {
+    "setpoint.app": {"StoreAccess", "open_app", "open_engine", "open_engine_read_only"},
+    "setpoint.app.engine": {"open_app", "open_engine", "open_engine_read_only"},
+    "setpoint.migration": {"finish_migration", "preview_migration", "stop_config_connector", "take_over"},
+    "setpoint.preview": {"make_recording", "open_preview", "open_recorded"},
+}
+# Those that open some by themselves, and why.
+OPENS_ITSELF = {
+    "setpoint.cli.commands.migrate": "reads and writes the store of Config Connector, beside that of the session",
+    "setpoint.cli.commands.transfer": "moves state from one store to another, which no call of a session may write",
+}
 VAGUE_ACTORS = re.compile(r"\b(nobody|somebody|whoever|anybody|everybody)\b", re.IGNORECASE)
 
 
@@ -87,6 +100,7 @@ def measures_of(modules: Sequence[Module]) -> tuple[Measure, ...]:
         f"{name}: {', '.join(found)}" for name, found in sorted(public_types(modules).items()) if len(found) > 1
     ]
     vague_lines = list(vague_actors(modules))
+    opening = list(openers_in_front_end(modules))
     undocumented = [str(module.file) for module in modules if module.is_package and not ast.get_docstring(module.tree)]
     most = max(FEW_MODULES, sum(module.lines for module in modules) // MEAN_MODULE_LINES)
     return (
@@ -95,6 +109,7 @@ def measures_of(modules: Sequence[Module]) -> tuple[Measure, ...]:
         Measure("packages whose __init__ does not say what lives there", len(undocumented), 0, undocumented),
         Measure(f"modules under {SMALL_MODULE_LINES} lines with one importer", len(small), MAX_SMALL_MODULES, small),
         Measure("public type names used twice", len(homonyms), 0, homonyms),
+        Measure("modules of the command line that open the engine themselves", len(opening), 0, opening),
         Measure(
             "nobody, somebody, whoever, anybody, everybody in src", len(vague_lines), MAX_VAGUE_ACTORS, vague_lines
         ),
@@ -145,6 +160,15 @@ def type_names(tree: ast.Module) -> Iterator[str]:
             is_alias = isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias"
             if is_alias and not node.target.id.startswith("_"):
                 yield node.target.id
+
+
+def openers_in_front_end(modules: Sequence[Module]) -> Iterator[str]:
+    """The modules of the command line that import what opens stores and engines, without a reason to."""
+    for module in modules:
+        if module.name.startswith(FRONT_END) and module.name not in OPENS_ITSELF:
+            found = sorted(imports_of(module.tree) & {f"{home}.{name}" for home in OPENERS for name in OPENERS[home]})
+            if found:
+                yield f"{module.file}: {', '.join(found)}"
 
 
 def vague_actors(modules: Sequence[Module]) -> Iterator[str]:

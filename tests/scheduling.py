@@ -21,10 +21,11 @@ _TOGETHER: Final = tuple(
             "tests/cluster/trustee/test_[a-e]",
             "tests/cluster/trustee/",
             "tests/stores/kubernetes/",
-            # Each with a server of its own: the contract of two kinds each, and all other tests of the plug-in.
+            # Each with a server of its own: the contract of two to four kinds each, and all other tests of the plug-in.
             "plugins/setpoint-postgresql/tests/test_lifecycle_of_servers",
             "plugins/setpoint-postgresql/tests/test_lifecycle_of_databases",
             "plugins/setpoint-postgresql/tests/test_lifecycle_of_privileges",
+            "plugins/setpoint-postgresql/tests/test_lifecycle_of_(?:functions|replication)",
             "plugins/setpoint-postgresql/tests/",
         ),
     )

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     from setpoint.core.wait.judge import judge
     from setpoint.core.wait.outputs import Known, Null, Unknown
     from setpoint.core.wait.wait_for import parse_wait
+    from setpoint.engine.ports import EventRecord
     from setpoint.engine.resource import ResourceRef
     from setpoint.errors import SetpointError
     from setpoint.library.command_document import ResultOutcome
     from setpoint.library.command_record import CommandObserver
     from setpoint.library.declared import DeclaredChange, DeclaredResource, ResourceListing
+    from setpoint.library.inspection.graph import ResourceGraph
+    from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
+    from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.opening import open, open_sync  # noqa: A004  # read as setpoint.open
     from setpoint.library.outcome import ExitCode
     from setpoint.library.results import CommandResult, ResourceResult
@@ -64,6 +68,7 @@ _HOMES = {
     "Null": "core.wait.outputs",
     "Unknown": "core.wait.outputs",
     "parse_wait": "core.wait.wait_for",
+    "EventRecord": "engine.ports",
     "ResourceRef": "engine.resource",
     "SetpointError": "errors",
     "ResultOutcome": "library.command_document",
@@ -71,6 +76,12 @@ _HOMES = {
     "DeclaredChange": "library.declared",
     "DeclaredResource": "library.declared",
     "ResourceListing": "library.declared",
+    "ResourceGraph": "library.inspection.graph",
+    "EventListing": "library.inspection.records",
+    "Inspection": "library.inspection.records",
+    "ResourceDescription": "library.inspection.records",
+    "StepExplanation": "library.inspection.records",
+    "StorePlan": "library.inspection.store_plan",
     "open": "library.opening",
     "open_sync": "library.opening",
     "ExitCode": "library.outcome",
@@ -92,14 +103,19 @@ __all__ = (  # a tuple of the names above, spelled out for those who read
     "DeclaredChange",
     "DeclaredResource",
     "Default",
+    "EventListing",
+    "EventRecord",
     "ExitCode",
     "FieldPolicy",
+    "Inspection",
     "Keyed",
     "Known",
     "Mark",
     "Null",
     "Path",
     "Plan",
+    "ResourceDescription",
+    "ResourceGraph",
     "ResourceListing",
     "ResourceRef",
     "ResourceResult",
@@ -107,6 +123,8 @@ __all__ = (  # a tuple of the names above, spelled out for those who read
     "Rule",
     "Session",
     "SetpointError",
+    "StepExplanation",
+    "StorePlan",
     "SyncSession",
     "Unknown",
     "__version__",

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 from setpoint import __version__
 from setpoint.app import (
@@ -27,6 +28,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.engine.capabilities import SupportsFormerRevisions
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind, Reconciliation
+from setpoint.engine.ports import Store
 from setpoint.engine.resource import Revision
 from setpoint.engine.step.preview import PreviewResult
 from setpoint.engine.tenancy.tenants import NamespaceTenants, Tenancy, TenancyMode
@@ -59,20 +61,30 @@ class PreviewSession:
     http_recording: HttpRecording
     # The default cluster, once it was used.
     cluster: Callable[[], str] = str
+    # Whether many objects are observed by a list. A recorded world has the answer for each object instead.
+    lists: bool = False
 
     async def preview_all(self, listener: PreviewListener) -> PreviewReport:
         """The preview of every resource, with and without its cookie."""
-        found = await preview_all(await managed_refs(self.engine), self.engine, self.blocked_writes, listener)
+        refs = await managed_refs(self.engine)
+        found = await preview_all(refs, self.engine, self.blocked_writes, listener, lists=self.lists)
         return replace(found, missed=tuple(sorted(map(str, self.http_recording.missed))))
 
 
 @asynccontextmanager
 async def open_preview(
-    settings: AppSettings, http_recording: HttpRecording | None = None
+    settings: AppSettings,
+    http_recording: HttpRecording | None = None,
+    *,
+    store: Store | None = None,
+    guards_threads: bool = True,
+    lists: bool = False,
 ) -> AsyncIterator[PreviewSession]:
     """A session on live services: every write to a cloud, a cluster or the store is blocked.
 
-    Each request is sent once, and its answer recorded: both previews of a resource see the same.
+    Each request is sent once, and its answer recorded: both previews of a resource see the same. `store` is one that is
+    open already; `guards_threads` is for a process that does nothing else. With `lists`, objects that are as they were
+    when their resources settled are observed together.
     """
     blocked_writes, http_recording = BlockedWrites(), HttpRecording() if http_recording is None else http_recording
     settings = replace(settings, clock=FixedClock(settings.clock.now()))
@@ -82,11 +94,12 @@ async def open_preview(
         return read_only(client, blocked_writes, None if client == STORE else HttpRecorder(client, http_recording))
 
     with (
-        process_guarded_by(blocked_writes),
+        process_guarded_by(blocked_writes, covers_threads=guards_threads),
         intercepted_by(read_only(OTHER_CLIENTS, blocked_writes, HttpRecorder(OTHER_CLIENTS, http_recording))),
     ):
         environment = RecordingEnvironment(settings.environment, http_recording.environment)
-        async with open_app(settings, StoreAccess.READ, ClientWiring(interceptor, environment=environment)) as opened:
+        wiring = ClientWiring(interceptor, environment=environment, opened=store)
+        async with open_app(settings, StoreAccess.READ, wiring) as opened:
             snapshot = await take_snapshot(opened.engine.store, blocked_writes, is_whole=not opened.shared)
             engine = replace(opened.engine, store=snapshot)
             if opened.engine.tenancy is not None:
@@ -94,11 +107,13 @@ async def open_preview(
                 http_recording.environment[TENANCY_VARIABLE] = settings.tenancy.value
                 tenants = NamespaceTenants(snapshot.get, settings.tenancy, settings.clock)
                 engine = replace(engine, tenancy=Tenancy(tenants.tenant_of, opened.engine.tenancy.references))
-            yield PreviewSession(engine, snapshot, blocked_writes, http_recording, opened.cluster)
+            yield PreviewSession(engine, snapshot, blocked_writes, http_recording, opened.cluster, lists)
 
 
 @asynccontextmanager
-async def open_recorded(settings: AppSettings, recorded: RecordedWorld) -> AsyncIterator[PreviewSession]:
+async def open_recorded(
+    settings: AppSettings, recorded: RecordedWorld, *, guards_threads: bool = True
+) -> AsyncIterator[PreviewSession]:
     """A session on a recorded world, at its time. No service is asked: a request without a recorded answer raises."""
     blocked_writes, header = BlockedWrites(), recorded.header
     http_recording = HttpRecording(recorded.http_recording.responses)
@@ -110,7 +125,8 @@ async def open_recorded(settings: AppSettings, recorded: RecordedWorld) -> Async
 
     environment = ReplayEnvironment(header.environment)
     wiring = ClientWiring(interceptor, snapshot, header.cluster, environment, _recorded_tenancy(header))
-    with process_guarded_by(blocked_writes), intercepted_by(interceptor(OTHER_CLIENTS)):
+    guard = process_guarded_by(blocked_writes, covers_threads=guards_threads)
+    with guard, intercepted_by(interceptor(OTHER_CLIENTS)):
         async with open_app(settings, StoreAccess.READ, wiring) as opened:
             yield PreviewSession(opened.engine, snapshot, blocked_writes, http_recording)
 
@@ -133,22 +149,25 @@ class WorldRecording:
     report: PreviewReport
 
 
-async def make_recording(settings: AppSettings, listener: PreviewListener) -> WorldRecording:
+async def make_recording(
+    settings: AppSettings, listener: PreviewListener, *, store: Store | None = None, guards_threads: bool = True
+) -> WorldRecording:
     """Records the world as it is now. A Bug unless the recording gives the same report as the world itself."""
     masker = Masker()
     http_recording = HttpRecording(masker=masker)
-    async with open_preview(settings, http_recording) as session:
+    async with open_preview(settings, http_recording, store=store, guards_threads=guards_threads) as session:
         refs = await managed_refs(session.engine)
         found = await session.preview_all(listener)
         before, generated = await all_current_digests(refs, session.engine), await generate_all(refs, session.engine)
         recorded = mask_world(_header(settings, session), session.snapshot, http_recording, masker)
-    async with open_recorded(settings, recorded) as replay:
+    replayed_by = partial(open_recorded, settings, guards_threads=guards_threads)
+    async with replayed_by(recorded) as replay:
         masked = await generate_all(refs, replay.engine)
         recorded = with_masked_children(recorded, generated, masked)
-    async with open_recorded(settings, recorded) as replay:
+    async with replayed_by(recorded) as replay:
         recorded = with_masked_digests(recorded, before, await all_current_digests(refs, replay.engine))
     kept = pack_world(recorded)
-    async with open_recorded(settings, unpack_world(kept, "what was kept")) as replay:
+    async with replayed_by(unpack_world(kept, "what was kept")) as replay:
         replayed = await replay.preview_all(lambda _: None)
     texts = replaced_texts(generated, masked)
     require_same_report(found, replayed, lambda value: replace_texts(masker.mask(value), texts))

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.structure import Measure, main, measures_of, modules_below
+from checks.structure import OPENERS, OPENS_ITSELF, Measure, imports_of, main, measures_of, modules_below
 
 
 def test_a_project_within_the_limits_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,6 +59,23 @@ def test_an_actor_without_a_role_is_named_with_its_line(tmp_path: Path) -> None:
     write(tmp_path, "a.py", "x = 1\n# Whoever reads this.\n")
 
     assert measured(tmp_path, "nobody, somebody") == [f"{tmp_path / 'src/a.py'}:2: # Whoever reads this."]
+
+
+def test_a_command_that_opens_the_engine_itself_is_named_with_what_it_imports(tmp_path: Path) -> None:
+    write(tmp_path, "setpoint/cli/commands/one.py", "def f():\n    from setpoint.app import AppSettings, open_engine\n")
+    write(tmp_path, "setpoint/cli/commands/two.py", "from setpoint.library.session import Session\n")
+    write(tmp_path, "setpoint/library/three.py", "from setpoint.app import open_app\n")
+
+    assert measured(tmp_path, "modules of the command line") == [
+        f"{tmp_path / 'src/setpoint/cli/commands/one.py'}: setpoint.app.open_engine"
+    ]
+
+
+def test_every_command_that_may_open_the_engine_itself_does_so() -> None:
+    modules = [one for one in modules_below(Path("src")) if one.name in OPENS_ITSELF]
+    names = {f"{home}.{name}" for home in OPENERS for name in OPENERS[home]}
+
+    assert {one.name for one in modules if imports_of(one.tree) & names} == set(OPENS_ITSELF)
 
 
 def test_a_figure_over_its_limit_fails_and_lists_its_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

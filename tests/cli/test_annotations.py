@@ -14,6 +14,7 @@ from setpoint.cli.main import main
 from setpoint.cli.views.resources import explanation_of
 from setpoint.cli.views.terminal import SafeConsole
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.library.inspection.records import StepExplanation
 
 pytestmark = pytest.mark.usefixtures("folder_with_cloud")
 BUCKET = """\
@@ -94,7 +95,7 @@ def test_an_owner_refuses_an_annotation_that_has_no_effect_on_it() -> None:
     assert (done.exit_code, done.stderr) == (
         1,
         "error: trustee.yaml:6: cnrm.cloud.google.com/ignore-unspecified-fields has no effect on a TrusteeConfig: it "
-        "is for kinds of Google's services; leave it out\n",
+        "is for kinds that stand for one live object, except KubernetesObject; leave it out\n",
     )
 
 
@@ -181,7 +182,7 @@ def test_a_resource_with_a_wrong_interval_can_be_explained() -> None:
     )
     console = SafeConsole(width=200, file=io.StringIO())
 
-    console.print(explanation_of(resource, resyncs=True))
+    console.print(explanation_of(StepExplanation.of(resource, is_resynced=True)))
 
     assert isinstance(console.file, io.StringIO)
     assert f"next step: when it is edited: {interval} is '10m': write whole seconds" in console.file.getvalue()

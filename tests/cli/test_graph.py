@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from setpoint.cli.commands.graph import as_dot, as_mermaid
-from setpoint.engine.dependency_graph import DependencyGraph, EdgeType, GraphEdge, GraphNode, NodeState
+from setpoint.engine.dependency_graph import EdgeType, GraphEdge, GraphNode, NodeState
 from setpoint.engine.resource import ResourceRef
+from setpoint.library.inspection.graph import ResourceGraph
 from tests.cli.workspace import Workspace, bucket, database
 
 INSTANCE = """apiVersion: sql.cnrm.cloud.google.com/v1beta1
@@ -123,10 +123,10 @@ def test_the_output_for_graphviz_and_mermaid(workspace: Workspace, form: str) ->
 def test_quotes_in_a_path_are_escaped() -> None:
     one, two = (ResourceRef("g", "Kind", "default", name) for name in ("one", "two"))
     link = GraphEdge(one, two, EdgeType.VALUE, 'metadata.labels["app.kubernetes.io/name"]')
-    graph = DependencyGraph((GraphNode(one, NodeState.READY), GraphNode(two, NodeState.BLOCKED)), (link,))
+    graph = ResourceGraph((GraphNode(one, NodeState.READY), GraphNode(two, NodeState.BLOCKED)), (link,))
 
-    assert r'[label="metadata.labels[\"app.kubernetes.io/name\"]"]' in as_dot(graph)
-    assert '|"metadata.labels#91;#34;app.kubernetes.io/name#34;#93;"|' in as_mermaid(graph)
+    assert r'[label="metadata.labels[\"app.kubernetes.io/name\"]"]' in graph.to_dot()
+    assert '|"metadata.labels#91;#34;app.kubernetes.io/name#34;#93;"|' in graph.to_mermaid()
 
 
 @pytest.mark.parametrize(

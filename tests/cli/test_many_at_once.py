@@ -1,5 +1,7 @@
 """Many Google resources that are as declared are planned and applied by a list."""
 
+import json
+
 import pytest
 
 from setpoint.localcloud.server import LocalCloud
@@ -32,3 +34,17 @@ def test_a_bucket_that_drifted_is_observed_by_itself_and_planned(workspace: Work
 
     assert (code, lines[-1]) == (2, "update 1, unchanged 11")
     assert workspace.in_cloud(requests_of) == ["/storage/v1/b", "/storage/v1/b/logs-3"]
+
+
+def test_a_plan_of_all_lists_what_is_as_declared_and_observes_a_drifted_bucket_once(workspace: Workspace) -> None:
+    workspace.apply(*(bucket(f"logs-{number}") for number in range(12)))
+    changed = {"storageClass": "NEARLINE"}
+    workspace.in_cloud(lambda cloud: cloud.call("PATCH", "/storage/v1/b/logs-3", changed))
+    workspace.in_cloud(lambda cloud: cloud.journal.clear())
+
+    done = workspace.run("plan", "--all", "-o", "json")
+
+    assert (done.returncode, json.loads(done.stdout)["summary"]) == (2, {"StorageBucket": {"in sync": 11, "writes": 1}})
+    assert workspace.in_cloud(lambda cloud: sorted(one.path for one in cloud.journal.entries)) == [
+        *("/storage/v1/b", "/storage/v1/b/logs-3"),
+    ]

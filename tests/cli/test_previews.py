@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from setpoint.app import open_engine_read_only
-from setpoint.cli.commands.plan_all import exit_code_of
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.engine.kind import Present, ResolvedReferences, observe_decoded
 from setpoint.engine.step.outcomes import Stopped
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import WriteBlocked
+from setpoint.library.inspection.store_plan import StorePlan
 from setpoint.library.outcome import ExitCode
 from tests.cli.fleets import (
     BUCKET,
@@ -150,7 +150,7 @@ def test_a_write_from_observe_is_blocked_and_reported(fleet: Workspace, swallows
         ("google", "PATCH /storage/v1/b/more (google)", "StorageBucket default/more", ("labels.seen",)),
     ]
     assert found.counts["StorageBucket"] == {PreviewFinding.IN_SYNC if swallows else PreviewFinding.FAILED: 2}
-    assert exit_code_of(found) is ExitCode.FAILED
+    assert StorePlan(found).exit_code is ExitCode.FAILED
     assert writes(fleet) == []
 
 

@@ -1,6 +1,5 @@
 """`setpoint explain` of a record that was shortened: it says where, and how much is left out."""
 
-from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
@@ -16,6 +15,8 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
+from setpoint.library.declared import DeclaredResource
+from setpoint.library.inspection.records import ResourceDescription, StepExplanation
 
 
 def _change(path: str, before: Json, after: Json, rule: Rule = Rule.SPEC) -> FieldChange:
@@ -39,7 +40,7 @@ def test_a_shortened_value_is_shown_as_such_and_the_fields_left_out_are_counted(
     changes = (_change("spec.text", "a" * 9000, 1), *(_change(f"spec.k{number}", 1, 2) for number in range(2000)))
     kept = tuple(_change(f"spec.kept{number}", 1, 1, Rule.IGNORED) for number in range(2000))
     plan = Plan(Decision.DRIFTED, (PlannedWrite(Action.UPDATE, "update", changes),), kept, kept, "in backoff")
-    lines = _text(explanation_of(_resource(plan)))
+    lines = _text(explanation_of(StepExplanation.of(_resource(plan))))
 
     assert lines[1:5] == [
         "2026-01-01T00:00:00Z, by an edit: drifted",
@@ -58,7 +59,8 @@ def test_the_children_and_fields_left_out_of_the_record_of_an_owner_are_counted(
         changes = tuple(FieldChange(Path((name, "data", f"k{key}")), "old", "new") for key in range(500))
         return PlannedWrite(Action.UPDATE, name, changes)
 
-    lines = _text(explanation_of(_resource(Plan(Decision.INTENT_CHANGED, tuple(map(write, range(20)))))))
+    resource = _resource(Plan(Decision.INTENT_CHANGED, tuple(map(write, range(20)))))
+    lines = _text(explanation_of(StepExplanation.of(resource)))
 
     assert lines[2:4] == ["~  ConfigMap/settings-0", '   ~ data.k0             "old" → "new"  the spec says so']
     assert "  … and 495 more fields of ConfigMap/settings-7" in lines
@@ -67,7 +69,8 @@ def test_the_children_and_fields_left_out_of_the_record_of_an_owner_are_counted(
 
 def test_a_description_counts_the_server_defaults_that_are_not_stored() -> None:
     defaults = {f"spec.labels.k{number}": "0" * 16 for number in range(1000)}
-    lines = _text(description_of(_resource(Plan(Decision.IN_SYNC), server_defaults=defaults), (), datetime.now(UTC)))
+    resource = DeclaredResource(_resource(Plan(Decision.IN_SYNC), server_defaults=defaults))
+    lines = _text(description_of(ResourceDescription(resource)))
 
     shown = " ".join("".join(lines).split())
     assert "Server defaults spec.labels.k0, spec.labels.k1, " in shown

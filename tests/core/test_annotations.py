@@ -171,17 +171,22 @@ def test_state_into_spec_names_the_annotation_that_means_the_same_here(text: str
 @pytest.mark.parametrize(
     ("target", "key", "message"),
     [
-        (INSTANCE, "cnrm__force_destroy", "has no effect on a SQLInstance: it is for StorageBucket; leave it out"),
+        (
+            INSTANCE,
+            "cnrm__force_destroy",
+            "has no effect on a SQLInstance: it is for StorageBucket and kinds of plug-ins that read it; leave it out",
+        ),
         (
             OBJECT,
             "cnrm__project_id",
-            "has no effect on a KubernetesObject: it is for SQLInstance, SQLDatabase, SQLUser and StorageBucket; "
-            "leave it out",
+            "has no effect on a KubernetesObject: it is for SQLInstance, SQLDatabase, SQLUser, StorageBucket and kinds "
+            "of plug-ins that read it; leave it out",
         ),
         (
             BUCKET,
             "ours__merge",
-            "has no effect on a StorageBucket: it is for TrusteeConfig and KbsConfig; leave it out",
+            "has no effect on a StorageBucket: it is for kinds that generate other objects, such as "
+            "TrusteeConfig and KbsConfig; leave it out",
         ),
         (
             BUCKET,

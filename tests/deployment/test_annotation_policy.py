@@ -73,7 +73,8 @@ def _warnings(kubectl: Kubectl, kind: str, annotations: dict[str, str], *options
         (
             "SQLInstance",
             {"cnrm.cloud.google.com/force-destroy": "true"},
-            "cnrm.cloud.google.com/force-destroy has no effect on a SQLInstance: it is for StorageBucket; leave it out",
+            "cnrm.cloud.google.com/force-destroy has no effect on a SQLInstance: it is for StorageBucket and kinds of "
+            "plug-ins that read it; leave it out",
         ),
         (
             "TrusteeConfig",

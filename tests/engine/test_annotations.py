@@ -10,9 +10,9 @@ from setpoint.engine.step.outcomes import Gone, Settled, Stopped
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ManifestInvalid
 from setpoint.testing.harness import ContractHarness, contract_harness
+from setpoint.testing.owners.owner_harness import OwnerHarness, owner_harness
 from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.owners.owner_fixtures import WEBSITE
-from tests.engine.owners.owner_harness import OwnerHarness, owner_harness_for
 
 POLICY = "cnrm.cloud.google.com/deletion-policy"
 T = TypeVar("T")
@@ -154,7 +154,7 @@ def test_a_warning_is_a_condition_and_an_event_as_long_as_the_annotation_is_ther
 
 def play_owner(scenario: Callable[[OwnerHarness], Awaitable[None]]) -> None:
     async def run() -> None:
-        async with owner_harness_for(WEBSITE) as harness:
+        async with owner_harness(WEBSITE) as harness:
             await scenario(harness)
 
     asyncio.run(run())

@@ -9,6 +9,8 @@ from rich.console import Console, RenderableType
 from setpoint.cli.views.plan import plan_view
 from setpoint.cli.views.resources import ResourceTable, description_of, explanation_of
 from setpoint.engine.step.reconcile import preview
+from setpoint.library.declared import DeclaredResource
+from setpoint.library.inspection.records import ResourceDescription, StepExplanation
 from setpoint.testing.harness import ContractHarness, contract_harness
 from tests.engine.gadget_fixture import GadgetFixture
 
@@ -31,9 +33,9 @@ def _seen() -> dict[str, str]:
             await harness.go_on()
         resource, notes = await harness.resource(), await harness.store.events()
         return {
-            "describe": _printed(description_of(resource, notes, NOW)),
+            "describe": _printed(description_of(ResourceDescription(DeclaredResource(resource), notes), NOW)),
             "wide": _printed(ResourceTable(wide=True).lines([resource], NOW)),
-            "explain": _printed(explanation_of(resource)),
+            "explain": _printed(explanation_of(StepExplanation.of(resource))),
             "plan": _printed(plan_view(await preview(harness.ref, harness.engine))),
         }
 

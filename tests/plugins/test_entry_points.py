@@ -324,6 +324,8 @@ def test_the_page_of_a_kind_is_as_ours_are(workspace: ShopWorkspace) -> None:
     assert page.startswith("# Widget\n\nA widget of the shop.\n\n```yaml\napiVersion: shop.example.com/v1\n")
     assert "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n" in page
     assert "| `spec.size` | How large it is. | integer | | required |\n" in page
+    assert "| annotation | what it does |\n|---|---|\n| `cnrm.cloud.google.com/deletion-policy` |" in page
+    assert "| `setpoint.dev/merge` |" not in page
     assert page.endswith("| `status.serial` | The number that the shop gave it. |\n")
 
 

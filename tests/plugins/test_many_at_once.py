@@ -1,8 +1,11 @@
 """Many resources are planned and applied with few requests."""
 
+import asyncio
 from typing import Any
 
+from setpoint.app import AppSettings
 from setpoint.cli.commands.apply import apply
+from setpoint.preview import open_preview
 from tests.plugins.shop_workspace import ShopWorkspace
 
 MANY = 40
@@ -77,3 +80,24 @@ def test_no_write_of_an_apply_rests_on_what_was_observed_together(workspace: Sho
     assert (code, workspace.shop.stickers["w3"]["text"]) == (0, "fragile")
     assert workspace.shop.writes == [("PUT", "/stickers/w3")]
     assert workspace.shop.requests[:3] == [("GET", "/stickers"), ("GET", "/stickers/w3"), ("PUT", "/stickers/w3")]
+
+
+def test_a_plan_of_all_says_the_same_as_if_each_was_observed_by_itself(workspace: ShopWorkspace) -> None:
+    workspace.apply(*stickers())
+    workspace.shop.stickers["w3"]["text"] = "changed by hand"
+    del workspace.shop.stickers["w4"]
+    settings = AppSettings(workspace.store, environment=workspace.environment)
+
+    async def report(*, lists: bool) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        workspace.shop.requests.clear()
+        async with open_preview(settings, lists=lists) as preview:
+            found = (await preview.preview_all(lambda _: None)).to_data()
+        return found, sorted(workspace.shop.requests)
+
+    together, requests = asyncio.run(report(lists=True))
+    alone, each = asyncio.run(report(lists=False))
+
+    assert together == alone
+    assert together["summary"] == {"Sticker": {"in sync": MANY - 2, "writes": 2}}
+    assert requests == [("GET", "/stickers"), ("GET", "/stickers/w3"), ("GET", "/stickers/w4")]
+    assert each == sorted(("GET", f"/stickers/w{number}") for number in range(MANY))

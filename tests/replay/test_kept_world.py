@@ -18,8 +18,9 @@ from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.preview import open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import unpack_world
+from setpoint.testing import ChildField
 from tests.cluster.access import Access
-from tests.engine.owners.owner_fixtures import Place
+from tests.engine.owners.owner_fixtures import field_at
 from tests.engine.owners.upgrading import otherwise, with_another
 from tests.replay.record_kept_world import KEPT, record_world
 
@@ -150,19 +151,19 @@ def test_a_changed_mapping_is_reported(name: str, path: str, value: Any, expecte
 OWNERS: Final = [
     (
         "TrusteeConfig",
-        Place("KbsConfig/least-kbs-config", Path.parse("spec.kbsDeploymentType"), "MicroservicesDeployment"),
+        field_at("KbsConfig/least-kbs-config", Path.parse("spec.kbsDeploymentType"), "MicroservicesDeployment"),
         ["TrusteeConfig/least writes: KbsConfig/least-kbs-config.spec.kbsDeploymentType"],
     ),
     (
         "KbsConfig",
-        Place("Service/kbs-service", Path.parse("spec.type"), "LoadBalancer"),
+        field_at("Service/kbs-service", Path.parse("spec.type"), "LoadBalancer"),
         [f"KbsConfig/{name}-kbs-config writes: Service/kbs-service.spec.type" for name in ("least", "much")],
     ),
 ]
 
 
 @pytest.mark.parametrize(("name", "place", "expected"), OWNERS, ids=[name for name, *_ in OWNERS])
-def test_a_child_that_is_generated_differently_is_reported(name: str, place: Place, expected: list[str]) -> None:
+def test_a_child_that_is_generated_differently_is_reported(name: str, place: ChildField, expected: list[str]) -> None:
     def change(engine: EngineContext) -> EngineContext:
         (key,) = (one for one in engine.owners if one[1] == name)
         return replace(engine, owners={**engine.owners, key: otherwise(engine.owners[key], with_another(place))})

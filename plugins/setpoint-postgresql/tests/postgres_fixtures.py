@@ -7,7 +7,7 @@ import psycopg
 
 from postgres_server import PASSWORD, PostgresServer
 from setpoint import MISSING
-from setpoint.kind import Json
+from setpoint.kind import Json, Kind
 from setpoint.testing import (
     ImmutableChange,
     KindFixture,
@@ -18,7 +18,8 @@ from setpoint.testing import (
     SpecifiedField,
     UnspecifiedField,
 )
-from setpoint_postgresql.connection import GROUP, VERSION
+from setpoint_postgresql.client import PostgresClient
+from setpoint_postgresql.connection import GROUP, VERSION, PostgresKind
 from setpoint_postgresql.database import PostgresDatabaseKind
 from setpoint_postgresql.database_objects import PostgresExtensionKind, PostgresSchemaKind
 from setpoint_postgresql.role import PostgresRoleKind
@@ -29,6 +30,8 @@ _VERBS: Mapping[str, str | None] = {
     "read": "get",
     "create": "create",
     "create_alone": "create",
+    "create_and_read": "create",
+    "update_and_read": "update",
     "update": "update",
     "update_alone": "update",
     "delete": "delete",
@@ -71,6 +74,19 @@ class PostgresFixture(KindFixture):
     def environment(self) -> Mapping[str, str]:
         # By the socket, where the server trusts its client: SCRAM has tests of its own.
         return {"PGHOST": str(self.server.folder), "PGPORT": str(self.server.port)}
+
+    def new_kind(self, client: Any) -> Kind[Any, Any]:
+        """The kind, whose client takes connections that worlds before it left: to open one costs more than a step."""
+        kind = super().new_kind(client)
+        assert isinstance(kind, PostgresKind)
+        connect, is_read_only = self.server.sessions.connect, client.is_read_only
+        kind.new_client = lambda: PostgresClient(is_read_only=is_read_only, connect=connect)  # type: ignore[method-assign] # a kind of a test
+        return kind
+
+    async def restart(self) -> None:
+        """A new process has new connections."""
+        await super().restart()
+        self.server.sessions.close()
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         return self.server.execute(statement, self.database)

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -26,8 +26,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from setpoint_postgresql.connections import Access, Connection, TlsFolder, is_alive, open_connection
+from setpoint_postgresql.server import Server
+
 PASSWORD: Final = "the password of the administrator"
 _SECONDS: Final = 60.0
+# What a server of the tests may take, with its log: containers often have less memory to share.
+_ROOM: Final = 2 * 1024**3
 # Without durability a server starts and creates databases in a fraction of the time. For tests alone.
 _SETTINGS: Final = {
     "fsync": "off",
@@ -36,8 +41,7 @@ _SETTINGS: Final = {
     "autovacuum": "off",
     "shared_buffers": "32MB",
     "max_connections": "200",
-    "wal_level": "minimal",
-    "max_wal_senders": "0",
+    "wal_level": "logical",
     "ssl": "on",
     "password_encryption": "scram-sha-256",
     "log_statement": "all",
@@ -151,6 +155,49 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
     )
 
 
+class KeptConnection(psycopg.AsyncConnection[tuple[object, ...]]):
+    """A connection that returns to where it was taken from when it is closed."""
+
+    kept: "list[KeptConnection] | None" = None
+
+    async def close(self) -> None:
+        is_idle = self.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        if self.kept is None or self.closed or not is_idle:
+            await super().close()
+        else:
+            self.kept.append(self)
+
+    def finish(self) -> None:
+        """Closes it for good, and needs no event loop for that: psycopg awaits nothing meanwhile."""
+        with suppress(StopIteration):
+            super().close().send(None)
+
+
+@dataclass(slots=True)
+class KeptSessions:
+    """Connections of clients that were closed, for the next client."""
+
+    _kept: dict[tuple[Server, str, Access], list[KeptConnection]] = field(default_factory=dict)
+
+    async def connect(self, server: Server, database: str, access: Access, files: TlsFolder) -> Connection:
+        """One that was kept and still works, else a new one."""
+        kept = self._kept.setdefault((server, database, access), [])
+        while kept:
+            connection = kept.pop()
+            if await is_alive(connection):
+                return connection
+        opened = await open_connection(server, database, access, files, of=KeptConnection)
+        assert isinstance(opened, KeptConnection)
+        opened.kept = kept
+        return opened
+
+    def close(self) -> None:
+        """Closes all that are kept."""
+        for kept in self._kept.values():
+            while kept:
+                kept.pop().finish()
+
+
 @dataclass(slots=True)
 class PostgresServer:
     """A server of the tests. `superuser` changes it as another writer would."""
@@ -159,6 +206,8 @@ class PostgresServer:
     port: int
     user: str | None
     _process: "subprocess.Popen[bytes] | None" = None
+    # Connections of the clients of the contract.
+    sessions: KeptSessions = field(default_factory=KeptSessions)
     _superusers: dict[str, "psycopg.Connection[Any]"] = field(default_factory=dict)
 
     @property
@@ -175,6 +224,7 @@ class PostgresServer:
 
     def stop(self) -> None:
         """A fast shutdown: sessions are ended."""
+        self.sessions.close()
         for connection in self._superusers.values():
             connection.close()
         self._superusers.clear()
@@ -237,7 +287,8 @@ def running_server() -> Iterator[PostgresServer]:
     """A new server in a folder of its own, for as long as the context lasts."""
     # initdb refuses to run as root.
     user = "nobody" if os.geteuid() == 0 else None
-    with tempfile.TemporaryDirectory(prefix="setpoint-postgresql-tests-", ignore_cleanup_errors=True) as name:
+    prefix = "setpoint-postgresql-tests-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=_memory_folder(), ignore_cleanup_errors=True) as name:
         folder = Path(name)
         if user is not None:
             os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
@@ -248,6 +299,14 @@ def running_server() -> Iterator[PostgresServer]:
             yield server
         finally:
             server.stop()
+
+
+def _memory_folder() -> Path | None:
+    """The file system in memory, where there is one with room: a database is three hundred files."""
+    folder = Path("/dev/shm")
+    if not os.access(folder, os.W_OK | os.X_OK) or shutil.disk_usage(folder).free < _ROOM:
+        return None
+    return folder
 
 
 def _initialize(server: PostgresServer) -> None:

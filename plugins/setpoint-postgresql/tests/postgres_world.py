@@ -1,4 +1,4 @@
-"""An engine with the six kinds on a real server, for tests beside the contract."""
+"""An engine with the kinds on a real server, for tests beside the contract."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
@@ -15,8 +15,15 @@ from setpoint_postgresql.client import PostgresClient
 from setpoint_postgresql.connection import GROUP, VERSION, PostgresKind
 from setpoint_postgresql.database import PostgresDatabaseKind
 from setpoint_postgresql.database_objects import PostgresExtensionKind, PostgresSchemaKind
+from setpoint_postgresql.foreign.mappings import PostgresUserMappingKind
+from setpoint_postgresql.foreign.servers import PostgresForeignServerKind
 from setpoint_postgresql.grants import PostgresDefaultPrivilegesKind, PostgresGrantKind
+from setpoint_postgresql.labels.security_labels import PostgresSecurityLabelKind
+from setpoint_postgresql.replication.publication import PostgresPublicationKind
+from setpoint_postgresql.replication.slot import PostgresReplicationSlotKind
+from setpoint_postgresql.replication.subscription import PostgresSubscriptionKind
 from setpoint_postgresql.role import PostgresRoleKind
+from setpoint_postgresql.routines.function import PostgresFunctionKind
 
 KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresRoleKind,
@@ -25,6 +32,13 @@ KINDS: tuple[type[PostgresKind[Any, Any]], ...] = (
     PostgresExtensionKind,
     PostgresGrantKind,
     PostgresDefaultPrivilegesKind,
+    PostgresForeignServerKind,
+    PostgresUserMappingKind,
+    PostgresSecurityLabelKind,
+    PostgresPublicationKind,
+    PostgresSubscriptionKind,
+    PostgresReplicationSlotKind,
+    PostgresFunctionKind,
 )
 Manifest = Mapping[str, Any]
 

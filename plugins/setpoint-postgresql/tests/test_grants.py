@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from postgres_server import PostgresServer
-from postgres_world import PostgresWorld, postgres_world, ref, run
+from postgres_world import PostgresWorld, manifest, postgres_world, ref, run
 from setpoint.kind import DependencyNotReady, ManagementConflict, ManifestInvalid
 
 DATABASE = "grants"
@@ -44,7 +44,7 @@ def held(postgres: PostgresServer, role: str = "clerk", table: str = "orders") -
     """The privileges of a role on a table."""
     query = (
         "SELECT a.privilege_type, a.is_grantable FROM pg_class c, aclexplode(c.relacl) a "
-        f"WHERE a.grantee = '{role}'::regrole AND c.oid = 'app.{table}'::regclass ORDER BY 1"
+        f"WHERE pg_get_userbyid(a.grantee) = '{role}' AND c.oid = 'app.{table}'::regclass ORDER BY 1"
     )
     return [(name, option) for name, option in postgres.execute(query, DATABASE)]
 
@@ -192,6 +192,11 @@ def test_all_tables_of_a_schema_include_those_that_are_created_later(postgres: P
             "EXECUTE",
             "has_function_privilege('clerk', 'app.total(integer, text)', 'EXECUTE')",
         ),
+        (
+            {"type": "FUNCTION", "schemaRef": {"external": "pg_catalog"}, "name": "pg_reload_conf"},
+            "EXECUTE",
+            "has_function_privilege('clerk', 'pg_reload_conf()', 'EXECUTE')",
+        ),
         ({"type": "LANGUAGE", "name": "plpgsql"}, "USAGE", "has_language_privilege('clerk', 'plpgsql', 'USAGE')"),
         (
             {"type": "TYPE", "schemaRef": {"external": "pg_catalog"}, "name": "int4"},
@@ -215,6 +220,68 @@ def test_each_type_of_object_can_be_granted_on(
             assert await world.harness.is_gone(ref("PostgresGrant", "one"))
 
     run(test())
+
+
+def granted_on_by_a_third_role(postgres: PostgresServer) -> None:
+    """A dealer may grant on what it holds, and has granted it to the clerk: on a table, a column and a function."""
+    if not postgres.execute("SELECT 1 FROM pg_roles WHERE rolname = 'the dealer'"):
+        postgres.execute('CREATE ROLE "the dealer"')
+        postgres.execute('GRANT USAGE ON SCHEMA app TO "the dealer"', DATABASE)
+    postgres.execute(
+        'GRANT SELECT, INSERT, UPDATE ON app.orders TO "the dealer" WITH GRANT OPTION;'
+        'GRANT EXECUTE ON FUNCTION app.total(integer, text) TO "the dealer" WITH GRANT OPTION;'
+        'SET ROLE "the dealer"; GRANT SELECT ON app.orders TO clerk WITH GRANT OPTION;'
+        "GRANT UPDATE (name) ON app.orders TO clerk; GRANT INSERT ON app.orders TO clerk;"
+        "GRANT EXECUTE ON FUNCTION app.total(integer, text) TO clerk; RESET ROLE",
+        DATABASE,
+    )
+
+
+def test_what_a_third_role_granted_is_taken_back_as_that_role(postgres: PostgresServer) -> None:
+    granted_on_by_a_third_role(postgres)
+    function = {"type": "FUNCTION", "schemaRef": {"external": "app"}, "allInSchema": True}
+
+    async def test() -> None:
+        async with postgres_world(postgres) as world:
+            # The grant option goes, and all that is not declared.
+            await world.settle("PostgresGrant", "third", grant([SELECT], otherPrivileges="Revoke"))
+            assert held(postgres) == [("SELECT", False)] * 2
+            await world.settle("PostgresGrant", "routines", grant([], object=function, otherPrivileges="Revoke"))
+            await world.delete("PostgresGrant", "third")
+            assert await world.harness.is_gone(ref("PostgresGrant", "third"))
+
+    run(test())
+    assert held(postgres) == []
+    assert held(postgres, "the dealer") == [("INSERT", True), ("SELECT", True), ("UPDATE", True)]
+    columns = "SELECT attacl FROM pg_attribute WHERE attrelid = 'app.orders'::regclass AND attacl IS NOT NULL"
+    assert [row for row in postgres.execute(columns, DATABASE) if "clerk" in str(row)] == []
+    routine = "SELECT proacl::text FROM pg_proc WHERE proname = 'total'"
+    assert "clerk" not in postgres.execute(routine, DATABASE)[0][0]
+
+
+def test_what_a_third_role_granted_stays_where_setpoint_may_not_act_as_that_role(postgres: PostgresServer) -> None:
+    granted_on_by_a_third_role(postgres)
+    if not postgres.execute("SELECT 1 FROM pg_roles WHERE rolname = 'shopkeeper'"):
+        postgres.execute("CREATE ROLE shopkeeper LOGIN PASSWORD 'keeps the shop'")
+        postgres.execute(f"GRANT CONNECT ON DATABASE {DATABASE} TO shopkeeper")
+        postgres.execute("GRANT USAGE ON SCHEMA app TO shopkeeper", DATABASE)
+    postgres.execute("ALTER TABLE app.orders OWNER TO shopkeeper", DATABASE)
+
+    async def test() -> None:
+        async with postgres_world(postgres, PGUSER="shopkeeper", PGPASSWORD="keeps the shop") as world:
+            spec = grant([{**SELECT, "grantOption": True}], otherPrivileges="Revoke")
+            await world.harness.apply(manifest("PostgresGrant", "stuck", spec))
+            await world.harness.go_on(ref("PostgresGrant", "stuck"))
+            assert (await world.harness.ready(ref("PostgresGrant", "stuck")))[1] == "NotConverged"
+
+            postgres.execute('GRANT "the dealer" TO shopkeeper')
+            await world.settled("PostgresGrant", "stuck")
+            assert (await world.harness.ready(ref("PostgresGrant", "stuck")))[1] == "UpToDate"
+
+    run(test())
+    postgres.execute('REVOKE "the dealer" FROM shopkeeper')
+    postgres.execute("ALTER TABLE app.orders OWNER TO postgres", DATABASE)
+    assert {name for name, _ in held(postgres)} == {"SELECT"}
 
 
 def test_a_grant_waits_for_its_object(postgres: PostgresServer) -> None:

@@ -1,4 +1,4 @@
-"""A thousand roles and a thousand grants: planned with few queries."""
+"""Plans: a thousand roles and a thousand grants with few queries, and a reference that is kept as a whole."""
 
 import sys
 import time
@@ -62,3 +62,27 @@ def test_objects_that_are_observed_at_the_same_time_share_one_query(postgres: Po
             assert world.client.queries - before == 1
 
     run(test())
+
+
+def test_an_owner_is_kept_by_the_path_of_its_reference_and_a_path_into_it_is_refused_with_that(
+    postgres: PostgresServer,
+) -> None:
+    for role in ("keeps_it", "takes_it"):
+        postgres.execute(f"CREATE ROLE {role}")
+    unmanaged = "cnrm.cloud.google.com/unmanaged"
+    spec = {"databaseRef": {"external": "postgres"}, "ownerRef": {"external": "keeps_it"}, "comment": "declared"}
+
+    async def test() -> None:
+        async with postgres_world(postgres) as world:
+            await world.settle("PostgresSchema", "kept-owner", spec, annotations={unmanaged: "spec.ownerRef"})
+            postgres.execute('ALTER SCHEMA "kept-owner" OWNER TO takes_it; COMMENT ON SCHEMA "kept-owner" IS NULL')
+            assert await world.changes("PostgresSchema", "kept-owner") == ["spec.comment"]
+            await world.settled("PostgresSchema", "kept-owner")
+
+            inside = {unmanaged: "spec.ownerRef.external"}
+            error = await world.error("PostgresSchema", "into-owner", spec, annotations=inside)
+            assert "points into a reference that is one unit: name spec.ownerRef itself" in str(error)
+
+    run(test())
+    query = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname IN ('kept-owner', 'into-owner')"
+    assert postgres.execute(query) == [("takes_it",)]

@@ -175,7 +175,10 @@ def test_what_the_readme_shows_is_applied_and_deleted(command: CommandLine) -> N
     assert code == 2, output
     assert "spec.connectionLimit  99 → 10  the spec says so" in output
 
+    assert command.run("get", "Secret/shop-app-login")[0] == 0
+
     code, output = command.run("delete", "-f", "shop.yaml")
 
     assert code == 0, output
+    assert command.run("get", "Secret/shop-app-login")[0] == 1
     assert command.server.execute("SELECT rolname FROM pg_roles WHERE rolname IN ('reader', 'shop-owner')") == []

@@ -23,6 +23,7 @@ from setpoint.kinds.field_docs import field_docs
 
 FIELDS_HEAD: Final = "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n"
 STATUS_HEAD: Final = "| field | what it is |\n|---|---|\n"
+ANNOTATIONS_HEAD: Final = "| annotation | what it does |\n|---|---|\n"
 # In the order of the table.
 MARK_WORDS: Final = {
     Mark.IMMUTABLE: "immutable",
@@ -230,7 +231,7 @@ def annotations_of(code: ResourceType) -> list[tuple[str, str]]:
 
 
 def page_of(known: KnownKind) -> str:
-    """The page of a kind in Markdown: what it is, a manifest to begin with, its fields and its outputs."""
+    """The page of a kind in Markdown: what it is, a manifest to begin with, its fields, annotations and outputs."""
     code = known.code
     assert code is not None
     fields, outputs = fields_of(code.tree_type), outputs_of(code.definition.outputs)
@@ -241,6 +242,9 @@ def page_of(known: KnownKind) -> str:
         f"# {known.name[1]}\n\n{code.definition.description}\n",
         "```yaml\n" + "\n".join(manifest) + "\n```\n",
         "## Fields\n\n" + FIELDS_HEAD + "".join(f"{one.row}\n" for one in fields),
+        "## Annotations\n\n"
+        + ANNOTATIONS_HEAD
+        + "".join(f"| `{key}` | {one} |\n" for key, one in annotations_of(code)),
     ]
     if outputs:
         rows = "".join(f"| `{one.path}` | {one.description} |\n" for one in outputs)

@@ -11,6 +11,7 @@ from setpoint.core.schema.annotations import CLAIM
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import NAME, Installation, cluster_metadata, namespaced_metadata
+from setpoint.engine.capabilities import SupportsGeneratedSecret
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import ObjectKind, Owner, refers_to_secrets
 from setpoint.engine.state import COOKIE_ANNOTATION
@@ -69,8 +70,9 @@ def access_of(types: Iterable[ResourceType], definitions: Iterable[JsonObject]) 
     """The access that handling `types` takes; `definitions` are theirs."""
     found, defined = tuple(types), {resource_of(one): text_at(one, "spec", "names", "kind") for one in definitions}
     owners = [one for one in found if isinstance(one, Owner)]
-    names = {(one.group, one.name) for one in owners}
-    made = {_resource(one) for owner in owners for one in owner.makes}
+    keepers = [one for one in found if isinstance(one, SupportsGeneratedSecret)]
+    names = {(one.group, one.name) for one in (*owners, *keepers)}
+    made = {_resource(one) for owner in owners for one in owner.makes} | ({SECRETS} if keepers else set())
     reads = {one for owner in owners for one in owner.reads}
     read = {_resource(one) for one in reads if one.is_namespaced}
     if any(map(refers_to_secrets, found)):

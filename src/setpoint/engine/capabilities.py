@@ -1,10 +1,11 @@
-"""Optional capabilities of a kind, as protocols: dry run, wait, replace, watch, list."""
+"""Optional capabilities of a kind, as protocols: dry run, wait, replace, watch, list, a Secret of its own."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, NewType, Protocol, runtime_checkable
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite, ResolvedProject
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.kind import (
@@ -121,6 +122,35 @@ class SupportsDeletionPreparation(Protocol, metaclass=CapabilityMeta):
 
     def prepare_deletion(self, resource: Resource, location: Location) -> None:
         """The object of `resource`, at `location`, is observed and deleted next."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedSecret:
+    """A Secret that belongs to a resource: one of its keys has a value that is generated once, such as a password.
+
+    It is in the namespace of the resource, which is its controller. A value that another writer sets stays; one that is
+    deleted, or empty, is generated anew.
+    """
+
+    name: str
+    # The key whose value is generated, and what generates it: a text that is hard to guess.
+    key: str
+    generate: Callable[[], str]
+    # The other entries, given that value. They are put back when another writer changes them.
+    entries: Callable[[str], Mapping[str, str]]
+
+
+@runtime_checkable
+class SupportsGeneratedSecret(Protocol, metaclass=CapabilityMeta):
+    """A kind that can have a value generated for an object: the engine keeps it in a Secret before the kind sends it.
+
+    The kind names the key of that Secret among its dependencies, as a SecretKeyReference, and gets the value as that of
+    any other Secret. The Secret is written before the kind is asked to write anything; in a preview it is not written.
+    """
+
+    def generated_secret(self, resource: Resource) -> GeneratedSecret | None:
+        """The Secret that the spec asks for; None for none."""
         ...
 
 

@@ -19,6 +19,7 @@ from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, field_named_by
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
+from setpoint.engine.capabilities import SupportsGeneratedSecret
 from setpoint.engine.context import EngineContext
 from setpoint.engine.filled_fields import filled_marks, is_filled, path_mark, with_removed
 from setpoint.engine.kind import (
@@ -86,19 +87,30 @@ def require_shown_values(resource: Resource) -> None:
 async def resolve_intent(resource: Resource, engine: EngineContext) -> Intent:
     """The intent of `resource`; its dependencies have to exist and be ready."""
     require_shown_values(resource)
+    engine = await _with_generated_secret(resource, engine)
     resolved = await resolve_dependencies(dependencies_of(resource, engine.resource_types), resource.ref, engine)
     return intent_of(resource, engine.kind_of(resource), resolved)
 
 
 async def resolve_ignoring_readiness(resource: Resource, engine: EngineContext) -> Intent:
     """The same without a step: dependencies have to exist, and count as ready."""
-    engine = await engine.for_namespace(resource.ref.namespace)
+    engine = await _with_generated_secret(resource, await engine.for_namespace(resource.ref.namespace))
     dependencies = (
         dependency if isinstance(dependency, SecretKeyReference) else replace(dependency, must_be_ready=False)
         for dependency in dependencies_of(resource, engine.resource_types)
     )
     resolved = await resolve_dependencies(tuple(dependencies), resource.ref, engine)
     return intent_of(resource, engine.kind_of(resource), resolved)
+
+
+async def _with_generated_secret(resource: Resource, engine: EngineContext) -> EngineContext:
+    """The engine as if the Secret of the resource were written; few kinds have one."""
+    kind: object = engine.kinds.get(resource.ref.group_kind)
+    if not isinstance(kind, SupportsGeneratedSecret):
+        return engine
+    from setpoint.engine.owners.generated_secret import with_pending_secret
+
+    return await with_pending_secret(resource, engine)
 
 
 def intent_of(resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -> Intent:

@@ -12,6 +12,7 @@ from setpoint.core.schema.annotations import AnnotationTarget
 from setpoint.core.schema.shape import paths_of, shape_of
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.capabilities import SupportsGeneratedSecret
 from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.resource import Resource, ResourceRef
@@ -60,13 +61,20 @@ class OwnerStatus:
 class Owner(ResourceType, Protocol):
     """What the author of an owner writes."""
 
-    # The kinds of its children, and of the objects that it reads: what RBAC has to allow, and what is watched.
-    makes: Sequence[ObjectKind]
-    reads: Sequence[ObjectKind]
     # The finalizer that is held while something has to be deleted before the owner; empty where nothing has to be.
     finalizer: str
     # The outputs that a status always has, even before anything is known.
     minimum_outputs: JsonObject
+
+    @property
+    def makes(self) -> Sequence[ObjectKind]:
+        """The kinds of its children: what RBAC has to allow, and what is watched."""
+        ...
+
+    @property
+    def reads(self) -> Sequence[ObjectKind]:
+        """The kinds of the objects that it reads: likewise."""
+        ...
 
     def sources(self, resource: Resource) -> Sequence[ResourceRef]:
         """The objects that the children are generated from; a change of one triggers a reconcile of the owner."""
@@ -90,11 +98,15 @@ class Owner(ResourceType, Protocol):
 
 
 def refers_to_secrets(resource_type: ResourceType) -> bool:
-    """Whether resources of the type name Secrets: in a field `secretKeyRef`, or as children or sources of an owner."""
+    """Whether resources of the type name Secrets: in a field `secretKeyRef`, or as children or sources of an owner.
+
+    A kind may also read others by itself, or have values generated that are kept in one.
+    """
     if isinstance(resource_type, Owner):
         return SECRETS in (*resource_type.makes, *resource_type.reads)
     is_named = any(".secretKeyRef" in path for path in paths_of(shape_of(resource_type.tree_type)))
-    return is_named or getattr(resource_type, "reads_secrets", False)
+    is_read = getattr(resource_type, "reads_secrets", False)
+    return is_named or is_read or isinstance(resource_type, SupportsGeneratedSecret)
 
 
 def annotation_target(type_: ResourceType) -> AnnotationTarget:

@@ -1,7 +1,8 @@
-"""The surface for authors of kinds: stable names, each loaded when it is first used.
+"""The surface for authors of kinds and owners: stable names, each loaded when it is first used.
 
-A kind derives from `BaseKind`, with the type of its spec and of its live object; the entry point of its package, in the
-group `setpoint.kinds`, makes it known. Imported by plug-ins and by our own kinds; imports the engine and clients.
+A kind derives from `BaseKind`, with the type of its spec and of its live object; an owner from `BaseOwner`, with the
+type of its spec. The entry point of their package, in the group `setpoint.kinds`, makes them known.
+Imported by plug-ins and by our own kinds; imports the engine and clients.
 """
 
 # Spelled out instead of imported: `typing` alone would double the time to start.
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from setpoint.core.values.paths import Path
     from setpoint.core.wait.wait_for import WaitFor, parse_wait
     from setpoint.engine.capabilities import (
+        GeneratedSecret,
         ListScope,
         SupportsAliases,
         SupportsBulkObserve,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         SupportsDeletionProtection,
         SupportsDryRun,
         SupportsFormerRevisions,
+        SupportsGeneratedSecret,
         SupportsList,
         SupportsReplace,
         SupportsWait,
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
         WriteBlocked,
     )
     from setpoint.kind.base_kind import BaseKind, Observation
+    from setpoint.kind.base_owner import BaseOwner
     from setpoint.kind.json_service import FromEnvironment, FromSecret, JsonService, ServiceToken
     from setpoint.kind.kind_context import KindContext
     from setpoint.kind.spec_references import (
@@ -106,9 +110,9 @@ _HOMES = {
     "core.values.paths": "Path",
     "core.wait.wait_for": "WaitFor parse_wait",
     "engine.capabilities": (
-        "ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck "
-        "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions SupportsList "
-        "SupportsReplace SupportsWait SupportsWatch WatchTopic"
+        "GeneratedSecret ListScope SupportsAliases SupportsBulkObserve SupportsCreationCheck "
+        "SupportsDeletionPreparation SupportsDeletionProtection SupportsDryRun SupportsFormerRevisions "
+        "SupportsGeneratedSecret SupportsList SupportsReplace SupportsWait SupportsWatch WatchTopic"
     ),
     "engine.claims.object_claims": "ClaimKey SupportsClaimKeys",
     "engine.conditions": "UP_TO_DATE ReadyCondition",
@@ -126,6 +130,7 @@ _HOMES = {
         "RemoteUnavailable SetpointError UserError WriteBlocked"
     ),
     "kind.base_kind": "BaseKind Observation",
+    "kind.base_owner": "BaseOwner",
     "kind.json_service": "FromEnvironment FromSecret JsonService ServiceToken",
     "kind.kind_context": "KindContext",
     "kind.spec_references": "RefersTo ResourceReference SecretSource SecretValue object_name referenced_name",
@@ -141,6 +146,7 @@ __all__ = (  # the names above, spelled out for those who read
     "AlreadyExists",
     "AnyOf",
     "BaseKind",
+    "BaseOwner",
     "Between",
     "Check",
     "Child",
@@ -162,6 +168,7 @@ __all__ = (  # the names above, spelled out for those who read
     "FromEnvironment",
     "FromSecret",
     "GeneratedChildren",
+    "GeneratedSecret",
     "Given",
     "InOrder",
     "Int64",
@@ -228,6 +235,7 @@ __all__ = (  # the names above, spelled out for those who read
     "SupportsDeletionProtection",
     "SupportsDryRun",
     "SupportsFormerRevisions",
+    "SupportsGeneratedSecret",
     "SupportsList",
     "SupportsReplace",
     "SupportsTenants",

@@ -106,7 +106,7 @@ class BaseKind(ABC, Generic[S, L]):
             )
         if "definition" not in cls.__dict__:
             cls.definition = CrdDetails(
-                _first_paragraph(cls), cls.outputs_type, cls.short_names, cls.categories, cls.plural
+                first_paragraph(cls), cls.outputs_type, cls.short_names, cls.categories, cls.plural
             )
         check_references(cls.spec_type)
         shape_of(cls.tree_type)
@@ -235,7 +235,7 @@ def _type_arguments(cls: type) -> tuple[type[Struct], type[Struct]] | None:
     return None
 
 
-def _first_paragraph(cls: type) -> str:
+def first_paragraph(cls: type) -> str:
     """The description of the kind: without it, a CustomResourceDefinition would explain nothing."""
     text = (cls.__doc__ or "").strip().partition("\n\n")[0]
     if not text:

@@ -31,6 +31,7 @@ from setpoint.library.command_document import (
 from setpoint.library.outcome import BEGUN_WORDS, ExitCode, OutcomeSummary, summarize_outcome, worst_exit_code
 
 if TYPE_CHECKING:
+    from setpoint.engine.step.preview import PreviewResult
     from setpoint.library.deletion import Deletion
 
 NOT_STEPPED: Final = OutcomeSummary("reconciling", "", "dim", ExitCode.WAITING)
@@ -74,6 +75,9 @@ class CommandObserver:
 
     def changed(self, ref: ResourceRef, state: OutcomeSummary) -> None:
         """What became of a resource so far."""
+
+    def previewed(self, found: "PreviewResult") -> None:
+        """The plan of a resource, while all of a store are planned."""
 
 
 @dataclass(slots=True)

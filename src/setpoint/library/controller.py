@@ -3,13 +3,23 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
-from setpoint.app import AppSettings, OpenedEngine, dry_run_apply, select_kinds, store_file
+from setpoint.app import (
+    AppSettings,
+    ClientWiring,
+    OpenedEngine,
+    StoreAccess,
+    dry_run_apply,
+    open_app,
+    select_kinds,
+    store_file,
+)
 from setpoint.clients.admin_api import ResourceName, prepare_socket, remove_socket
+from setpoint.clients.http import HttpInterceptor
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.metrics import StepMetrics
@@ -128,6 +138,15 @@ class Controllers:
 
     async def _dry_run(self, manifest: JsonObject) -> Resource:
         return await dry_run_apply(manifest, self.manager.engine)
+
+
+@asynccontextmanager
+async def open_for_controllers(
+    settings: AppSettings, interceptor: Callable[[str], HttpInterceptor | None]
+) -> AsyncIterator[OpenedEngine]:
+    """The engine of a process that runs controllers to its end; `interceptor` is that of each client, by its name."""
+    async with open_app(settings, StoreAccess.RUN, ClientWiring(interceptor)) as opened:
+        yield opened
 
 
 def replica_for(opened: OpenedEngine, options: ControllerOptions) -> ControllerReplica | None:

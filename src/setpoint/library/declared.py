@@ -97,7 +97,7 @@ class DeclaredResource(SessionValue):
         return f"<{self.ref}: {'no step yet' if ready is None else ready.reason}>"
 
     def _repr_html_(self) -> str:
-        from setpoint.library.notebook_html import resources_html
+        from setpoint.library.inspection.notebook_html import resources_html
 
         return resources_html((self,))
 
@@ -126,7 +126,7 @@ class ResourceListing(SessionValue):
         return f"<{len(self)} resource{'s' * (len(self) != 1)} at revision {self.revision}>"
 
     def _repr_html_(self) -> str:
-        from setpoint.library.notebook_html import resources_html
+        from setpoint.library.inspection.notebook_html import resources_html
 
         return resources_html(self.resources)
 

@@ -6,7 +6,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
-from setpoint.app import AppSettings, StoreAccess, is_shared_store, open_engine, store_file
+from setpoint.app import AppSettings, is_shared_store, store_file
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import EngineContext
@@ -319,11 +319,3 @@ async def cluster_has_controller(engine: EngineContext) -> bool:
         if not isinstance(error.__cause__, RemoteRefused):
             raise
         return True
-
-
-async def is_resynced(settings: AppSettings) -> bool:
-    """Whether the resources of the store are resynced by a controller, as far as this user can see."""
-    if not is_shared_store(settings):
-        return await has_local_daemon(settings)
-    async with open_engine(settings, StoreAccess.READ) as engine:
-        return await cluster_has_controller(engine)

@@ -64,7 +64,7 @@ class ResourceResult(SessionValue):
         return f"<{self.ref} {self.outcome.value}" + (f": {_cut(self.message)}>" if self.message else ">")
 
     def _repr_html_(self) -> str:
-        from setpoint.library.notebook_html import results_html
+        from setpoint.library.inspection.notebook_html import results_html
 
         return results_html((self,), "")
 
@@ -134,7 +134,7 @@ class CommandResult(SessionValue):
         return f"<{self.document.command}: {summary_line(self.document.summary)}>"
 
     def _repr_html_(self) -> str:
-        from setpoint.library.notebook_html import results_html
+        from setpoint.library.inspection.notebook_html import results_html
 
         return results_html(self.results, f"{self.document.command}: {summary_line(self.document.summary)}")
 

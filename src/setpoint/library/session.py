@@ -1,38 +1,20 @@
 """A session: the engine on one store, for programs. START HERE: `Session`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from setpoint.app import AppSettings, default_namespace
-from setpoint.core.secret_fields import SecretFields
+from setpoint.app import AppSettings
 from setpoint.core.values.durations import parse_duration_text
 from setpoint.engine.context import EngineContext
-from setpoint.engine.owners.children import is_unreconciled
-from setpoint.engine.ports import (
-    ResourceChange,
-    ResourceChangeType,
-    ResourceQuery,
-    not_served,
-    unserved_kinds,
-)
-from setpoint.engine.resource import Resource, Revision
-from setpoint.errors import ManifestInvalid, StoreError, StoreInUse, UserError
-from setpoint.library.declared import DeclaredChange, DeclaredResource, ResourceListing
-from setpoint.library.session_engines import SessionEngines, WriteTurns, for_one_call
+from setpoint.errors import ManifestInvalid, StoreInUse, UserError
+from setpoint.library.session_engines import WriteTurns, for_one_call
+from setpoint.library.session_reads import SessionReads, declared
 from setpoint.library.targets import (
     Named,
     Selection,
-    Target,
-    get_declared,
-    matches_targets,
-    parse_target,
-    ref_of_target,
-    require_served,
-    require_targets_found,
-    select,
 )
 
 # What a command that only reads the store does without is imported where it is used.
@@ -47,7 +29,7 @@ Timeout: TypeAlias = float | str
 FIVE_MINUTES: Final = 300.0
 
 
-class Session:
+class Session(SessionReads):
     """The engine on one store: plans, applies, reconciles, deletes, lists and watches resources, and runs controllers.
 
     For one event loop, and closed by `async with` or `close`. Calls that write take turns. Any call can be cancelled:
@@ -60,9 +42,7 @@ class Session:
 
     def __init__(self, settings: AppSettings, namespace: str | None = None, *, owns_process: bool = False) -> None:
         """`owns_process`: the process does nothing else, so that a plan guards its threads against writes, too."""
-        self.settings = settings
-        self.namespace = namespace or default_namespace(settings)
-        self._engines = SessionEngines(settings, owns_process=owns_process)
+        super().__init__(settings, namespace, owns_process=owns_process)
         self._turns = WriteTurns()
 
     async def __aenter__(self) -> Self:
@@ -76,9 +56,6 @@ class Session:
     async def close(self) -> None:
         """Closes the store and all connections; watches end. Idempotent."""
         await self._engines.close()
-
-    def __repr__(self) -> str:
-        return f"<session on {self.settings.store}>"
 
     # --- Commands -----------------------------------------------------------------------------------------------------
 
@@ -193,93 +170,6 @@ class Session:
         async with self._engines.reading() as engine:
             return await read_deletion(self._select(what), engine)
 
-    # --- Reading ------------------------------------------------------------------------------------------------------
-
-    async def get(self, target: Target, *, show_secrets: bool = False) -> DeclaredResource:
-        """The resource as it is on record; ManifestInvalid when it is not declared."""
-        async with self._engines.reading() as engine:
-            found = await get_declared(ref_of_target(target, self.namespace, engine), engine)
-            return _declared(found, _secrets(engine, are_shown=show_secrets))
-
-    async def list(
-        self,
-        *targets: str,
-        all_namespaces: bool = False,
-        show_secrets: bool = False,
-        ignore_not_found: bool = False,
-    ) -> ResourceListing:
-        """The resources of the namespace, sorted: all, or those of each KIND and KIND/NAME."""
-        async with self._engines.reading() as engine:
-            wanted = [parse_target(target, engine) for target in targets]
-            listing = await engine.store.list(self._query(all_namespaces=all_namespaces))
-            found = [one for one in listing.resources if matches_targets(one, wanted)]
-            found += await self._unlisted(targets, found, engine)
-            require_served((kind for kind, _ in wanted), engine)
-            if not wanted and (missing := unserved_kinds(engine.store)):
-                self.settings.warn(str(not_served(missing)))
-            if not ignore_not_found:
-                require_targets_found(wanted, found)
-            secrets = _secrets(engine, are_shown=show_secrets)
-            shown = tuple(_declared(one, secrets) for one in found)
-        return ResourceListing(shown, listing.revision)
-
-    async def watch(
-        self,
-        *targets: str,
-        since: Revision | None = None,
-        all_namespaces: bool = False,
-        show_secrets: bool = False,
-    ) -> AsyncGenerator[DeclaredChange]:
-        """Every change of the resources from now on, or after the revision of a listing or of an earlier change.
-
-        It ends when the session closes. RevisionExpired when the changes since then are no longer kept: list again.
-        """
-        is_new = await self._engines.wait_for_file()
-        if self._engines.closed.is_set():
-            return
-        async with self._engines.reading() as engine:
-            wanted = [parse_target(target, engine) for target in targets]
-            secrets = _secrets(engine, are_shown=show_secrets)
-            async with aclosing(self._changes(engine, since, is_new=is_new, all_namespaces=all_namespaces)) as changes:
-                async for one in changes:
-                    if matches_targets(one.resource, wanted):
-                        yield DeclaredChange(one.change, _declared(one.resource, secrets), one.revision)
-
-    async def _changes(
-        self, engine: EngineContext, since: Revision | None, *, is_new: bool, all_namespaces: bool
-    ) -> AsyncGenerator[ResourceChange]:
-        """The changes in the store; of one that is new since the watch began, what is there was added."""
-        query = self._query(all_namespaces=all_namespaces)
-        try:
-            if since is None or is_new:
-                listing = await engine.store.list(query)
-                since = listing.revision
-                for one in listing.resources if is_new else ():
-                    yield ResourceChange(ResourceChangeType.ADDED, one, since)
-            async for change in engine.store.watch(since, query):
-                yield change
-        except StoreError:
-            if not self._engines.closed.is_set():
-                raise
-
-    def _query(self, *, all_namespaces: bool) -> ResourceQuery:
-        return ResourceQuery(namespace=None if all_namespaces else self.namespace)
-
-    async def _unlisted(
-        self, targets: Sequence[str], listed: Sequence[Resource], engine: EngineContext
-    ) -> Sequence[Resource]:
-        """Named objects without a kind of ours: a cluster has too many of them to list."""
-        refs = [ref_of_target(target, self.namespace, engine) for target in targets if target.partition("/")[2]]
-        there = {one.ref for one in listed}
-        found = [await engine.store.get(ref) for ref in refs if ref not in there and is_unreconciled(ref, engine)]
-        return [one for one in found if one is not None]
-
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[EngineContext]:
-        """The engine itself, to read what these methods do not show."""
-        async with self._engines.reading() as engine:
-            yield engine
-
     # --- Controllers --------------------------------------------------------------------------------------------------
 
     @property
@@ -351,9 +241,6 @@ class Session:
         link = await stack.enter_async_context(self._turns.taken())
         return LocalExecutor(for_one_call(engine)) if link is None else DaemonExecutor(engine, link)
 
-    def _select(self, what: Sequence[Named]) -> Selection:
-        return select(what, self.namespace)
-
 
 def _record(command: "ReportedCommand", observer: "CommandObserver | None") -> "CommandRecord":
     from setpoint.library.command_record import CommandObserver, CommandRecord
@@ -366,18 +253,8 @@ def _record(command: "ReportedCommand", observer: "CommandObserver | None") -> "
 def _result(record: "CommandRecord", engine: EngineContext) -> "CommandResult":
     from setpoint.library.results import results_of
 
-    secrets = _secrets(engine)
-    return results_of(record, {ref: _declared(one, secrets) for ref, one in record.resources.items()})
-
-
-def _secrets(engine: EngineContext, *, are_shown: bool = False) -> SecretFields | None:
-    """What is to be redacted; None where secret values are shown."""
-    return None if are_shown else engine.secret_fields
-
-
-def _declared(resource: Resource, secrets: SecretFields | None) -> DeclaredResource:
-    shown = resource.document if secrets is None else secrets.redacted(resource.document)
-    return DeclaredResource(resource if shown is resource.document else Resource(shown))
+    secrets = engine.secret_fields
+    return results_of(record, {ref: declared(one, secrets) for ref, one in record.resources.items()})
 
 
 def _seconds(timeout: Timeout) -> float:

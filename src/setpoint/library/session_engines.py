@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app import (
@@ -19,10 +20,12 @@ from setpoint.clients.write_guard import BlockedWrites
 from setpoint.engine.claims.object_claims import ObjectClaims
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import EngineContext
+from setpoint.engine.ports import Store
 from setpoint.errors import UserError
 
 if TYPE_CHECKING:
     from setpoint.library.executors import ControllerLink
+    from setpoint.preview import PreviewListener, PreviewSession, WorldRecording
 
 # How often it is looked for a file that another process may make.
 _FILE_POLL_SECONDS: Final = 1.0
@@ -77,14 +80,39 @@ class SessionEngines:
     @asynccontextmanager
     async def planning(self) -> AsyncIterator[EngineContext]:
         """An engine whose clients can only read; of this session's own store, if it is open."""
-        self._require_open()
-        if self.file is None and not self.is_shared:
-            await self.writer()
-        store = None if self._writer is None or self.is_shared else self._writer.engine.store
+        store = await self._open_store()
         # Threads of a program that has a session are not ours to guard.
         guarded = open_engine_read_only(self.settings, BlockedWrites(), store, guards_threads=self._owns_process)
         async with guarded as engine:
             yield engine
+
+    @asynccontextmanager
+    async def previewing(self, world: Path | None = None) -> "AsyncIterator[PreviewSession]":
+        """The whole store at one point in time, or a recorded world, in which nothing can be written."""
+        from setpoint.preview import open_preview, open_recorded
+        from setpoint.replay.world_file import read_world
+
+        if world is None:
+            store = await self._open_store()
+            opened = open_preview(self.settings, store=store, guards_threads=self._owns_process, lists=True)
+        else:
+            opened = open_recorded(self.settings, read_world(world), guards_threads=self._owns_process)
+        async with opened as preview:
+            yield preview
+
+    async def record(self, listener: "PreviewListener") -> "WorldRecording":
+        """A recording of the whole store, and of what its services answer."""
+        from setpoint.preview import make_recording
+
+        store = await self._open_store()
+        return await make_recording(self.settings, listener, store=store, guards_threads=self._owns_process)
+
+    async def _open_store(self) -> Store | None:
+        """This session's own store, if it is open; a store in memory always is."""
+        self._require_open()
+        if self.file is None and not self.is_shared:
+            await self.writer()
+        return None if self._writer is None or self.is_shared else self._writer.engine.store
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[OpenedEngine]:

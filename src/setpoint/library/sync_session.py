@@ -1,8 +1,9 @@
 """A session without an event loop of the caller's: for scripts, and for notebooks, whose own loop is running."""
 
 import asyncio
+import os
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -16,7 +17,11 @@ from setpoint.library.targets import Named, Target
 
 if TYPE_CHECKING:
     from setpoint.library.command_record import CommandObserver
+    from setpoint.library.inspection.graph import ResourceGraph
+    from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
+    from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.results import CommandResult
+    from setpoint.preview import WorldRecording
 
 T = TypeVar("T")
 
@@ -41,7 +46,7 @@ class SyncSession:
         self._thread = threading.Thread(target=self._loop.run_forever, name="setpoint session", daemon=True)
         self._closing = threading.Lock()
         self._is_closed = False
-        self._watches: set[AsyncGenerator[DeclaredChange]] = set()
+        self._watches: set[AsyncGenerator[Any]] = set()
         self._stop = asyncio.Event()
         self._thread.start()
 
@@ -151,6 +156,36 @@ class SyncSession:
         )
         return self._call(found)
 
+    def describe(self, *what: Named, show_secrets: bool = False) -> "Inspection[ResourceDescription]":
+        """See Session.describe."""
+        return self._call(self._session.describe(*what, show_secrets=show_secrets))
+
+    def explain(self, *what: Named) -> "Inspection[StepExplanation]":
+        """See Session.explain."""
+        return self._call(self._session.explain(*what))
+
+    def events(self, *targets: Target, all_namespaces: bool = False) -> "EventListing":
+        """See Session.events."""
+        return self._call(self._session.events(*targets, all_namespaces=all_namespaces))
+
+    def graph(self, *what: Named, all_namespaces: bool = False) -> "ResourceGraph":
+        """See Session.graph."""
+        return self._call(self._session.graph(*what, all_namespaces=all_namespaces))
+
+    def plan_all(
+        self,
+        *,
+        world: str | os.PathLike[str] | None = None,
+        variants: Mapping[str, str] | None = None,
+        observer: "CommandObserver | None" = None,
+    ) -> "StorePlan":
+        """See Session.plan_all."""
+        return self._call(self._session.plan_all(world=world, variants=variants, observer=observer))
+
+    def record(self, *, observer: "CommandObserver | None" = None) -> "WorldRecording":
+        """See Session.record."""
+        return self._call(self._session.record(observer=observer))
+
     def watch(
         self,
         *targets: str,
@@ -160,6 +195,16 @@ class SyncSession:
     ) -> Iterator[DeclaredChange]:
         """See Session.watch. Without `since`, what changes before the first item is asked for is not shown."""
         changes = self._session.watch(*targets, since=since, all_namespaces=all_namespaces, show_secrets=show_secrets)
+        yield from self._each(changes)
+
+    def watch_events(
+        self, *targets: Target, since: "EventListing | None" = None, all_namespaces: bool = False
+    ) -> Iterator["EventListing"]:
+        """See Session.watch_events. Without `since`, what is there before the first item is asked for is skipped."""
+        yield from self._each(self._session.watch_events(*targets, since=since, all_namespaces=all_namespaces))
+
+    def _each(self, changes: AsyncGenerator[T]) -> Iterator[T]:
+        """The items of a watch, until it ends or the session closes."""
         self._watches.add(changes)
         try:
             while (change := self._next_change(changes)) is not None:
@@ -169,7 +214,7 @@ class SyncSession:
             if not self._is_closed:
                 self._call(changes.aclose())
 
-    def _next_change(self, changes: AsyncGenerator[DeclaredChange]) -> DeclaredChange | None:
+    def _next_change(self, changes: AsyncGenerator[T]) -> T | None:
         """The next change; None at the end, and when the session closes."""
         try:
             return self._call(_next(changes))
@@ -231,7 +276,7 @@ class SyncSession:
         return result.result()
 
 
-async def _next(changes: AsyncGenerator[DeclaredChange]) -> DeclaredChange | None:
+async def _next(changes: AsyncGenerator[T]) -> T | None:
     """The next change; None at the end."""
     return await anext(changes, None)
 

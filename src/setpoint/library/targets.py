@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # KIND/NAME: a text of this form is never a manifest.
 _TARGET: Final = re.compile(r"[A-Za-z][A-Za-z0-9.]*/[^/\s]+")
 
+_KIND_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9.]*")
+
 # A resource by name: KIND/NAME, in any case, singular or plural; or its ref, of any namespace.
 Target: TypeAlias = str | ResourceRef
 
@@ -31,6 +33,11 @@ Target: TypeAlias = str | ResourceRef
 def is_target(word: str) -> bool:
     """Whether a text is KIND/NAME."""
     return _TARGET.fullmatch(word) is not None
+
+
+def is_kind_word(text: str) -> bool:
+    """Whether a text may be the name of a kind: it is no manifest, and no KIND/NAME."""
+    return _KIND_WORD.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,20 +72,32 @@ async def preview_all(
     engine: EngineContext,
     blocked_writes: BlockedWrites,
     on_preview: Callable[[PreviewResult], None] = _ignore_progress,
+    *,
+    lists: bool = False,
 ) -> PreviewReport:
-    """The previews of these resources; `on_preview` is called with each."""
-    slots, requests = asyncio.Semaphore(MAX_CONCURRENT), dict[ResourceRef, tuple[BlockedWrite, ...]]()
+    """The previews of these resources; `on_preview` is called with each. With `lists`, many are observed together."""
+    refs, slots = sorted(refs), asyncio.Semaphore(MAX_CONCURRENT)
+    requests = dict[ResourceRef, tuple[BlockedWrite, ...]]()
+    planning = await _observed_together(refs, engine) if lists else engine
 
     async def preview(ref: ResourceRef) -> PreviewResult:
         async with slots:
             with on_behalf_of(ref, failed=False):
-                found = await preview_with_and_without_cookie(ref, engine)
+                found = await preview_with_and_without_cookie(ref, planning)
+                # A step that writes observes by itself.
                 requests[ref] = await dry_run_requests(found, engine, blocked_writes)
         on_preview(found)
         return found
 
-    found = await asyncio.gather(*map(preview, sorted(refs)))
+    found = await asyncio.gather(*map(preview, refs))
     return PreviewReport(tuple(found), _each_once(blocked_writes.writes), requests=requests)
+
+
+async def _observed_together(refs: Sequence[ResourceRef], engine: EngineContext) -> EngineContext:
+    # Commands that only show a report do without.
+    from setpoint.engine.drivers.observe_together import plan_together
+
+    return await plan_together(refs, engine)
 
 
 def _each_once(writes: Iterable[BlockedWrite]) -> tuple[BlockedWrite, ...]:

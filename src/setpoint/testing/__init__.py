@@ -1,4 +1,4 @@
-"""Tests for kinds: the lifecycle contract that every kind passes, as a class of pytest, and an engine in memory.
+"""Tests for kinds and owners: the contracts that each passes, as classes of pytest, and an engine in memory.
 
 Nothing of the product imports it. It needs pytest: `pip install 'setpoint[testing]'`.
 """
@@ -15,6 +15,7 @@ pytest.register_assert_rewrite(
     "setpoint.testing.harness",
     "setpoint.testing.interruptions",
     "setpoint.testing.other_writer",
+    "setpoint.testing.owners",
     "setpoint.testing.upgrades",
 )
 
@@ -48,10 +49,14 @@ from setpoint.testing.kind_parts import (  # noqa: E402 - see above
     SpecifiedField,
     UnspecifiedField,
 )
+from setpoint.testing.owners.owner_contract import OwnerClaim, OwnerContract  # noqa: E402 - see above
+from setpoint.testing.owners.owner_fixture import ChildField, OwnerFixture, OwnerPart  # noqa: E402 - see above
+from setpoint.testing.owners.owner_harness import OwnerHarness, owner_harness  # noqa: E402 - see above
 
 __all__ = (
     "CallFault",
     "CallFaults",
+    "ChildField",
     "ContractHarness",
     "EngineHarness",
     "FaultyClient",
@@ -63,6 +68,11 @@ __all__ = (
     "LackingPart",
     "LifecycleClaim",
     "MovedObject",
+    "OwnerClaim",
+    "OwnerContract",
+    "OwnerFixture",
+    "OwnerHarness",
+    "OwnerPart",
     "Part",
     "ProtectedField",
     "ReferringSpec",
@@ -78,5 +88,6 @@ __all__ = (
     "http_failure",
     "http_verb",
     "interrupted",
+    "owner_harness",
     "setpoint_failure",
 )

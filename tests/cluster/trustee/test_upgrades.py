@@ -9,10 +9,12 @@ import pytest
 
 from setpoint.app import AppSettings, StoreAccess, open_engine, owners
 from setpoint.core.values.paths import Path
+from setpoint.testing import ChildField
+from setpoint.testing.owners.owner_fixture import OwnerFixture
+from setpoint.testing.owners.owner_harness import OwnerHarness
 from tests.cluster.access import Access
 from tests.engine.clock import FakeClock
-from tests.engine.owners.owner_fixtures import FIXTURES, KBS, TRUSTEE, OwnerFixture, Place
-from tests.engine.owners.owner_harness import OwnerHarness
+from tests.engine.owners.owner_fixtures import FIXTURES, KBS, TRUSTEE, field_at
 from tests.engine.owners.settings import Scenario
 from tests.engine.owners.upgrading import CLAIMS, Claim, Upgrade, otherwise, play_upgrade, with_another
 from tests.scenarios.served_kinds import empty, serve_kinds
@@ -22,10 +24,10 @@ OURS = {(one.group, one.name) for one in owners()}
 ON_A_CLUSTER = [one for one in FIXTURES if (one.owner.group, one.owner.name) in OURS]
 every_owner = pytest.mark.parametrize("fixture", ON_A_CLUSTER, ids=str)
 DEFAULTS = (
-    Place("KbsConfig/tc-kbs-config", Path(("spec", "KbsDeploymentSpec", "replicas")), 2),
-    Place("KbsConfig/tc-kbs-config", Path(("spec", "kbsDeploymentType")), "MicroservicesDeployment"),
-    Place("Service/kbs-service", Path(("spec", "type")), "NodePort"),
-    Place("Deployment/trustee-deployment", Path(("spec", "replicas")), 2),
+    field_at("KbsConfig/tc-kbs-config", Path(("spec", "KbsDeploymentSpec", "replicas")), 2),
+    field_at("KbsConfig/tc-kbs-config", Path(("spec", "kbsDeploymentType")), "MicroservicesDeployment"),
+    field_at("Service/kbs-service", Path(("spec", "type")), "NodePort"),
+    field_at("Deployment/trustee-deployment", Path(("spec", "replicas")), 2),
 )
 
 
@@ -65,7 +67,7 @@ def _placed(fixture: OwnerFixture, namespace: str) -> OwnerFixture:
         manifest=placed(fixture.manifest),
         source=placed(fixture.source),
         rotated=placed(fixture.rotated),
-        others=tuple(map(placed, fixture.others)),
+        objects=tuple(map(placed, fixture.objects)),
     )
 
 
@@ -76,7 +78,7 @@ def test_upgrades(fixture: OwnerFixture, claim: Claim, cluster: Access, emptied:
 
 
 @pytest.mark.parametrize("place", DEFAULTS, ids=lambda place: f"{place.key}.{place.path}")
-def test_a_default_that_was_changed_and_not_declared_is_named(place: Place, cluster: Access, emptied: str) -> None:
+def test_a_default_that_was_changed_and_not_declared_is_named(place: ChildField, cluster: Access, emptied: str) -> None:
     fixture = TRUSTEE if place.key.startswith("KbsConfig/") else KBS
 
     async def scenario(home: OwnerHarness) -> None:

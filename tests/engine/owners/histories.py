@@ -10,9 +10,9 @@ from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Settled, Stopped
+from setpoint.testing.owners.owner_harness import OwnerHarness
 from tests.engine.owners.model import BY_ENTRY, GALLERY, MANAGED, PAGE, SINGLE, Model, Spot, values_of
 from tests.engine.owners.owner_fixtures import secret
-from tests.engine.owners.owner_harness import OwnerHarness
 
 BEGINNING: dict[str, Any] = {
     "title": "Shop",

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.owners.owner_fixtures import FIXTURES, OwnerFixture
-from tests.engine.owners.owner_harness import OwnerHarness, owner_harness_for
+from setpoint.testing.owners.owner_fixture import OwnerFixture
+from setpoint.testing.owners.owner_harness import OwnerHarness, owner_harness
+from tests.engine.owners.owner_fixtures import FIXTURES
 
 Scenario = Callable[[OwnerHarness], Awaitable[None]]
 
@@ -28,7 +29,7 @@ class Setting:
     def harness(self) -> AbstractAsyncContextManager[OwnerHarness]:
         """A new world in this setting."""
         assert self.folder is not None
-        return owner_harness_for(self.fixture, self.folder / "state.db" if self.is_on_sqlite else None)
+        return owner_harness(self.fixture, self.folder / "state.db" if self.is_on_sqlite else None)
 
     def play(self, scenario: Scenario) -> None:
         """Plays `scenario` in such a world."""

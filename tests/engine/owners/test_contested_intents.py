@@ -5,7 +5,7 @@ import pytest
 from setpoint.engine.contention.intent_flips import CONTESTED_BY_ONE_AFTER
 from setpoint.engine.contention.oscillation import EXPIRES_AFTER
 from setpoint.engine.step.outcomes import Settled
-from tests.engine.owners.owner_harness import OwnerHarness
+from setpoint.testing.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere
 
 pytestmark = pytest.mark.slow

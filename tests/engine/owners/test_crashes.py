@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from setpoint.engine.step.outcomes import Settled, Stopped
 from setpoint.errors import StoreError
-from setpoint.testing.interruptions import ENOUGH, Interruption, after_any_await
+from setpoint.testing.interruptions import Interruption, after_any_await
+from setpoint.testing.owners.owner_fixture import OwnerFixture
+from setpoint.testing.owners.owner_harness import OwnerHarness, owner_harness
 from tests.engine.owners.histories import (
     Deed,
     History,
@@ -21,9 +22,7 @@ from tests.engine.owners.histories import (
     writing,
 )
 from tests.engine.owners.model import GALLERY
-from tests.engine.owners.owner_fixtures import FIXTURES, WEBSITE, OwnerFixture
-from tests.engine.owners.owner_harness import OwnerHarness, owner_harness_for
-from tests.engine.owners.settings import Setting, everywhere
+from tests.engine.owners.owner_fixtures import FIXTURES, WEBSITE
 
 pytestmark = pytest.mark.slow
 
@@ -62,43 +61,6 @@ THEN = pytest.mark.parametrize(
 )
 
 
-async def contents(harness: OwnerHarness) -> dict[str, Any]:
-    """What there is of the children, apart from what is random."""
-    found = await harness.children()
-    return {key: (one.spec, one.labels) for key, one in found.items()} | {
-        key: one.document.get("data") for key, one in found.items() if key != harness.fixture.once
-    }
-
-
-@everywhere
-@DOINGS
-def test_killed_after_any_await_it_ends_as_if_nothing_had_happened(setting: Setting, doing: Doing) -> None:
-    async def ends(harness: OwnerHarness, awaits: int) -> bool:
-        await harness.begin()
-        await doing(harness)
-        was_killed = awaits > 0 and await harness.killed_after(awaits)
-        await harness.restart()
-        await harness.settled()
-        assert (await harness.conditions())["Edited"]["status"] == "False"
-        assert (await harness.settled()).plan.is_empty
-        found.append(await contents(harness))
-        await harness.store.delete(harness.ref)
-        await harness.step()
-        return was_killed
-
-    async def scenario(harness: OwnerHarness) -> None:
-        await ends(harness, 0)
-        for awaits in range(1, ENOUGH):
-            if not await ends(harness, awaits):
-                assert awaits > 4
-                assert [one for one in found if one != found[0]] == []
-                return
-        pytest.fail("a step never ended")
-
-    found: list[dict[str, Any]] = []
-    setting.play(scenario)
-
-
 @pytest.mark.parametrize("fixture", FIXTURES, ids=str)
 @DOINGS
 @THEN
@@ -106,7 +68,7 @@ def test_nor_does_it_take_its_own_values_for_edits_whatever_comes_next(
     fixture: OwnerFixture, doing: Doing, then: Doing
 ) -> None:
     async def is_killed_after(awaits: int) -> bool:
-        async with owner_harness_for(fixture) as harness:
+        async with owner_harness(fixture) as harness:
             await harness.begin()
             await doing(harness)
             was_killed = await harness.killed_after(awaits)
@@ -133,7 +95,7 @@ def test_a_store_that_fails_after_any_call_stops_the_step_and_loses_nothing(
         raise error
 
     async def fails_after(awaits: int) -> bool:
-        async with owner_harness_for(fixture) as harness:
+        async with owner_harness(fixture) as harness:
             await harness.begin()
             await doing(harness)
             store, interruption = harness.store, Interruption(awaits, fail)
@@ -160,7 +122,7 @@ def check_history(deeds: list[Deed]) -> None:
     """The model agrees, whatever the model is."""
 
     async def main() -> None:
-        async with owner_harness_for(WEBSITE) as harness:
+        async with owner_harness(WEBSITE) as harness:
             history = History(harness)
             await history.rotate()
             await history.declare()

@@ -2,13 +2,13 @@
 
 import pytest
 
-from setpoint.core.values.paths import Path
+from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.contention.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF
 from setpoint.engine.state import StoredState
 from setpoint.engine.step import hold
 from setpoint.engine.step.hold import HOLD_RULES
 from setpoint.engine.step.outcomes import Settled
-from tests.engine.owners.owner_harness import OwnerHarness
+from setpoint.testing.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere, in_memory, where_edits_are_reported
 from tests.engine.test_hold import WINDOW
 
@@ -110,15 +110,15 @@ def test_the_other_children_are_corrected_meanwhile(setting: Setting) -> None:
 def test_during_the_backoff_removed_entries_are_still_known(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
-        await harness.edit(harness.fixture.managed.key, harness.fixture.entries, {})
+        await harness.edit(harness.fixture.managed.key, Path.parse(harness.fixture.entries), {})
         assert (await drift_and_step(harness, times=4)).plan.withheld
         harness.clock.seconds += FIRST_BACKOFF
 
         assert (await harness.settled()).plan.writes
 
         live = await harness.child(harness.fixture.managed.key)
-        assert live.spec[str(harness.fixture.entries.steps[-1])] == {}
-        assert str(harness.fixture.entries) in (await harness.conditions())["Edited"]["message"]
+        assert get_at(live.document, Path.parse(harness.fixture.entries)) == {}
+        assert harness.fixture.entries in (await harness.conditions())["Edited"]["message"]
 
     setting.play(scenario)
 
@@ -173,7 +173,7 @@ def test_an_editable_field_never_oscillates(setting: Setting) -> None:
     async def scenario(harness: OwnerHarness) -> None:
         await harness.settle()
         for number in range(8):
-            await harness.edit(harness.fixture.theirs.key, harness.fixture.theirs.path, number % 2 + 5)
+            await harness.edit(harness.fixture.editable.key, harness.fixture.editable.path, number % 2 + 5)
             assert (await harness.settled()).plan.is_empty
 
         assert await counts(harness) == []

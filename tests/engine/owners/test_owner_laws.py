@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setpoint.testing.owners.owner_harness import owner_harness
 from tests.engine.owners.histories import Deed, History, authors, drifts, edits, kills, sources, steps
 from tests.engine.owners.owner_fixtures import WEBSITE
-from tests.engine.owners.owner_harness import owner_harness_for
 
 pytestmark = [pytest.mark.laws, pytest.mark.slow]
 
@@ -29,7 +29,7 @@ def test_whatever_is_killed_in_between(deeds: list[Deed]) -> None:
 
 def play(deeds: list[Deed]) -> None:
     async def main() -> None:
-        async with owner_harness_for(WEBSITE) as harness:
+        async with owner_harness(WEBSITE) as harness:
             history = History(harness)
             await history.rotate()
             await history.declare()

@@ -8,7 +8,7 @@ from setpoint.core.plan import Action
 from setpoint.engine.management import MANAGEMENT
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.outcomes import Stopped
-from tests.engine.owners.owner_harness import OwnerHarness
+from setpoint.testing.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere
 
 

@@ -12,9 +12,10 @@ from setpoint.core.merge.children import Child, ChildUpdatePolicy
 from setpoint.core.values.paths import Path
 from setpoint.engine.owner import Owner
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
+from setpoint.testing import ChildField
+from setpoint.testing.owners.owner_harness import OwnerHarness
 from setpoint.testing.upgrades import read_only
-from tests.engine.owners.owner_fixtures import TRUSTEE, WEBSITE, Place
-from tests.engine.owners.owner_harness import OwnerHarness
+from tests.engine.owners.owner_fixtures import TRUSTEE, WEBSITE, field_at
 from tests.engine.owners.settings import Setting, everywhere, in_memory
 from tests.engine.owners.upgrading import (
     CLAIMS,
@@ -31,7 +32,7 @@ from tests.engine.owners.upgrading import (
     with_another,
 )
 
-COPY = Place("Secret/tc-https-key-secret", Path(("data", "privateKey")), "b3RoZXI=")
+COPY = field_at("Secret/tc-https-key-secret", Path(("data", "privateKey")), "b3RoZXI=")
 
 
 @everywhere
@@ -172,7 +173,7 @@ def test_every_field_that_an_implementation_made_otherwise_is_named(setting: Set
     asyncio.run(main())
 
 
-async def _preview_after_upgrade(setting: Setting, place: Place) -> PreviewResult:
+async def _preview_after_upgrade(setting: Setting, place: ChildField) -> PreviewResult:
     """The preview of today's owner, for children of one that had something else in that place."""
     async with setting.harness() as harness:
         owner = harness.fixture.owner
@@ -182,13 +183,13 @@ async def _preview_after_upgrade(setting: Setting, place: Place) -> PreviewResul
         return await read_only(Ground(harness))
 
 
-def _places(child: Child) -> Iterator[Place]:
+def _places(child: Child) -> Iterator[ChildField]:
     """Every generated field of a child, and another value for it; create-only children are left out."""
     # No server allows a change of the type of a Secret.
     apart = ("apiVersion", "kind", "metadata", *(("type",) if child.key.startswith("Secret/") else ()))
     body = {name: value for name, value in child.object.items() if name not in apart}
     if child.update_policy is not ChildUpdatePolicy.CREATE_ONLY:
-        yield from (Place(child.key, Path(steps), _another(value)) for steps, value in _leaves(body))
+        yield from (field_at(child.key, Path(steps), _another(value)) for steps, value in _leaves(body))
 
 
 def _leaves(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -218,11 +219,13 @@ def _another(value: Any) -> Any:
             return {"more": "more"}
 
 
-def _names(preview: PreviewResult, place: Place) -> bool:
+def _names(preview: PreviewResult, place: ChildField) -> bool:
     """Whether the field, or the list that it is in, is reported; or that it can never be written."""
     if preview.finding is PreviewFinding.FAILED:
         return "spec.selector cannot change any more" in preview.trouble and "spec.selector" in str(place.path)
     (field,) = preview.fields or ("",)
     steps = place.path.steps
     listed = next((number for number, step in enumerate(steps) if isinstance(step, int)), len(steps))
-    return preview.finding is PreviewFinding.WRITES and field == field_of(replace(place, path=Path(steps[:listed])))
+    return preview.finding is PreviewFinding.WRITES and field == field_of(
+        field_at(place.key, Path(steps[:listed]), None)
+    )

@@ -14,9 +14,9 @@ from setpoint.engine.ports import ChildWrite, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.outcomes import StepOutcome
 from setpoint.engine.step.preview import PreviewFinding
+from setpoint.testing import ChildField
+from setpoint.testing.owners.owner_harness import OwnerHarness
 from setpoint.testing.upgrades import forget_cookie, read_only, take_over
-from tests.engine.owners.owner_fixtures import Place
-from tests.engine.owners.owner_harness import OwnerHarness
 
 Claim: TypeAlias = Callable[[OwnerHarness], Awaitable[None]]
 _WRITING: Final = ("apply", "create", "replace", "update_status", "set_finalizers", "annotate", "update", "delete")
@@ -157,7 +157,7 @@ def otherwise(owner: Owner, change: Callable[[Child], Child | None], revision: i
     return other
 
 
-def with_another(place: Place) -> Callable[[Child], Child]:
+def with_another(place: ChildField) -> Callable[[Child], Child]:
     """A change of one field of one child."""
 
     def change(child: Child) -> Child:
@@ -175,7 +175,7 @@ def leaving_out(key: str) -> Callable[[Child], Child | None]:
     return lambda child: None if child.key == key else child
 
 
-def field_of(place: Place) -> str:
+def field_of(place: ChildField) -> str:
     """How a plan names it."""
     return f"{place.key}.{place.path}"
 
@@ -203,7 +203,7 @@ async def an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing(h
 
 
 async def what_another_writer_edited_stays_and_nothing_is_written(harness: OwnerHarness) -> None:
-    owner, theirs = harness.fixture.owner, harness.fixture.theirs
+    owner, theirs = harness.fixture.owner, harness.fixture.editable
 
     await play_upgrade(harness, Upgrade(owner, revised(owner)), OwnerHarness.write)
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
@@ -19,6 +18,7 @@ from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound
+from setpoint.kind.typed_spec import decode_spec
 
 GROUP: Final = "web.test"
 CONFIG_MAP: Final = ObjectKind("", "v1", "ConfigMap", "configmaps")
@@ -137,7 +137,7 @@ def made(kind: ObjectKind, name: str, owner: Resource, body: JsonObject) -> Json
 
 
 def _spec(resource: Resource) -> WebsiteSpec:
-    return msgspec.convert(resource.spec, WebsiteSpec)
+    return decode_spec(resource, WebsiteSpec)
 
 
 def _first(resource: Resource) -> Iterator[Child]:

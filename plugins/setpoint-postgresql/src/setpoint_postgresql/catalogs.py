@@ -23,7 +23,7 @@ def key_of(*names: str) -> str:
     return json.dumps(names, ensure_ascii=False)
 
 
-_VERSION: Final = "current_setting('server_version_num')::int"
+VERSION_COLUMN: Final = "current_setting('server_version_num')::int"
 # PostgreSQL writes times in UTC as the spec does.
 _UNTIL: Final = """CASE WHEN r.rolvaliduntil = 'infinity' THEN 'infinity'
     ELSE to_char(r.rolvaliduntil AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END"""
@@ -35,7 +35,7 @@ def _roles(options: str) -> str:
     """`options`: the columns of a membership beside its admin option. A role may hold one from several grantors."""
     return f"""
 SELECT k.key, json_build_object(
-    'version', {_VERSION}, 'name', r.rolname, 'superuser', r.rolsuper, 'createDatabase', r.rolcreatedb,
+    'version', {VERSION_COLUMN}, 'name', r.rolname, 'superuser', r.rolsuper, 'createDatabase', r.rolcreatedb,
     'createRole', r.rolcreaterole, 'inherit', r.rolinherit, 'login', r.rolcanlogin,
     'replication', r.rolreplication, 'bypassRowSecurity', r.rolbypassrls, 'connectionLimit', r.rolconnlimit,
     'validUntil', {_UNTIL},
@@ -82,7 +82,7 @@ def _databases(locale: str) -> str:
     """`locale`: the columns of the locale that this version has."""
     return f"""
 SELECT k.key, json_build_object(
-    'version', {_VERSION}, 'name', d.datname, 'owner', pg_get_userbyid(d.datdba),
+    'version', {VERSION_COLUMN}, 'name', d.datname, 'owner', pg_get_userbyid(d.datdba),
     'encoding', pg_encoding_to_char(d.encoding), {locale},
     'tablespace', t.spcname, 'isTemplate', d.datistemplate, 'allowConnections', d.datallowconn,
     'connectionLimit', d.datconnlimit, 'comment', coalesce(shobj_description(d.oid, 'pg_database'), ''),
@@ -108,7 +108,7 @@ SCHEMAS: Final = Catalog(
     {
         0: f"""
 SELECT k.key, json_build_object(
-    'version', {_VERSION}, 'name', n.nspname, 'owner', pg_get_userbyid(n.nspowner),
+    'version', {VERSION_COLUMN}, 'name', n.nspname, 'owner', pg_get_userbyid(n.nspowner),
     'comment', coalesce(obj_description(n.oid, 'pg_namespace'), ''))::text
 FROM unnest(%s::text[]) AS k(key) JOIN pg_namespace n ON n.nspname = k.key"""
     },
@@ -118,7 +118,7 @@ EXTENSIONS: Final = Catalog(
     {
         0: f"""
 SELECT k.key, json_build_object(
-    'version', {_VERSION}, 'name', e.extname, 'extensionVersion', e.extversion, 'schema', n.nspname,
+    'version', {VERSION_COLUMN}, 'name', e.extname, 'extensionVersion', e.extversion, 'schema', n.nspname,
     'owner', pg_get_userbyid(e.extowner), 'relocatable', e.extrelocatable,
     'defaultVersion', (SELECT a.default_version FROM pg_available_extensions a WHERE a.name = e.extname),
     'comment', coalesce(obj_description(e.oid, 'pg_extension'), ''))::text
@@ -137,7 +137,7 @@ def _acl(objects: str, join: str, columns: str = "'{}'::json") -> Catalog:
         f"privileges of {join}",
         {
             0: f"""
-SELECT k.key, json_build_object('version', {_VERSION}, 'objects', json_agg(json_build_array(
+SELECT k.key, json_build_object('version', {VERSION_COLUMN}, 'objects', json_agg(json_build_array(
     {name}, to_json(coalesce({acl}, acldefault('{default}', {owner}))::text[]), {columns}, pg_get_userbyid({owner})
     ) ORDER BY {name}))::text
 FROM unnest(%s::text[]) AS k(key) {join} GROUP BY k.key"""
@@ -206,6 +206,16 @@ SCHEMA_EXISTS: Final = Catalog(
     {0: "SELECT k.key, '{}' FROM unnest(%s::text[]) AS k(key) JOIN pg_namespace n ON n.nspname = (k.key::json->>0)"},
 )
 
+# The roles that the session may act as (SET ROLE). Key: the role.
+_ACTS_AS: Final = "SELECT k.key, '{}' FROM unnest(%s::text[]) AS k(key) JOIN pg_roles r ON r.rolname = k.key"
+ACTORS: Final = Catalog(
+    "roles to act as",
+    {
+        0: f"{_ACTS_AS} WHERE pg_has_role(r.oid, 'MEMBER')",
+        160000: f"{_ACTS_AS} WHERE pg_has_role(r.oid, 'SET')",
+    },
+)
+
 # --- Default privileges -----------------------------------------------------------------------------------------------
 
 # The letter of each type of object in pg_default_acl, and in acldefault.
@@ -222,7 +232,7 @@ DEFAULT_ACLS: Final = Catalog(
     "default privileges",
     {
         0: f"""
-SELECT k.key, json_build_object('version', {_VERSION}, 'objects', json_build_array(json_build_array(
+SELECT k.key, json_build_object('version', {VERSION_COLUMN}, 'objects', json_build_array(json_build_array(
     r.rolname, to_json(coalesce(a.defaclacl, CASE WHEN (k.key::json->>1) = '' THEN
         acldefault((k.key::json->>3)::"char", r.oid) ELSE '{{}}'::aclitem[] END)::text[]), '{{}}'::json, r.rolname
     )))::text

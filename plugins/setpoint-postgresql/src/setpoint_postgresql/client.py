@@ -16,7 +16,7 @@ from psycopg import sql
 
 from setpoint.kind import RemoteRefused
 from setpoint_postgresql.catalogs import Catalog
-from setpoint_postgresql.connections import Access, Connection, ConnectionPool, TlsFolder, open_connection
+from setpoint_postgresql.connections import Access, Connect, Connection, ConnectionPool, TlsFolder, open_connection
 from setpoint_postgresql.failures import DatabaseNotFound, is_wrong_password, translated, translated_connection
 from setpoint_postgresql.server import Server
 
@@ -36,8 +36,9 @@ class Login(Enum):
 class PostgresClient:
     """The connections of one process. `queries` counts what was sent to read, for those who measure."""
 
-    def __init__(self, *, is_read_only: bool = False) -> None:
+    def __init__(self, *, is_read_only: bool = False, connect: Connect = open_connection) -> None:
         self.queries = 0
+        self._connect = connect
         # In a preview nothing may be written.
         self._is_read_only = is_read_only
         self._pools: dict[tuple[Server, str, Access], ConnectionPool] = {}
@@ -84,8 +85,7 @@ class PostgresClient:
         """The rows of a query for these keys; `texts` has the query by the version from which on it is valid."""
         doing = f"read from {server}/{database}"
         async with self.connected(server, database, Access.READ, doing) as connection:
-            version = connection.info.server_version
-            text = texts[max(since for since in texts if since <= version)]
+            text = _text_for(connection, texts)
             self.queries += 1
             try:
                 # Every text here is one of `catalogs`; the keys are sent apart from it.
@@ -109,29 +109,49 @@ class PostgresClient:
         """Executes what deletes an object, or releases what depends on it."""
         await self._write(server, database, statements, doing)
 
-    async def create_alone(self, server: Server, statement: Statement, doing: str) -> None:
+    async def create_and_read(
+        self, server: Server, statements: Sequence[Statement], row: "CatalogRow", doing: str
+    ) -> bytes | None:
+        """The same, and the row of the object as it is then: what the server made of it, before others change it."""
+        return await self._write(server, row.database, statements, doing, row)
+
+    async def update_and_read(
+        self, server: Server, statements: Sequence[Statement], row: "CatalogRow", doing: str
+    ) -> bytes | None:
+        """The same for a change."""
+        return await self._write(server, row.database, statements, doing, row)
+
+    async def create_alone(self, server: Server, statement: Statement, doing: str, database: str = "") -> None:
         """Executes a statement that no transaction can contain, such as CREATE DATABASE."""
-        await self._write_alone(server, statement, doing)
+        await self._write_alone(server, statement, doing, database)
 
-    async def update_alone(self, server: Server, statement: Statement, doing: str) -> None:
+    async def update_alone(self, server: Server, statement: Statement, doing: str, database: str = "") -> None:
         """The same for a change, such as a move to another tablespace."""
-        await self._write_alone(server, statement, doing)
+        await self._write_alone(server, statement, doing, database)
 
-    async def delete_alone(self, server: Server, statement: Statement, doing: str) -> None:
+    async def delete_alone(self, server: Server, statement: Statement, doing: str, database: str = "") -> None:
         """The same for DROP DATABASE."""
-        await self._write_alone(server, statement, doing)
+        await self._write_alone(server, statement, doing, database)
 
-    async def _write(self, server: Server, database: str, statements: Sequence[Statement], doing: str) -> None:
+    async def _write(
+        self,
+        server: Server,
+        database: str,
+        statements: Sequence[Statement],
+        doing: str,
+        row: "CatalogRow | None" = None,
+    ) -> bytes | None:
         async with self.connected(server, database, Access.WRITE, doing) as connection:
             try:
                 async with connection.transaction():
                     for statement in statements:
                         await connection.execute(statement, prepare=False)
+                    return None if row is None else await _read_row(connection, row)
             except psycopg.Error as error:
                 raise translated(error, doing) from error
 
-    async def _write_alone(self, server: Server, statement: Statement, doing: str) -> None:
-        async with self.connected(server, server.database, Access.WRITE, doing) as connection:
+    async def _write_alone(self, server: Server, statement: Statement, doing: str, database: str) -> None:
+        async with self.connected(server, database or server.database, Access.WRITE, doing) as connection:
             try:
                 await connection.execute(statement, prepare=False)
             except psycopg.Error as error:
@@ -175,7 +195,7 @@ class PostgresClient:
         at = (server, database, access)
         pool = self._pools.get(at)
         if pool is None:
-            pool = self._pools[at] = ConnectionPool(server, database, access, self._files)
+            pool = self._pools[at] = ConnectionPool(server, database, access, self._files, self._connect)
         try:
             connection = await pool.take()
         except psycopg.Error as error:
@@ -191,6 +211,26 @@ class PostgresClient:
     async def _has_database(self, server: Server, database: str) -> bool:
         found = await self.query(server, server.database, _DATABASE_EXISTS, [database])
         return database in found
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRow:
+    """A row of a catalog in a database."""
+
+    database: str
+    catalog: Catalog
+    key: str
+
+
+def _text_for(connection: Connection, texts: Mapping[int, str]) -> str:
+    """The query for the version of the server."""
+    return texts[max(since for since in texts if since <= connection.info.server_version)]
+
+
+async def _read_row(connection: Connection, row: CatalogRow) -> bytes | None:
+    text = _text_for(connection, row.catalog.texts)
+    found = await (await connection.execute(text.encode(), [[row.key]], prepare=False)).fetchone()
+    return None if found is None else str(found[1]).encode()
 
 
 _DATABASE_EXISTS: Final = {0: "SELECT datname, '1' FROM pg_database WHERE datname = ANY(%s::text[])"}

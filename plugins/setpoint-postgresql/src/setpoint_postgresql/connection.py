@@ -3,7 +3,7 @@
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Annotated, ClassVar, Final, Generic, Literal, TypeVar
 
@@ -56,6 +56,11 @@ from setpoint_postgresql.server import (
 GROUP: Final = "postgresql.setpoint.dev"
 VERSION: Final = "v1alpha1"
 _CONNECTION: Final = "spec.connection"
+# Names the file with the token that a role logs in with, which another program renews.
+TOKEN_FILE: Final = "SETPOINT_POSTGRES_TOKEN_FILE"
+_ENCRYPTED: Final = ("require", "verify-ca", "verify-full")
+# A proxy of the cloud on this machine encrypts what leaves it.
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 NAME: Final = Matches("[^\\x00]+", f"a name of PostgreSQL: at most {MAX_NAME_BYTES} bytes", MAX_NAME_BYTES)
 # Which kind a reference means; by `external`, an object that is no resource here.
 DatabaseReference = Annotated[ResourceReference, RefersTo(GROUP, "PostgresDatabase")]
@@ -117,6 +122,8 @@ class Target(Generic[S]):
     # The status, with what was on record when the resource last settled.
     status: JsonObject
     is_deleting: bool = False
+    # Whether the last step left nothing to do for this very spec.
+    is_settled: bool = False
 
 
 class PostgresKind(BaseKind[S, L], Generic[S, L]):
@@ -152,7 +159,9 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
         spec = self.spec_of(resource)
         server = self._server(resource, spec, resolved.secrets)
         location = Location(render_location(server, *self.parts(resource, spec, resolved)))
-        self._targets[location] = Target(server, spec, resolved.secrets, resource.status)
+        self._targets[location] = Target(
+            server, spec, resolved.secrets, resource.status, is_settled=_is_settled(resource)
+        )
         self._deleting.pop(location, None)
         return location
 
@@ -191,32 +200,55 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
             raise UserError(f"{location!r} is no location of this kind: correct status.setpoint.location, or remove it")
         return found
 
-    def _server(self, resource: Resource, spec: S, secrets: Mapping[str, str]) -> Server:
+    def public_address(self, resource: Resource, spec: S) -> Server:
+        """The server without what is secret: where it is, and which database is connected to."""
         connection = getattr(spec, "connection", UNSET) or ConnectionSpec()
-        tls = connection.tls or ConnectionTls()
-        # An operator's variables are for the operator's own store: a tenant brings its own login.
-        environment: Mapping[str, str] = {} if self.context.tenant is not None else self.context.environment
+        environment = self._environment
         host = connection.host or environment.get("PGHOST", "")
         if not host:
             raise field_invalid(resource, f"{_CONNECTION}.host", " is missing: write it, or set PGHOST")
-        password = _secret("password", connection.password, secrets)
-        if not password and self.context.tenant is None:
-            password = self.context.credential("PGPASSWORD")
-        if not password and self.context.tenant is not None and not tls.certificate:
-            raise field_invalid(resource, f"{_CONNECTION}.password", " is missing: write the Secret that has it")
         return Server(
             host=host,
             port=connection.port or int(environment.get("PGPORT") or DEFAULT_PORT),
             user=connection.user or environment.get("PGUSER") or DEFAULT_USER,
-            password=password,
             database=connection.database or environment.get("PGDATABASE") or DEFAULT_DATABASE,
-            tls=TlsFiles(
-                tls.mode or environment.get("PGSSLMODE", ""),
-                _secret("tls.authority", tls.authority, secrets),
-                _secret("tls.certificate", tls.certificate, secrets),
-                _secret("tls.key", tls.key, secrets),
-            ),
         )
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        """An operator's variables are for the operator's own store: a tenant brings its own login."""
+        return {} if self.context.tenant is not None else self.context.environment
+
+    def _server(self, resource: Resource, spec: S, secrets: Mapping[str, str]) -> Server:
+        connection = getattr(spec, "connection", UNSET) or ConnectionSpec()
+        tls = connection.tls or ConnectionTls()
+        address = self.public_address(resource, spec)
+        password = _secret("password", connection.password, secrets)
+        mode = tls.mode or self._environment.get("PGSSLMODE", "")
+        token_file = "" if password else self._token_file(resource, address, mode)
+        if not password and not token_file and self.context.tenant is None:
+            password = self.context.credential("PGPASSWORD")
+        if not password and self.context.tenant is not None and not tls.certificate:
+            raise field_invalid(resource, f"{_CONNECTION}.password", " is missing: write the Secret that has it")
+        files = TlsFiles(
+            mode,
+            _secret("tls.authority", tls.authority, secrets),
+            _secret("tls.certificate", tls.certificate, secrets),
+            _secret("tls.key", tls.key, secrets),
+        )
+        return replace(address, password=password, tls=files, token_file=token_file)
+
+    def _token_file(self, resource: Resource, address: Server, mode: str) -> str:
+        """The operator's file with a token of a cloud's identity; for the operator's own server alone, and not in the
+        clear."""
+        environment = self._environment
+        path = environment.get(TOKEN_FILE, "")
+        if not path or address.host != environment.get("PGHOST"):
+            return ""
+        if mode not in _ENCRYPTED and address.host not in _LOOPBACK and not address.host.startswith("/"):
+            problem = f" is {mode or 'left out'}: a token is sent as it is; write one of {', '.join(_ENCRYPTED)}"
+            raise field_invalid(resource, f"{_CONNECTION}.tls.mode", problem)
+        return path
 
     # --- What the spec says ------------------------------------------------------------------------------------------
 
@@ -250,8 +282,11 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
         """The client that all kinds of this plug-in share."""
         if self._given is not None:
             return self._given
-        is_read_only = self.context.is_read_only
-        return await self.context.client("setpoint-postgresql", lambda: PostgresClient(is_read_only=is_read_only))
+        return await self.context.client("setpoint-postgresql", self.new_client)
+
+    def new_client(self) -> PostgresClient:
+        """The client of a process that has none yet."""
+        return PostgresClient(is_read_only=self.context.is_read_only)
 
     async def read(self, target: Target[S], database: str, catalog: Catalog, key: str) -> bytes | None:
         """A row of a catalog; None also where the database does not exist: then nothing in it does."""
@@ -266,6 +301,13 @@ class PostgresKind(BaseKind[S, L], Generic[S, L]):
         """What is being done, for messages: `create role app at db:5432`."""
         address = self.address(location)
         return f"{verb} {self.word} {address.name} at {address.host}:{address.port}"
+
+
+def _is_settled(resource: Resource) -> bool:
+    conditions = resource.status.get("conditions")
+    listed = conditions if isinstance(conditions, list) else []
+    ready = any(isinstance(one, dict) and (one.get("type"), one.get("status")) == ("Ready", "True") for one in listed)
+    return ready and resource.status.get("observedGeneration") == resource.generation
 
 
 def _secret(name: str, given: SecretSource | None | object, secrets: Mapping[str, str]) -> str:

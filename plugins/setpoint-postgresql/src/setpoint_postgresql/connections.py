@@ -4,6 +4,7 @@ import asyncio
 import os
 import select
 import tempfile
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -44,12 +45,14 @@ class Access(Enum):
     WRITE = "off"
 
 
-async def open_connection(server: Server, database: str, access: Access, files: "TlsFolder") -> Connection:
-    """A new connection; psycopg's errors are those of the caller."""
+async def open_connection(
+    server: Server, database: str, access: Access, files: "TlsFolder", *, of: type[Connection] = psycopg.AsyncConnection
+) -> Connection:
+    """A new connection, of this class of psycopg; its errors are those of the caller."""
     settings = {**_SESSION, "default_transaction_read_only": access.value}
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    given: dict[str, Any] = {"password": server.password, **files.options(server.tls)}
-    return await psycopg.AsyncConnection.connect(
+    given: dict[str, Any] = {"password": _password(server), **files.options(server.tls)}
+    return await of.connect(
         host=server.host,
         port=server.port,
         user=server.user,
@@ -63,6 +66,23 @@ async def open_connection(server: Server, database: str, access: Access, files: 
     )
 
 
+def _password(server: Server) -> str:
+    """The password, or the token of the moment; RemoteUnavailable for a file that has none."""
+    if not server.token_file:
+        return server.password
+    try:
+        found = Path(server.token_file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RemoteUnavailable(f"the file with the token for {server} cannot be read: {error}") from error
+    if not found:
+        raise RemoteUnavailable(f"the file with the token for {server} is empty: see the program that renews it")
+    return found
+
+
+# How a pool gets a connection that it has not: `open_connection`, unless a test keeps some.
+Connect: TypeAlias = Callable[[Server, str, Access, "TlsFolder"], Awaitable[Connection]]
+
+
 @dataclass(slots=True)
 class ConnectionPool:
     """A few connections to one database. The one that was used last is used next; an idle one is closed."""
@@ -71,6 +91,7 @@ class ConnectionPool:
     database: str
     access: Access
     files: "TlsFolder"
+    connect: Connect = open_connection
     _idle: list[Connection] = field(default_factory=list)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_CONNECTIONS))
     _timer: asyncio.TimerHandle | None = None
@@ -86,9 +107,9 @@ class ConnectionPool:
         try:
             while self._idle:
                 connection = self._idle.pop()
-                if await _is_alive(connection):
+                if await is_alive(connection):
                     return connection
-            return await open_connection(self.server, self.database, self.access, self.files)
+            return await self.connect(self.server, self.database, self.access, self.files)
         except BaseException:
             self._room.release()
             raise
@@ -127,7 +148,7 @@ async def _close(connection: Connection) -> None:
         await connection.close()
 
 
-async def _is_alive(connection: Connection) -> bool:
+async def is_alive(connection: Connection) -> bool:
     """Whether the server has not ended the connection: to an idle one it sends nothing but that."""
     if not connection.closed and not _has_input(connection.fileno()):
         return True

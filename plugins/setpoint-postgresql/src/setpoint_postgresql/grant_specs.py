@@ -1,20 +1,20 @@
 """The specs of grants: which privileges of which role on which object, and what no grant can be."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET
 
 from setpoint.kind import Default, Json, Keyed, Mark, Matches, Maybe, Resource, SpecStruct, field_invalid
-from setpoint_postgresql.acl import COLUMN_PRIVILEGES
+from setpoint_postgresql import statements as ddl
+from setpoint_postgresql.acl import COLUMN_PRIVILEGES, AclChange
 from setpoint_postgresql.connection import NAME, DatabaseReference, PostgresSpec, RoleReference, SchemaReference
-from setpoint_postgresql.privileges import LivePrivilege
+from setpoint_postgresql.privileges import LivePrivilege, ThirdGrant
 from setpoint_postgresql.server import ObjectAddress, Server, render_location
-from setpoint_postgresql.statements import TYPE_FORM
 
 # Types of arguments stand in statements as they are: nothing but the name of a type may get there.
-_TYPE: Final = Matches(TYPE_FORM.pattern, "the name of a type, such as integer or text[]", 128)
+TYPE_NAME: Final = Matches(ddl.TYPE_FORM.pattern, "the name of a type, such as integer or text[]", 128)
 # Other names of types, and what the catalog calls them.
 _TYPE_NAMES: Final[Mapping[str, str]] = {
     **{"int": "integer", "int4": "integer", "int8": "bigint", "int2": "smallint", "bool": "boolean"},
@@ -70,7 +70,7 @@ class GrantObject(SpecStruct, frozen=True):
     """Its name; left out for a database or schema, which a reference names, and for all objects of a schema."""
     allInSchema: Maybe[bool] = UNSET
     """Whether all tables, sequences or functions are meant that are in the schema at the time."""
-    arguments: Maybe[list[Annotated[str, _TYPE]]] = UNSET
+    arguments: Maybe[list[Annotated[str, TYPE_NAME]]] = UNSET
     """The types of the arguments of a function."""
 
 
@@ -122,7 +122,7 @@ def _naming_problem(what: GrantObject) -> str:
 def _argument_problem(what: GrantObject) -> str:
     if what.arguments and (what.type != "FUNCTION" or what.allInSchema):
         return ".arguments are for one function"
-    if not all(map(TYPE_FORM.fullmatch, what.arguments or ())):
+    if not all(map(ddl.TYPE_FORM.fullmatch, what.arguments or ())):
         return ".arguments: write names of types, such as integer or text[]"
     return ""
 
@@ -151,15 +151,36 @@ def privilege_tree(one: LivePrivilege) -> Json:
     return found if one.columns is UNSET else {**found, "columns": [*one.columns]}
 
 
-def argument_types(what: GrantObject) -> str:
+def argument_types(arguments: Sequence[str]) -> str:
     """The types as the catalog writes them."""
-    return ", ".join(_type_name(one) for one in what.arguments or ())
+    return ", ".join(catalog_type(one) for one in arguments)
 
 
-def _type_name(text: str) -> str:
+def catalog_type(text: str) -> str:
+    """The name of a type as the catalog has it."""
     plain = text.removesuffix("[]")
     dimensions = "[]" if plain != text else ""
     return _TYPE_NAMES.get(plain.lower(), plain) + dimensions
+
+
+# --- What other roles than the owner granted --------------------------------------------------------------------------
+
+
+def third_statements(
+    third: Iterable[ThirdGrant], kind: str, parts: Sequence[str], change: AclChange
+) -> list[ddl.Statement]:
+    """The revocations of a change that are up to other roles than the owner, each made as that role.
+
+    One object after the other: a role without any privilege on an object is refused to name it.
+    """
+    found: list[ddl.Statement] = []
+    for one in third:
+        name, *arguments = object_names(one.object_name)
+        names = (parts[5], name) if kind in IN_SCHEMA else (name,)
+        types = [text for text in ", ".join(arguments).split(", ") if text]
+        target = ddl.object_target(kind, names, types)
+        found += ddl.as_role(one.grantor, ddl.grant_statements(target, parts[3], one.part_of(change)))
+    return found
 
 
 # --- Which grants overlap ---------------------------------------------------------------------------------------------

@@ -28,14 +28,9 @@ from setpoint.kind import (
 )
 from setpoint_postgresql import statements as ddl
 from setpoint_postgresql.acl import PRIVILEGES, AclChange
-from setpoint_postgresql.catalogs import ACLS, DEFAULT_ACL_LETTERS, DEFAULT_ACLS, SCHEMA_EXISTS, Catalog, key_of
+from setpoint_postgresql.catalogs import ACLS, ACTORS, DEFAULT_ACL_LETTERS, DEFAULT_ACLS, SCHEMA_EXISTS, Catalog, key_of
 from setpoint_postgresql.client import PostgresClient
-from setpoint_postgresql.connection import (
-    PostgresKind,
-    Target,
-    body_digest,
-    spec_in,
-)
+from setpoint_postgresql.connection import PostgresKind, Target, body_digest, spec_in
 from setpoint_postgresql.database_objects import DATABASE_FIELD
 from setpoint_postgresql.grant_specs import (
     ALL_OF_SCHEMA,
@@ -51,6 +46,7 @@ from setpoint_postgresql.grant_specs import (
     object_type_in,
     overlapping,
     privilege_tree,
+    third_statements,
 )
 from setpoint_postgresql.privileges import (
     ALL,
@@ -59,9 +55,11 @@ from setpoint_postgresql.privileges import (
     LiveGrant,
     LivePrivilege,
     ObjectAcls,
+    ThirdGrant,
     live_privileges,
     privilege_statements,
     read_acls,
+    third_grants_in,
 )
 
 ROLE_FIELD: Final = "spec.roleRef"
@@ -107,6 +105,10 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
     def seen(self, location: Location, acls: ObjectAcls | None) -> None:
         """The objects at a location were observed."""
         return
+
+    async def third_grants(self, target: Target[P], location: Location) -> Sequence[ThirdGrant]:
+        """What roles that are not the owner granted, and setpoint can take back as one of them."""
+        return ()
 
     def is_for_many(self, spec: P) -> bool:
         """Whether the privileges are for all objects of a schema."""
@@ -165,31 +167,33 @@ class PrivilegesKind(PostgresKind[P, LiveGrant], Generic[P]):
     async def create(self, intent: Intent, wanted: JsonObject) -> None:
         """GRANT, in one transaction."""
         target, parts = await self.target(intent.location), self.address(intent.location).parts
-        found = privilege_statements([], self.wanted_privileges(wanted), self._grants(target, parts))
+        found = privilege_statements([], self.wanted_privileges(wanted), await self._grants(target, intent.location))
         await (await self.client()).create(target.server, parts[1], found, self.doing("grant", intent.location))
 
     async def update(self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[LiveGrant]) -> None:
         """GRANT and REVOKE, in one transaction."""
-        target, parts, client = (
-            await self.target(intent.location),
-            self.address(intent.location).parts,
-            await self.client(),
-        )
+        location, client = intent.location, await self.client()
+        target, parts = await self.target(location), self.address(location).parts
         revoked = self._declared(target, parts).others(await client.version(target.server))
-        after, grants = self.wanted_privileges(wanted), self._grants(target, parts)
+        after, grants = self.wanted_privileges(wanted), await self._grants(target, location)
         found = privilege_statements(before.live.privileges, after, grants, revoked=revoked)
-        await client.update(target.server, parts[1], found, self.doing("change", intent.location))
+        await client.update(target.server, parts[1], found, self.doing("change", location))
 
     async def delete(self, location: Location, before: Present[LiveGrant], resource: Resource) -> None:
         """REVOKE of what the resource declares; of all privileges where it is exclusive."""
         target, parts, client = await self.target(location), self.address(location).parts, await self.client()
         declared = self._declared(target, parts)
         revoked = {*declared.privileges, *declared.others(await client.version(target.server))}
-        found = privilege_statements([], [], self._grants(target, parts), revoked=revoked)
+        found = privilege_statements([], [], await self._grants(target, location), revoked=revoked)
         await client.delete(target.server, parts[1], found, self.doing("revoke", location))
 
-    def _grants(self, target: Target[P], parts: Sequence[str]) -> Grants:
-        return lambda change, columns: self.grants(target.spec, parts, change, columns)
+    async def _grants(self, target: Target[P], location: Location) -> Grants:
+        parts, third = self.address(location).parts, await self.third_grants(target, location)
+        kind = self.object_type(target.spec)
+        return lambda change, columns: [
+            *([] if columns else third_statements(third, kind, parts, change)),
+            *self.grants(target.spec, parts, change, columns),
+        ]
 
     def doing(self, verb: str, location: Location) -> str:
         """What is being done, for messages."""
@@ -209,6 +213,8 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         super().__init__(context, client)
         # The objects of a schema, by the location of a grant on all of them: as they were last observed.
         self._objects: dict[Location, Sequence[Sequence[str]]] = {}
+        # What other roles than the owners of the objects granted.
+        self._third: dict[Location, Sequence[ThirdGrant]] = {}
 
     def parts(self, resource: Resource, spec: PostgresGrantSpec, resolved: ResolvedReferences) -> Sequence[str]:
         """`databases/DATABASE/grants/ROLE/TYPE/…`."""
@@ -220,7 +226,11 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
             return ("databases", database, "grants", role, what.type, database)
         kind = ALL_OF_SCHEMA[what.type] if what.allInSchema else what.type
         found = ["databases", database, "grants", role, kind, *(one for one in (schema, what.name) if one)]
-        return [*found, argument_types(what)] if what.type == "FUNCTION" and not what.allInSchema else found
+        return (
+            [*found, argument_types(what.arguments or ())]
+            if what.type == "FUNCTION" and not what.allInSchema
+            else found
+        )
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for an object that is not named, or too much of it."""
@@ -241,9 +251,16 @@ class PostgresGrantKind(PrivilegesKind[PostgresGrantSpec], PostgresKind[Postgres
         return LiveGrant(list(declared.privileges.values())) if is_schema else None
 
     def seen(self, location: Location, acls: ObjectAcls | None) -> None:
-        """Keeps the names of all objects of a schema."""
+        """Keeps the names of all objects of a schema, and who granted what."""
+        self._third[location] = [] if acls is None else third_grants_in(acls, self.address(location).parts[3])
         if self.address(location).parts[4] in ALL_OF_SCHEMA.values():
             self._objects[location] = [] if acls is None else [object_names(one.name) for one in acls.objects]
+
+    async def third_grants(self, target: Target[PostgresGrantSpec], location: Location) -> Sequence[ThirdGrant]:
+        """Those of roles that the connected one is a member of."""
+        client, server = await self.client(), target.server
+        third = self._third.get(location, ())
+        return [one for one in third if await client.read(server, server.database, ACTORS, one.grantor) is not None]
 
     # --- Two resources never claim one privilege: not by a schema and a table of it, either --------------------------
 

@@ -44,6 +44,8 @@ class ObjectAcl:
     name: str
     held: Mapping[str, HeldPrivileges]
     columns: Mapping[str, Mapping[str, HeldPrivileges]]
+    # What other roles than the owner granted, on the object and on its columns.
+    of_others: Sequence[AclItem] = ()
 
     def of(self, grantee: str) -> HeldPrivileges:
         """What the grantee holds on the object as a whole."""
@@ -80,8 +82,13 @@ def read_acls(body: bytes) -> ObjectAcls:
     """The lists in a row of the catalog; parsed once for all resources about the same objects."""
     row = _row.decode(body)
     objects = [
-        ObjectAcl(name, _by_grantee(items), {column: _by_grantee(own) for column, own in columns.items()})
-        for name, items, columns, _ in row.objects
+        ObjectAcl(
+            name,
+            _by_grantee(items),
+            {column: _by_grantee(own) for column, own in columns.items()},
+            _of_others([*items, *(one for own in columns.values() for one in own)], owner),
+        )
+        for name, items, columns, owner in row.objects
     ]
     return ObjectAcls(row.version, objects)
 
@@ -92,6 +99,39 @@ def _by_grantee(texts: Iterable[str]) -> Mapping[str, HeldPrivileges]:
         item = parse_item(text)
         items.setdefault(item.grantee, []).append(item)
     return {grantee: held_by(grantee, own) for grantee, own in items.items()}
+
+
+def _of_others(texts: Iterable[str], owner: str) -> list[AclItem]:
+    return [item for text in texts if (item := parse_item(text)).grantor != owner]
+
+
+# --- What other roles than the owner granted: only they can take it back ----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ThirdGrant:
+    """What a role that is not the owner of an object granted on it to the grantee of a resource."""
+
+    object_name: str
+    grantor: str
+    held: HeldPrivileges
+
+    def part_of(self, change: AclChange) -> AclChange:
+        """The revocations of `change` that are about what this role granted."""
+        held, option = self.held.privileges, self.held.grantable
+        revoked = held if ALL in change.revoke else held & change.revoke
+        options = option if ALL in change.revoke_option else option & change.revoke_option
+        return AclChange(_NONE, _NONE, revoked, options - revoked)
+
+
+def third_grants_in(acls: ObjectAcls, grantee: str) -> list[ThirdGrant]:
+    """What other roles granted to the grantee, by object and grantor."""
+    found: dict[tuple[str, str], list[AclItem]] = {}
+    for one in acls.objects:
+        for item in one.of_others:
+            if item.grantee == grantee:
+                found.setdefault((one.name, item.grantor), []).append(item)
+    return [ThirdGrant(*key, held_by(grantee, items)) for key, items in found.items()]
 
 
 # --- What is held, in the terms of what is declared ------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from secrets import token_urlsafe
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -11,6 +12,8 @@ from setpoint.kind import (
     Absent,
     Between,
     Default,
+    Dependency,
+    GeneratedSecret,
     Int64,
     Intent,
     Json,
@@ -19,12 +22,15 @@ from setpoint.kind import (
     Location,
     ManifestInvalid,
     Mark,
+    Matches,
     Maybe,
     PlannedWrite,
     Present,
     RemoteRefused,
     ResolvedReferences,
     Resource,
+    ResourceRef,
+    SecretKeyReference,
     SecretValue,
     SpecStruct,
     Unchanged,
@@ -43,7 +49,7 @@ from setpoint_postgresql.connection import (
     changed_fields,
     spec_in,
 )
-from setpoint_postgresql.server import is_name
+from setpoint_postgresql.server import connection_entries, is_name
 from setpoint_postgresql.settings import (
     DatabaseSettings,
     SettingsMap,
@@ -59,6 +65,11 @@ ON_WRITE: Final = "OnWrite"
 # A password that another writer set: what is found instead of the declared check.
 REFUSED: Final = "Refused"
 _PASSWORD_FIELD: Final = "spec.password"
+_SECRET_FIELD: Final = "spec.writeConnectionSecretToRef"
+_PASSWORD_KEY: Final = "password"
+# So many random bytes: a password of 43 characters that need no quoting in an address.
+_PASSWORD_BYTES: Final = 32
+SECRET_NAME: Final = Matches("[a-z0-9]([-a-z0-9.]*[a-z0-9])?", "the name of a Secret", 253)
 _FIRST_VERSION_WITH_OPTIONS: Final = 160000
 
 
@@ -84,6 +95,13 @@ class RoleDeletion(SpecStruct, frozen=True):
     """Whether its objects are dropped, and the privileges that it holds are revoked (DROP OWNED)."""
 
 
+class ConnectionSecretReference(SpecStruct, frozen=True):
+    """The Secret that a connection is written to, in the namespace of the resource."""
+
+    name: Annotated[str, SECRET_NAME]
+    """Its name. It is created; a Secret of that name that exists already is not written."""
+
+
 class PostgresRoleSpec(PostgresSpec, frozen=True, kw_only=True):
     """The spec of a PostgresRole."""
 
@@ -91,6 +109,8 @@ class PostgresRoleSpec(PostgresSpec, frozen=True, kw_only=True):
     """Whether it can log in."""
     password: Maybe[SecretValue] = UNSET
     """The password. What is sent is a SCRAM-SHA-256 verifier of it, never the password itself."""
+    writeConnectionSecretToRef: Maybe[ConnectionSecretReference] = UNSET
+    """The Secret of the role: its password is generated, and kept there with all that a client needs to log in."""
     passwordCheck: Annotated[Maybe[Literal["OnWrite", "Always"]], Default(ON_WRITE)] = UNSET
     """When setpoint logs in as the role to check its password: after it was set, or with every observation, so
     that a password that another writer set counts as drift."""
@@ -170,6 +190,7 @@ class PostgresRoleKind(PostgresKind[PostgresRoleSpec, LiveRole]):
     name = "PostgresRole"
     word = "role"
     short_names = ("pgrole",)
+    uncompared = (*PostgresKind.uncompared, "writeConnectionSecretToRef")
 
     def parts(self, resource: Resource, spec: PostgresRoleSpec, resolved: ResolvedReferences) -> Sequence[str]:
         """`roles/NAME`."""
@@ -188,13 +209,38 @@ class PostgresRoleKind(PostgresKind[PostgresRoleSpec, LiveRole]):
             raise field_invalid(
                 resource, "spec.validUntil", f" is {spec.validUntil!r}: write a time such as 2030-01-31T00:00:00Z"
             )
+        if spec.password and spec.writeConnectionSecretToRef:
+            raise field_invalid(resource, _SECRET_FIELD, " has a password that is generated: leave spec.password out")
         names = [one.role for one in spec.memberOf or ()]
         if not all(map(is_name, names)):
             raise field_invalid(resource, "spec.memberOf", ": names of PostgreSQL have at most 63 bytes")
 
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
+        """The references of the spec, and the password that is generated."""
+        found, secret = super().dependencies(resource), self.spec_of(resource).writeConnectionSecretToRef
+        if not secret:
+            return found
+        ref = ResourceRef("", "Secret", resource.ref.namespace, secret.name)
+        return (*found, SecretKeyReference(_PASSWORD_FIELD, ref, _PASSWORD_KEY))
+
+    def generated_secret(self, resource: Resource) -> GeneratedSecret | None:
+        """See SupportsGeneratedSecret: a password, and what a client needs to log in with it."""
+        spec = self.spec_of(resource)
+        if not spec.writeConnectionSecretToRef:
+            return None
+        server, role = self.public_address(resource, spec), self.object_name(resource)
+        return GeneratedSecret(
+            spec.writeConnectionSecretToRef.name,
+            _PASSWORD_KEY,
+            lambda: token_urlsafe(_PASSWORD_BYTES),
+            lambda password: connection_entries(server, role, password),
+        )
+
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The role as declared, with its password from the Secret."""
         found = self.declared(resource, resolved)
+        if self.spec_of(resource).writeConnectionSecretToRef:
+            found["password"] = {"value": resolved.secrets[_PASSWORD_FIELD]}
         if isinstance(found.get("validUntil"), str):
             found["validUntil"] = _normalized_time(str(found["validUntil"])) or found["validUntil"]
         return {"spec": normalized_settings(found)}

@@ -10,7 +10,8 @@ DEFAULT_DATABASE: Final = "postgres"
 DEFAULT_USER: Final = "postgres"
 # PostgreSQL cuts longer names off.
 MAX_NAME_BYTES: Final = 63
-_LOCATION: Final = re.compile(r"postgresql://([^/:]+):([0-9]+)((?:/[^/]+)+)")
+# The last part may be empty: the arguments of a function that has none.
+_LOCATION: Final = re.compile(r"postgresql://([^/:]+):([0-9]+)((?:/[^/]+)+/?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,10 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server, and the role that logs in there. An empty password: libpq's own sources, such as ~/.pgpass."""
+    """A server, and the role that logs in there. An empty password: libpq's own sources, such as ~/.pgpass.
+
+    `token_file` has the password of the moment, which another program renews: it is read for each connection.
+    """
 
     host: str
     port: int = DEFAULT_PORT
@@ -33,6 +37,7 @@ class Server:
     password: str = field(default="", repr=False)
     database: str = DEFAULT_DATABASE
     tls: TlsFiles = TlsFiles()
+    token_file: str = ""
 
     @property
     def address(self) -> str:
@@ -74,6 +79,18 @@ def parse_location(location: str) -> ObjectAddress | None:
         return None
     parts = tuple(unquote(part) for part in found[3][1:].split("/"))
     return ObjectAddress(unquote(found[1]), int(found[2]), parts)
+
+
+def connection_entries(server: Server, role: str, password: str) -> dict[str, str]:
+    """What a client needs to log in as the role, by the keys of a Secret; the first four are Crossplane's."""
+    login, database = f"{_escaped(role)}:{_escaped(password)}", _escaped(server.database)
+    is_folder = server.host.startswith("/")
+    # The folder of a socket is no host of an address.
+    address = f"/{database}?host={_escaped(server.host)}&port={server.port}" if is_folder else None
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    uri = f"postgresql://{login}@{address or f'{host}:{server.port}/{database}'}"
+    found = {"username": role, "password": password, "endpoint": server.host, "port": str(server.port)}
+    return {**found, "database": server.database, "uri": uri}
 
 
 def is_name(text: str) -> bool:

@@ -347,6 +347,12 @@ def grant_statements(
     return found
 
 
+def as_role(role: str, statements: Sequence[Statement]) -> list[Statement]:
+    """The statements as another role executes them, in a transaction; none for none."""
+    back = sql.Composed([sql.SQL("SET LOCAL ROLE NONE")])
+    return [_words("SET LOCAL ROLE {role}", role=name(role)), *statements, back] if statements else []
+
+
 def default_privilege_statements(
     owner: str, schema: str, object_type: str, *, role: str, change: AclChange
 ) -> list[Statement]:

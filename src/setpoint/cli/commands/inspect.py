@@ -1,13 +1,14 @@
 """`setpoint get`, `describe`, `explain`, `events` and `crds`: what is on record, as text and as data."""
 
 import datetime
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from setpoint.app import StoreAccess, all_plugins, annotation_policies, definitions, open_engine
+from setpoint.app import all_plugins, annotation_policies, definitions
 from setpoint.app.kinds import find_kind
 from setpoint.cli.request import (
     CommandRequest,
@@ -19,16 +20,16 @@ from setpoint.cli.request import (
 )
 from setpoint.cli.views import resources as view
 from setpoint.cli.views.resources import has_output
-from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.json_types import Json
-from setpoint.engine.context import EngineContext
-from setpoint.engine.ports import EventRecord, ResourceChangeType, ResourceQuery
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.ports import ResourceChangeType
+from setpoint.engine.resource import Resource
+from setpoint.library.declared import DeclaredChange, DeclaredResource
 from setpoint.library.outcome import ExitCode
-from setpoint.library.targets import declared_refs, get_declared, ref_of_target
 
-# A resource as data, and as text.
-_Rendered: TypeAlias = tuple[Json, RenderableType]
+# Imported where it is used: `get` does without.
+if TYPE_CHECKING:
+    from setpoint.library.inspection.records import EventListing, Inspected, Inspection
+    from setpoint.library.session import Session
 
 
 async def get(request: CommandRequest) -> ExitCode:
@@ -66,67 +67,73 @@ def _show_resources(resources: Sequence[Resource], table: view.ResourceTable, re
         print_document({"apiVersion": "v1", "kind": "List", "items": documents}, request)
 
 
-def _shown(resource: Resource, secrets: SecretFields, request: CommandRequest) -> Resource:
-    """The resource as it is printed: without secret values, unless they are asked for."""
-    return resource if request.show_secrets else Resource(secrets.redacted(resource.document))
-
-
 async def describe(request: CommandRequest) -> ExitCode:
     """Shows everything on record about the named resources."""
+    from setpoint.library.inspection.records import ResourceDescription
 
-    async def show(resource: Resource, engine: EngineContext) -> _Rendered:
-        resource = _shown(resource, engine.secret_fields, request)
-        notes = await engine.store.events(resource.ref)
-        data = {**resource.document, "notes": [view.event_data(note) for note in notes]}
-        return data, view.description_of(resource, notes, _now())
-
-    return await _show_each(request, show)
+    async with open_session(request) as session:
+        described = await session.describe(selection_of(request), show_secrets=request.show_secrets)
+        _print_inspected(described, view.description_of, request)
+        if request.watch:
+            async for change in _changes_of(described, session, show_secrets=request.show_secrets):
+                after = DeclaredResource(_resource_after(change.change, change.resource.resource))
+                async with session.reading() as engine:
+                    events = await engine.store.events(change.ref)
+                _print_change(change, ResourceDescription(after, events), view.description_of, request)
+    return ExitCode.DONE
 
 
 async def explain(request: CommandRequest) -> ExitCode:
     """Shows the record of the last step of the named resources."""
-    from setpoint.library.executors import is_resynced
+    from setpoint.library.inspection.records import StepExplanation
 
-    resyncs = await is_resynced(request.settings)
-
-    async def show(resource: Resource, engine: EngineContext) -> _Rendered:
-        is_owner = resource.ref.group_kind in engine.owners
-        text = view.explanation_of(resource, resyncs=resyncs, is_owner=is_owner)
-        return view.explanation_data(resource), text
-
-    return await _show_each(request, show)
-
-
-async def _show_each(
-    request: CommandRequest, show: Callable[[Resource, EngineContext], Awaitable[_Rendered]]
-) -> ExitCode:
-    """Shows each resource, and with `--watch` again whenever it changes."""
-    async with open_engine(request.settings, StoreAccess.READ) as engine:
-        query = ResourceQuery(namespace=request.namespace)
-        listing = await engine.store.list(query)
-        listed = {one.ref: one for one in listing.resources}
-        refs = await declared_refs(selection_of(request), engine)
-        _print_rendered(
-            [await show(listed.get(ref) or await get_declared(ref, engine), engine) for ref in refs], request
-        )
+    async with open_session(request) as session:
+        explained = await session.explain(selection_of(request))
+        _print_inspected(explained, view.explanation_of, request)
         if request.watch:
-            async for event in engine.store.watch(listing.revision, query):
-                if event.resource.ref in refs:
-                    data, text = await show(_resource_after(event.change, event.resource), engine)
-                    if event.change is ResourceChangeType.DELETED:
-                        text = Text(f"{event.resource.ref} deleted", style="dim")
-                    _print_rendered([(data, text)], request)
+            # The record of a step has no secret values.
+            async for change in _changes_of(explained, session, show_secrets=True):
+                before, resource = explained[change.ref], change.resource.resource
+                after = StepExplanation.of(resource, is_resynced=before.is_resynced, is_owner=before.is_owner)
+                _print_change(change, after, view.explanation_of, request)
     return ExitCode.DONE
 
 
-def _print_rendered(rendered: Sequence[_Rendered], request: CommandRequest) -> None:
+async def _changes_of(
+    shown: "Inspection[Any]", session: "Session", *, show_secrets: bool
+) -> AsyncGenerator[DeclaredChange]:
+    """The changes of the resources that are shown."""
+    refs = {one.ref for one in shown}
+    async with aclosing(session.watch(since=shown.revision, show_secrets=show_secrets)) as changes:
+        async for change in changes:
+            if change.ref in refs:
+                yield change
+
+
+def _print_inspected(
+    shown: "Inspection[Inspected]", text_of: "Callable[[Inspected], RenderableType]", request: CommandRequest
+) -> None:
     if request.output in ("json", "yaml"):
-        print_documents([data for data, _ in rendered], request)
+        print_documents([one.to_data() for one in shown], request)
         return
-    for _, text in rendered:
-        request.console.print(text)
-        if request.watch or len(rendered) > 1:
+    for one in shown:
+        request.console.print(text_of(one))
+        if request.watch or len(shown) > 1:
             request.console.print()
+
+
+def _print_change(
+    change: DeclaredChange,
+    after: "Inspected",
+    text_of: "Callable[[Inspected], RenderableType]",
+    request: CommandRequest,
+) -> None:
+    if request.output in ("json", "yaml"):
+        print_documents([after.to_data()], request)
+        return
+    is_deleted = change.change is ResourceChangeType.DELETED
+    request.console.print(Text(f"{change.ref} deleted", style="dim") if is_deleted else text_of(after))
+    request.console.print()
 
 
 def _resource_after(change: ResourceChangeType, resource: Resource) -> Resource:
@@ -136,27 +143,25 @@ def _resource_after(change: ResourceChangeType, resource: Resource) -> Resource:
 
 async def events(request: CommandRequest) -> ExitCode:
     """Shows the events on record; with `--watch` also those that follow."""
-    async with open_engine(request.settings, StoreAccess.READ) as engine:
-        wanted = {ref_of_target(target, request.namespace, engine) for target in request.targets}
-        table, shown = view.EventTable(), set[EventRecord]()
-        listing = await engine.store.list(ResourceQuery(namespace=request.namespace))
+    from setpoint.library.inspection.records import events_data
 
-        def is_asked_for(ref: ResourceRef) -> bool:
-            return request.namespace in (None, ref.namespace) and (not wanted or ref in wanted)
+    table, everywhere = view.EventTable(), request.namespace is None
 
-        async def show() -> None:
-            notes = [one for one in await engine.store.events() if one not in shown and is_asked_for(one.ref)]
-            shown.update(notes)
-            data: list[Json] = [view.event_data(note) for note in notes]
-            if request.output in ("json", "yaml"):
-                print_documents(data, request) if request.watch else print_document(data, request)
-            elif notes or not request.watch:
-                request.console.print(table.lines(notes), soft_wrap=True)
+    def show(found: "EventListing") -> None:
+        if request.output in ("json", "yaml"):
+            if request.watch:
+                print_documents(events_data(found), request)
+            else:
+                print_document(found.to_data(), request)
+        elif len(found) or not request.watch:
+            request.console.print(table.lines(found), soft_wrap=True)
 
-        await show()
+    async with open_session(request) as session:
+        listing = await session.events(*request.targets, all_namespaces=everywhere)
+        show(listing)
         if request.watch:
-            async for _ in engine.store.watch(listing.revision):
-                await show()
+            async for found in session.watch_events(*request.targets, since=listing, all_namespaces=everywhere):
+                show(found)
     return ExitCode.DONE
 
 

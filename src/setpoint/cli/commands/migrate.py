@@ -6,8 +6,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from setpoint.app import StoreAccess, open_engine
-from setpoint.cli.request import CommandRequest, print_json, run_command
+from setpoint.cli.request import CommandRequest, open_session, print_json, run_command
 from setpoint.cli.views.plan import plan_rows
 from setpoint.cli.views.progress import PreviewProgress
 from setpoint.cli.views.table import fold_similar, one_line
@@ -90,7 +89,7 @@ def _require_no_writes(found: AdoptionReport, code: ExitCode, *, accepts: bool) 
 
 
 async def _hand_over(request: CommandRequest, source: MigrationSource) -> None:
-    async with open_engine(request.settings, StoreAccess.READ) as ours:
+    async with open_session(request) as session, session.reading() as ours:
         if await has_controller(request.settings, ours):
             raise UserError(
                 "a controller is running for our store already, and would begin before Config Connector has stopped: "

@@ -1,31 +1,21 @@
 """`setpoint plan --all` and `setpoint record`: the plan of every resource, with and without cookies."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from setpoint.cli.atomic_files import write_private_file
-from setpoint.cli.request import CommandRequest, print_document, print_json, run_command
+from setpoint.cli.request import CommandRequest, open_session, print_document, print_json, run_command
 from setpoint.cli.views.plan import preview_report_summary, preview_report_view
 from setpoint.cli.views.progress import PreviewProgress
-from setpoint.engine.step.preview import PreviewFinding, PreviewResult
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.preview import PreviewResult
 from setpoint.errors import UserError
-from setpoint.library.manifests.checks import warn_about_resources
-from setpoint.library.outcome import ExitCode, worst_exit_code
-from setpoint.preview import (
-    PreviewSession,
-    WorldRecording,
-    make_recording,
-    open_preview,
-    open_recorded,
-    with_kind_variants,
-)
-from setpoint.replay.preview_report import PreviewReport, managed_refs
-from setpoint.replay.world_file import read_world
+from setpoint.library.command_record import CommandObserver
+from setpoint.library.outcome import ExitCode
+from setpoint.replay.preview_report import PreviewReport
 
 
 def plan_all(options: dict[str, Any]) -> int:
@@ -51,51 +41,50 @@ def _variants(words: Sequence[str]) -> Mapping[str, str]:
 async def _plan(request: CommandRequest, world: str | None, variants: Mapping[str, str]) -> ExitCode:
     if request.files or request.targets:
         raise UserError("--all and --world plan everything: leave out -f and KIND/NAME")
-    async with _open(request, world) as opened:
-        preview = replace(opened, engine=with_kind_variants(opened.engine, variants))
-        with PreviewProgress(len(await managed_refs(preview.engine))) as progress:
-            found = await preview.preview_all(progress.advance)
-        warn_about_resources((await preview.engine.store.list()).resources, preview.engine, request.settings.warn)
-    _show(found, request)
-    return exit_code_of(found)
+    async with open_session(request) as session:
+        found = await session.plan_all(world=world, variants=variants, observer=PlanAllObserver(request))
+    _show(found.report, request)
+    return found.exit_code
 
 
-@asynccontextmanager
-async def _open(request: CommandRequest, world: str | None) -> AsyncIterator[PreviewSession]:
-    settings = request.settings
-    opened = open_preview(settings) if world is None else open_recorded(settings, read_world(Path(world)))
-    async with opened as preview:
-        yield preview
+class PlanAllObserver(CommandObserver):
+    """Shows the progress, and warnings after it."""
+
+    def __init__(self, request: CommandRequest) -> None:
+        self._warn, self._progress = request.settings.warn, PreviewProgress()
+
+    def expected(self, refs: Iterable[ResourceRef]) -> None:
+        """See CommandObserver."""
+        self._progress.total = len(list(refs))
+
+    def running(self) -> PreviewProgress:
+        """See CommandObserver."""
+        return self._progress
+
+    def previewed(self, found: PreviewResult) -> None:
+        """See CommandObserver."""
+        self._progress.advance(found)
+
+    def warned(self, text: str) -> None:
+        """See CommandObserver."""
+        self._warn(text)
 
 
 async def _record(request: CommandRequest, to: Path) -> ExitCode:
-    with PreviewProgress() as progress:
-        recording = await make_recording(request.settings, progress.advance)
+    async with open_session(request) as session:
+        recording = await session.record(observer=PlanAllObserver(request))
     write_private_file(to, [recording.world])
     if request.output == "json":
         print_json(recording.report.to_data(), request)
         return ExitCode.DONE
     if recording.report.found:
         request.console.print(preview_report_summary(recording.report), soft_wrap=True)
-    request.console.print(Text(f"{_count_text(recording)} in {to}"), soft_wrap=True)
+    request.console.print(Text(f"{_count_text(recording.resources, recording.answers)} in {to}"), soft_wrap=True)
     return ExitCode.DONE
 
 
-def _count_text(recording: WorldRecording) -> str:
-    kept, answers = recording.resources, recording.answers
+def _count_text(kept: int, answers: int) -> str:
     return f"{kept} resource{'s' * (kept != 1)} and {answers} answer{'s' * (answers != 1)}"
-
-
-def exit_code_of(found: PreviewReport) -> ExitCode:
-    """FAILED for a failure, a difference hidden by a cookie or a blocked write; CHANGES when a step would write."""
-    is_failed = bool(found.blocked or found.missed)
-    return worst_exit_code([ExitCode.FAILED if is_failed else ExitCode.DONE, *map(_exit_code_of_one, found.found)])
-
-
-def _exit_code_of_one(one: PreviewResult) -> ExitCode:
-    if one.finding in (PreviewFinding.FAILED, PreviewFinding.MASKED, PreviewFinding.UNSETTLED):
-        return ExitCode.FAILED
-    return ExitCode.DONE if one.writes_nothing else ExitCode.CHANGES
 
 
 def _show(found: PreviewReport, request: CommandRequest) -> None:

@@ -11,21 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from setpoint import __version__
-from setpoint.app import (
-    AppSettings,
-    ClientWiring,
-    OpenedEngine,
-    StoreAccess,
-    open_app,
-    select_kinds,
-)
+from setpoint.app import AppSettings, OpenedEngine, select_kinds
 from setpoint.cli.request import CommandRequest, duration_option, run_command
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.kind import stateless_kinds
 from setpoint.engine.step.reports import StepReporter
 from setpoint.errors import UserError
-from setpoint.library.controller import ControllerOptions, Controllers
+from setpoint.library.controller import ControllerOptions, Controllers, open_for_controllers
 from setpoint.library.outcome import ExitCode
 from setpoint.runtime import logs
 from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, append_after
@@ -108,8 +101,11 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
     logs.configure(form, run_options.level, log_buffer or sys.stderr)
     try:
         with _audit_log(request.settings, run_options) as audit_log:
-            wiring = ClientWiring(lambda client: None if audit_log is None else AuditedRequests(client, audit_log))
-            async with open_app(run_options.applied_to(request.settings), StoreAccess.RUN, wiring) as opened:
+
+            def audited(client: str) -> AuditedRequests | None:
+                return None if audit_log is None else AuditedRequests(client, audit_log)
+
+            async with open_for_controllers(run_options.applied_to(request.settings), audited) as opened:
                 process = ControllerProcess.of(opened, request, run_options, reporter_for(audit_log, run_options))
                 return await _run_until_signal(process, run_options)
     finally:

@@ -11,15 +11,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from setpoint.cli.atomic_files import write_private_file
-from setpoint.cli.request import CommandRequest, print_json, run_command
+from setpoint.cli.commands.plan_all import PlanAllObserver
+from setpoint.cli.request import CommandRequest, open_session, print_json, run_command
 from setpoint.cli.upgrade_interpreters import VersionInterpreter, install_missing
-from setpoint.cli.views.progress import PreviewProgress, spinner
+from setpoint.cli.views.progress import spinner
 from setpoint.cli.views.table import TextTable, fold_similar, one_line
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
 from setpoint.library.outcome import ExitCode
-from setpoint.preview import make_recording
 from setpoint.replay.comparison import (
     Comparison,
     ReportLabels,
@@ -102,8 +102,8 @@ async def _world(request: CommandRequest, world: str | None) -> AsyncIterator[Pa
         yield Path(world).absolute()
         return
     with TemporaryDirectory(prefix="setpoint-") as folder:
-        with PreviewProgress() as progress:
-            recording = await make_recording(request.settings, progress.advance)
+        async with open_session(request) as session:
+            recording = await session.record(observer=PlanAllObserver(request))
         path = Path(folder) / "world.gz"
         write_private_file(path, [recording.world])
         yield path

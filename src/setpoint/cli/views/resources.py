@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -17,7 +17,7 @@ from setpoint.cli.views.plan import (
 )
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
-from setpoint.core.decide import Cookie, DecisionReason
+from setpoint.core.decide import DecisionReason
 from setpoint.core.plan import Plan
 from setpoint.core.step_record import MORE, MORE_KEPT, MORE_RETAINED, MORE_WITHHELD, MORE_WRITES
 from setpoint.core.unstructured import GroupKind
@@ -25,20 +25,14 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
-from setpoint.engine.owners.status import is_waiting_for_children
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.references import OUTPUT
-from setpoint.engine.requeue import (
-    DEFAULT_RESYNC_SECONDS,
-    NOT_READY_SECONDS,
-    RESYNC_INTERVAL,
-    jittered_resync,
-    resync_seconds,
-)
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState, outputs_in, shown_server_defaults
-from setpoint.engine.step.reconcile_request import latest_request
-from setpoint.errors import ManifestInvalid, UserError
+from setpoint.errors import UserError
+
+if TYPE_CHECKING:
+    from setpoint.library.inspection.records import ResourceDescription, StepExplanation
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
 _WIDE_COLUMNS: Final = ("LOCATION", "MESSAGE")
@@ -127,12 +121,13 @@ def age_of(resource: Resource, now: datetime.datetime) -> str:
     return f"{seconds}s"
 
 
-def description_of(resource: Resource, notes: Iterable[EventRecord], now: datetime.datetime) -> RenderableType:
+def description_of(described: "ResourceDescription", now: datetime.datetime | None = None) -> RenderableType:
     """Everything about one resource."""
     from rich.table import Table
 
     from setpoint.core.values.yaml_documents import write_document
 
+    resource = described.resource.resource
     ready = ready_condition(resource)
     facts = Table.grid(padding=(0, 3))
     facts.add_column(no_wrap=True)
@@ -150,7 +145,7 @@ def description_of(resource: Resource, notes: Iterable[EventRecord], now: dateti
         ("Operation", state.operation.name if state.operation else ""),
         ("Server defaults", ", ".join(shown_server_defaults(state.server_defaults))),
         ("Generation", f"{resource.generation}, observed {resource.status.get('observedGeneration', 'none')}"),
-        ("Age", age_of(resource, now)),
+        ("Age", age_of(resource, now or datetime.datetime.now(datetime.UTC))),
         ("Deleting", "yes" if resource.is_deleting else ""),
     ):
         if value:
@@ -160,7 +155,7 @@ def description_of(resource: Resource, notes: Iterable[EventRecord], now: dateti
     # Digests of what was generated are left out: they are not readable.
     outputs = {name: value for name, value in outputs_of(resource).items() if name != LAST_GENERATED}
     parts += [Text("Outputs", style="bold"), Text(write_document(outputs))] if outputs else []
-    return Group(*parts, _events_of_one(notes))
+    return Group(*parts, _events_of_one(described.events))
 
 
 def outputs_of(resource: Resource) -> JsonObject:
@@ -187,74 +182,27 @@ def _events_of_one(notes: Iterable[EventRecord]) -> Text:
     )
 
 
-def event_data(note: EventRecord) -> Json:
-    """An event as data."""
-    ref: Json = {"kind": note.ref.kind, "namespace": note.ref.namespace, "name": note.ref.name}
-    rest: dict[str, Json] = {"severity": note.severity, "reason": note.reason, "message": note.message}
-    return {"at": note.at, "resource": ref, "count": note.count, **rest}
-
-
-def explanation_data(resource: Resource) -> Json:
-    """The record of the last step as data; null before the first step."""
-    ref = resource.ref
-    step = StoredState.of(resource).step
-    data: dict[str, Json] = {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
-    data |= {"step": step, "moved": moved_digests(step)}
-    request = latest_request(resource)
-    return data if request is None else {**data, "request": request}
-
-
-def moved_digests(step: JsonObject | None) -> list[Json]:
-    """Which digests differ from those of the last agreement: of the intent, of the live state."""
-    cookies = step.get("cookie") if step else None
-    if not isinstance(cookies, Mapping):
-        return []
-    before, after = Cookie.parse(cookies.get("before")), Cookie.parse(cookies.get("after"))
-    if before is None or after is None:
-        return []
-    sides = {"intent": before.intent != after.intent, "live": before.live != after.live}
-    return [side for side, moved in sides.items() if moved]
-
-
-def explanation_of(resource: Resource, *, resyncs: bool = False, is_owner: bool = False) -> RenderableType:
+def explanation_of(explained: "StepExplanation") -> RenderableType:
     """Why the last step on record did what it did, and when the next one is due."""
-    step: Any = StoredState.of(resource).step
-    ready = ready_condition(resource)
+    step, ready = explained.step, explained.ready
     if not step and ready is None:
-        return Text(f"{resource.ref}: no step has been taken yet; `setpoint reconcile` takes one")
+        return Text(f"{explained.ref}: no step has been taken yet; `setpoint reconcile` takes one")
     return Group(
-        Text(f"{resource.ref}", style="bold cyan"),
+        Text(f"{explained.ref}", style="bold cyan"),
         *(_record_lines(step) if step else [Text("no step has come as far as a plan yet")]),
-        *_request_lines(resource),
+        *_request_lines(explained.request),
         Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: no step yet"),
-        Text(f"next step: {_next_step(resource, resyncs=resyncs, is_owner=is_owner)}", style="dim"),
+        Text(f"next step: {explained.next_step}", style="dim"),
     )
 
 
-def _request_lines(resource: Resource) -> list[Text]:
+def _request_lines(request: JsonObject | None) -> list[Text]:
     """The request of a step that is open, or of one that left nothing to record."""
-    request = latest_request(resource)
     if request is None:
         return []
     who = f"requested by {request['by'] or f'annotation {RECONCILE_REQUESTED}'} at {request['at']}"
     what = "handled, and nothing was left to record" if request["handled"] else "no step has handled it yet"
     return [Text(one_line(f"{who}: {what}"))]
-
-
-def _next_step(resource: Resource, *, resyncs: bool, is_owner: bool) -> str:
-    if not resyncs:
-        return "with the next `setpoint apply` or `setpoint reconcile`"
-    ready = ready_condition(resource)
-    try:
-        mean = resync_seconds(resource.annotations)
-    except ManifestInvalid as error:
-        return f"when it is edited: {error}"
-    if mean == 0 and ready is not None and ready.status == "True":
-        return f"when it is edited or requested: {RESYNC_INTERVAL} is 0"
-    seconds = jittered_resync(resource.ref, mean or DEFAULT_RESYNC_SECONDS)
-    if is_owner and is_waiting_for_children(resource):
-        seconds = min(seconds, NOT_READY_SECONDS)
-    return f"by the running process, at the latest {seconds:.0f} s after the last; at once after an edit"
 
 
 def _record_lines(step: Mapping[str, Any]) -> list[Text]:

@@ -39,6 +39,7 @@ MANAGEMENT_BEFORE_EXPORT: Final = f"{OURS}management-before-export"
 ABANDONED_BY_MIGRATION: Final = f"{OURS}abandoned-by-migration"
 TERRAFORM_ID: Final = f"{OURS}terraform-id"
 CLAIM: Final = f"{OURS}claim"
+GENERATED_FOR: Final = f"{OURS}generated-for"
 GOOGLE_ACCOUNT: Final = f"{OURS}google-service-account"
 SHARED_PROJECTS: Final = f"{OURS}google-shared-projects"
 
@@ -46,17 +47,16 @@ SHARED_PROJECTS: Final = f"{OURS}google-shared-projects"
 
 
 class AnnotationScope(StrEnum):
-    """The resources that an annotation has an effect on."""
+    """The resources that an annotation has an effect on: of our kinds, and of those of plug-ins."""
 
     EVERY = "every kind"
     OBJECTS = "kinds that stand for one live object"
     # A KubernetesObject leaves the fields alone that its manifest leaves out, and refuses these as owners do.
-    FIELDS = "kinds of Google's services"
-    # The two owners.
-    OWNERS = "TrusteeConfig and KbsConfig"
+    FIELDS = "kinds that stand for one live object, except KubernetesObject"
+    OWNERS = "kinds that generate other objects, such as TrusteeConfig and KbsConfig"
     # Kinds that name it in `annotations`, among those that change the meaning of a manifest.
-    GOOGLE = "SQLInstance, SQLDatabase, SQLUser and StorageBucket"
-    BUCKETS = "StorageBucket"
+    GOOGLE = "SQLInstance, SQLDatabase, SQLUser, StorageBucket and kinds of plug-ins that read it"
+    BUCKETS = "StorageBucket and kinds of plug-ins that read it"
     KUBERNETES_OBJECT = "KubernetesObject"
     NAMESPACE = "a Namespace"
     NONE = "no kind here"
@@ -195,6 +195,11 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
         CLAIM,
         _RECORD,
         "The object that a controller announced to claim. Once the status has its location, it is history.",
+    ),
+    KnownAnnotation(
+        GENERATED_FOR,
+        _RECORD,
+        "On a Secret: the resource that its value was generated for, which may take it back when it is made anew.",
     ),
     KnownAnnotation(TERRAFORM_ID, _RECORD, "The Terraform resource that manages an object of a cluster."),
     *(

@@ -11,7 +11,12 @@ from setpoint.core.plan import Action, Plan, PlannedWrite, plan_delete
 from setpoint.core.schema.annotations import annotation_value
 from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine import conditions
-from setpoint.engine.capabilities import SupportsAliases, SupportsDeletionPreparation, SupportsReplace
+from setpoint.engine.capabilities import (
+    SupportsAliases,
+    SupportsDeletionPreparation,
+    SupportsGeneratedSecret,
+    SupportsReplace,
+)
 from setpoint.engine.claims.claim import is_claim_kept
 from setpoint.engine.claims.record import recorded_state
 from setpoint.engine.context import (
@@ -53,7 +58,7 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
         return PlannedStep(_nothing_to_delete(_NEVER_MADE), lambda: _remove_finalizer(context))
     if is_abandoned(context.resource, context.kind):
         kept = _nothing_to_delete(f"the resource goes, and {location or 'its object'} stays as it is")
-        return PlannedStep(kept, lambda: _remove_finalizer(context))
+        return PlannedStep(kept, lambda: _remove_finalizer(context, is_kept=True))
     _require_deletable(context.resource)
     if location is None:
         return await _plan_unrecorded_deletion(context)
@@ -129,6 +134,7 @@ async def _send_delete(
 
 async def _record_deleted(context: KindStepContext) -> StepOutcome:
     """Removes the finalizer. A status is written only where finalizers of other controllers keep the resource."""
+    await _release_secrets(context, is_kept=False)
     if context.resource.finalizers != (FINALIZER,):
         return await _remove_finalizer(await context.set_ready(conditions.DELETED))
     deleted = context.event(conditions.DELETED.reason, conditions.DELETED.message)
@@ -196,10 +202,19 @@ def _require_deletable(resource: Resource) -> None:
         )
 
 
-async def _remove_finalizer(context: KindStepContext) -> StepOutcome:
+async def _remove_finalizer(context: KindStepContext, *, is_kept: bool = False) -> StepOutcome:
+    await _release_secrets(context, is_kept=is_kept)
     rest = tuple(one for one in context.resource.finalizers if one != FINALIZER)
     await context.engine.store.set_finalizers(context.resource, rest)
     return Gone()
+
+
+async def _release_secrets(context: KindStepContext, *, is_kept: bool) -> None:
+    """What becomes of the Secret that was generated for the resource; few kinds have one."""
+    if isinstance(context.kind, SupportsGeneratedSecret):
+        from setpoint.engine.owners.generated_secret import release_secrets
+
+        await release_secrets(context, is_kept=is_kept)
 
 
 async def must_replace(context: KindStepContext, intent: Intent) -> bool:

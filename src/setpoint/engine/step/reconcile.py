@@ -14,7 +14,7 @@ from setpoint.core.secret_fields import secret_texts, without_texts
 from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.messages import Message, message_of
 from setpoint.engine import conditions
-from setpoint.engine.capabilities import SupportsProjects
+from setpoint.engine.capabilities import SupportsGeneratedSecret, SupportsProjects
 from setpoint.engine.claims.claim import (
     announce_claim,
     catch_up,
@@ -248,6 +248,10 @@ async def _plan_object(context: KindStepContext) -> StepPlan:
     context.require_known_annotations()
     intent = await resolve_intent(context.resource, context.engine)
     found = await _plan_intent(context, intent)
+    if context.management is Management.FULL and isinstance(context.kind, SupportsGeneratedSecret):
+        from setpoint.engine.owners.generated_secret import secret_first
+
+        found = await secret_first(found, context, _plan_object)
     if isinstance(found, FailedStep) or not isinstance(context.kind, SupportsProjects):
         return found
     return replace(found, plan=replace(found.plan, project=context.kind.project_of(intent.resource, intent.resolved)))

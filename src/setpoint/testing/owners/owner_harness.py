@@ -3,11 +3,12 @@
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
 
 from setpoint.core.plan import Plan
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path, remove_at, set_at
 from setpoint.engine.context import EngineContext
@@ -17,22 +18,20 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.outcomes import Settled, StepOutcome
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite.store import open_sqlite
+from setpoint.testing.clock import VirtualClock
 from setpoint.testing.interruptions import Interruption, Killed, die
-from tests.engine.clock import FakeClock
-from tests.engine.owners.owner_fixtures import OwnerFixture, Place
-
-GROUPS = {"Gallery": "web.test", "KbsConfig": "confidentialcontainers.org", "Deployment": "apps"}
+from setpoint.testing.owners.owner_fixture import ChildField, OwnerFixture
 
 
-class Collecting:
-    """A store that says that it collects garbage, which nothing does here."""
+class CollectingStore:
+    """A store that says that it collects garbage, as a cluster does; nothing does so here."""
 
     def __init__(self, behind: Store) -> None:
         self._behind = behind
 
     @property
     def collects(self) -> bool:
+        """Children go with their owner."""
         return True
 
     def __getattr__(self, name: str) -> Any:
@@ -45,25 +44,27 @@ class OwnerHarness:
 
     fixture: OwnerFixture
     store: Store
-    clock: FakeClock
+    clock: VirtualClock
     # Where the store is kept; None when it lives in memory and is not lost with the process.
     file: File | None = None
     owners: tuple[Owner, ...] = ()
 
     @property
     def engine(self) -> EngineContext:
+        """The engine of a process that starts now."""
         every = (self.fixture.owner, *self.owners)
         return EngineContext(self.store, self.clock, {}, owners={(one.group, one.name): one for one in every})
 
     @property
     def ref(self) -> ResourceRef:
+        """The resource."""
         return Resource(self.fixture.manifest).ref
 
     # --- The author --------------------------------------------------------------------------------------------------
 
     async def begin(self, **annotations: str) -> None:
         """Everything is handed in, and no step was taken."""
-        for one in (*self.fixture.others, self.fixture.source):
+        for one in self.fixture.given:
             await self.store.apply(one)
         await self.apply(annotations=annotations)
 
@@ -93,11 +94,11 @@ class OwnerHarness:
 
     async def write(self) -> None:
         """Another writer changes a field that it may edit."""
-        await self.edit(*_parts(self.fixture.theirs))
+        await self.edit(*_parts(self.fixture.editable))
 
     async def change(self) -> None:
         """The author wants something else."""
-        await self.apply(self.fixture.then)
+        await self.apply(self.fixture.changed)
 
     async def rotate(self) -> None:
         """The source says something else."""
@@ -151,7 +152,7 @@ class OwnerHarness:
         """The process starts anew: what the store keeps is all there is."""
         if self.file is not None:
             await self.store.close()
-            self.store = await open_sqlite(self.file, self.clock, _new_uid)
+            self.store = await _open_store(self.file, self.clock)
 
     async def preview(self) -> Plan:
         """The plan of the next step."""
@@ -162,7 +163,8 @@ class OwnerHarness:
     def at(self, key: str) -> ResourceRef:
         """Where a child is."""
         kind, _, name = key.partition("/")
-        return ResourceRef(GROUPS.get(kind, ""), kind, self.ref.namespace, name)
+        group = next((one.group for one in self.fixture.owner.makes if one.kind == kind), "")
+        return ResourceRef(group, kind, self.ref.namespace, name)
 
     async def child(self, key: str) -> Resource:
         """The child, which is there."""
@@ -205,22 +207,27 @@ def _controller_uid(resource: Resource) -> Any:
     return next((one["uid"] for one in metadata.get("ownerReferences", ()) if one.get("controller")), None)
 
 
-def _parts(place: Place) -> tuple[str, Path, Any]:
+def _parts(place: ChildField) -> tuple[str, Path, Any]:
     return place.key, place.path, place.value
 
 
 @asynccontextmanager
-async def owner_harness_for(
-    fixture: OwnerFixture, file: File | None = None, *owners: Owner
-) -> AsyncIterator[OwnerHarness]:
+async def owner_harness(fixture: OwnerFixture, file: File | None = None, *owners: Owner) -> AsyncIterator[OwnerHarness]:
     """A new world; its store is in `file`, or in memory."""
-    clock = FakeClock()
-    store: Store = MemoryStore(clock, _new_uid) if file is None else await open_sqlite(file, clock, _new_uid)
-    harness = OwnerHarness(fixture, store, clock, file, owners)
+    clock = VirtualClock()
+    harness = OwnerHarness(fixture, await _open_store(file, clock), clock, file, owners)
     try:
         yield harness
     finally:
         await harness.store.close()
+
+
+async def _open_store(file: File | None, clock: VirtualClock) -> Store:
+    if file is None:
+        return MemoryStore(clock, _new_uid)
+    from setpoint.stores.sqlite.store import open_sqlite
+
+    return await open_sqlite(file, clock, _new_uid)
 
 
 def _new_uid() -> str:
