@@ -5,6 +5,7 @@ from functools import cache
 from typing import Final
 
 from setpoint.core.decide import Cookie
+from setpoint.core.filled_fields import filled_marks, is_filled, path_mark, with_removed
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import retainable_paths
 from setpoint.core.redaction import REDACTED, redact
@@ -21,7 +22,6 @@ from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.capabilities import SupportsGeneratedSecret
 from setpoint.engine.context import EngineContext
-from setpoint.engine.filled_fields import filled_marks, is_filled, path_mark, with_removed
 from setpoint.engine.kind import (
     AnyKind,
     Intent,

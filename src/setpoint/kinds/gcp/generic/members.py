@@ -60,6 +60,12 @@ def _member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         return facts.values.get(_word(value), value)
     if is_choice(facts):
         return [_chosen(one) for one in value] if facts.type == "list" else _chosen(value)
+    if facts.shape is not None:
+        return _shaped_member(value, facts)
+    return [_single(one, facts) for one in value] if facts.type == "list" else _single(value, facts)
+
+
+def _shaped_member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     match facts.shape:
         case "object-to-list-of-one":
             return [to_members(value, facts.fields)]
@@ -72,10 +78,8 @@ def _member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
             return {} if value else None
         case "part-of-list":
             return [{**to_members(one, facts.fields), **facts.adds} for one in value]
-        case "keyed-list-to-map":
-            return {str(one[facts.keys[0]]): _keyed_member(one, facts) for one in value}
         case _:
-            return [_single(one, facts) for one in value] if facts.type == "list" else _single(value, facts)
+            return {str(one[facts.keys[0]]): _keyed_member(one, facts) for one in value}
 
 
 def _single(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
@@ -146,6 +150,14 @@ def _at(body: _Tree, path: tuple[str, ...]) -> Json | Missing:
 def _field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if facts.values:
         return _own_word(value, facts)
+    if facts.shape is not None and not is_choice(facts):
+        return _shaped_field(value, facts)
+    if facts.type == "list":
+        return [_single_field(one, facts) for one in value] if isinstance(value, list) else None
+    return _single_field(value, facts)
+
+
+def _shaped_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     match facts.shape:
         case "true-to-object":
             return True
@@ -158,12 +170,8 @@ def _field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         case "key-value-list-to-map":
             key, content = list(facts.fields)[:2]
             return [{key: name, content: one} for name, one in value.items()]
-        case "keyed-list-to-map":
-            return [{**from_members(one, facts.fields), facts.keys[0]: name} for name, one in value.items()]
-        case _ if facts.type == "list":
-            return [_single_field(one, facts) for one in value] if isinstance(value, list) else None
         case _:
-            return _single_field(value, facts)
+            return [{**from_members(one, facts.fields), facts.keys[0]: name} for name, one in value.items()]
 
 
 def _single_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
