@@ -3,8 +3,9 @@ from typing import Any, cast
 
 import pytest
 
-from setpoint.catalogue.rows import facts_of, held_kinds, kinds_by_group
+from setpoint.catalogue.rows import expand, facts_of, held_kinds, kinds_by_group
 from tools.catalogue import exceptions
+from tools.catalogue.compaction import compact
 from tools.catalogue.entries import Rows
 from tools.catalogue.exceptions import ExceptionRefused, apply_exceptions
 from tools.catalogue.generated import RECORD, changes, record
@@ -92,8 +93,8 @@ def test_an_exception_that_fits_nothing_is_refused(lines: dict[str, Any], line: 
 
 
 def test_a_change_is_told_by_kind_and_fact() -> None:
-    before = {"a.json": '{"Kept":{"fields":{"size":{"type":"integer"}}},"Gone":{}}'}
-    after = {"a.json": '{"Kept":{"fields":{"size":{"type":"string","to":"s"}}},"New":{}}'}
+    before = {"a.json": '{"Kept":{"fields":{"size":{"type":"integer"}}},"Gone":{"fields":{}}}'}
+    after = {"a.json": '{"Kept":{"fields":{"size":{"type":"string","to":"s"}}},"New":{"fields":{}}}'}
 
     assert list(changes(before, after)) == [
         "a/Gone: removed",
@@ -101,6 +102,36 @@ def test_a_change_is_told_by_kind_and_fact() -> None:
         'a/Kept: size.type: "integer" -> "string"',
         "a/New: added",
     ]
+
+
+def test_what_a_file_leaves_out_is_put_back_when_it_is_read() -> None:
+    inner = {"seconds": {"type": "integer", "required": True}, "nanos": {"type": "integer", "immutable": True}, "x": {}}
+    outer: dict[str, Any] = {"ttl": {"type": "object", "fields": inner}, "name": {"type": "string"}}
+    whole: dict[str, Any] = {
+        "api": "compute",
+        "prefix": "v1/",
+        "name": "projects/{project}/things/{thing}",
+        "methods": {
+            "create": {"verb": "POST", "path": "v1/projects/{project}/things"},
+            "get": {"verb": "GET", "path": "v1/projects/{project}/things/{thing}"},
+            "delete": {"verb": "POST", "path": "v1/projects/{project}/things/{thing}:drop"},
+        },
+        "other_methods": {"setLabels": {"verb": "POST", "path": "v1/projects/{project}/things/{thing}/setLabels"}},
+        "fields": {
+            "one": {"type": "object", "fields": outer},
+            "two": {"type": "object", "fields": outer},
+            "ttl": {"type": "object", "fields": inner},
+        },
+    }
+    row = json.loads(json.dumps(whole))
+
+    compact(row)
+    short = json.dumps(row)
+    expand(row)
+
+    assert len(short) < 0.6 * len(json.dumps(whole))
+    del outer["name"]["type"]
+    assert row == whole
 
 
 @pytest.fixture

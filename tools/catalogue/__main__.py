@@ -5,8 +5,9 @@ import sys
 from tools.catalogue import discovery
 from tools.catalogue.entries import Rows, facts_by_service, fields_below
 from tools.catalogue.exceptions import ExceptionRefused, apply_exceptions
-from tools.catalogue.fields import correct_fields
+from tools.catalogue.fields import absent_members, correct_fields
 from tools.catalogue.generated import OUTPUT, changes, pinned_version, texts, write
+from tools.catalogue.holds import hold_back
 from tools.catalogue.methods import correct_methods, read_collection
 from tools.catalogue.references import Targets
 
@@ -41,13 +42,17 @@ def _correct(service: str, rows: Rows, references: Targets) -> None:
         references.complete(row)
         correct_fields(row, document)
     apply_exceptions(service, rows)
+    for row in rows.values():
+        hold_back(row)
+    apply_exceptions(service, rows)
 
 
 def _figures(rows_by_service: dict[str, Rows]) -> str:
     rows = [row for rows in rows_by_service.values() for row in rows.values() if "hold" not in row]
     fields = [field for row in rows for _, field in fields_below(row["fields"])]
     unmatched = sum(field.get("to") == "?" for field in fields)
-    return f"{len(rows)} kinds, {len(fields)} fields, {unmatched} unmatched"
+    absent = sum(len(list(absent_members(row, discovery.document(row["discovery"])))) for row in rows)
+    return f"{len(rows)} kinds, {len(fields)} fields, {unmatched} unmatched, {absent} with a member that is not there"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tools.catalogue.discovery import Document, Schema
@@ -122,6 +122,25 @@ def schema_at(members: Mapping[str, Schema], path: str, document: Document) -> S
     return found
 
 
+def absent_members(row: RowEntry, document: Document) -> Iterator[str]:
+    """The fields whose member is none of the API's object: of the request that creates it, or wrong."""
+    yield from _absent(row["fields"], document.members(document.schema(row["schema"])), document, "")
+
+
+def _absent(
+    fields: Mapping[str, FieldEntry], members: Mapping[str, Schema], document: Document, above: str
+) -> Iterator[str]:
+    for name, field in fields.items():
+        if field.get("to") in (*ADDRESS, UNKNOWN) or field.get("query"):
+            continue
+        schema = schema_at(members, _path(name, field), document)
+        if schema is None:
+            yield f"{above}{name}"
+        elif field.get("shape") != "one-of-to-text":
+            inside = _members_below(field, schema, document)
+            yield from _absent(field.get("fields", {}), inside, document, f"{above}{name}.")
+
+
 # --- One field --------------------------------------------------------------------------------------------------------
 
 
@@ -148,6 +167,9 @@ def _members_below(field: FieldEntry, schema: Schema, document: Document) -> Map
         return {key: {"type": "string"}, **document.members(values)}
     if field.get("shape") == "key-value-list-to-map":
         return {name: {"type": "string"} for name in field.get("fields", {})}
+    if values is not None and not found and field["type"] == "object":
+        # A map of anything, of which the spec names the keys.
+        return dict.fromkeys(field.get("fields", {}), values)
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, cast
 
+from tools.catalogue.compaction import compact, put_shared_back
 from tools.catalogue.entries import FIELD_KEYS, ROOT, ROW_KEYS, FieldEntry, Json, MethodEntry, RowEntry, Rows
 
 OUTPUT: Final = ROOT / "src" / "setpoint" / "catalogue" / "google"
@@ -45,6 +46,8 @@ def texts(rows_by_service: Mapping[str, Rows]) -> dict[str, str]:
     }
     written = {service: rows for service, rows in written.items() if rows}
     index = {service: {kind: str(row["group"]) for kind, row in rows.items()} for service, rows in written.items()}
+    for row in (row for rows in written.values() for row in rows.values()):
+        compact(row)
     files = {f"{service}.json": _text(rows) for service, rows in written.items()}
     held = {
         kind: row["hold"] for rows in rows_by_service.values() for kind, row in sorted(rows.items()) if "hold" in row
@@ -141,6 +144,8 @@ def changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str
 
 def _rows_in(files: Mapping[str, str]) -> dict[str, Json]:
     services = {name: json.loads(text) for name, text in files.items() if name not in ("index.json", "held.json")}
+    for row in (row for rows in services.values() for row in rows.values()):
+        put_shared_back(row)
     return {f"{name[:-5]}/{kind}": row for name, rows in services.items() for kind, row in rows.items()}
 
 

@@ -51,7 +51,7 @@ class FieldFacts(Struct, frozen=True):
     A list of objects has the fields of its items; a list of anything else, or a map, the type of them in `items`.
     """
 
-    type: FieldKind
+    type: FieldKind = "string"
     to: str = ""
     required: bool = False
     immutable: bool = False
@@ -165,7 +165,15 @@ class KindFacts(Struct, frozen=True):
     chosen: Mapping[str, Mapping[str, str]] = {}
 
 
-_rows: Final = msgspec.json.Decoder(dict[str, KindFacts])
+# The verb of a method that has none in the file; and whether its path is that of the collection or of the object.
+_STANDARD: Final = {
+    "create": ("POST", True),
+    "list": ("GET", True),
+    "get": ("GET", False),
+    "patch": ("PATCH", False),
+    "update": ("PUT", False),
+    "delete": ("DELETE", False),
+}
 _index: Final = msgspec.json.Decoder(dict[str, dict[str, str]])
 _held: Final = msgspec.json.Decoder(dict[str, str])
 
@@ -180,7 +188,34 @@ def kinds_by_group() -> Mapping[GroupKind, str]:
 @cache
 def rows_of(service: str) -> Mapping[str, KindFacts]:
     """The rows of a service, by kind."""
-    return _rows.decode((_FOLDER / f"{service}.json").read_bytes())
+    rows = msgspec.json.decode((_FOLDER / f"{service}.json").read_bytes())
+    for row in rows.values():
+        expand(row)
+    return msgspec.convert(rows, dict[str, KindFacts])
+
+
+def expand(row: dict[str, Any]) -> None:
+    """Puts back what a file leaves out: the fields that several objects of a row share, verbs and paths of methods."""
+    shared: list[dict[str, Any]] = row.pop("shared", [])
+    for fields in (*shared, row["fields"]):
+        _put_shared(fields, shared)
+    path = f"{row['prefix']}{row['name']}"
+    for name, method in row["methods"].items():
+        verb, is_collection = _STANDARD[name]
+        method.setdefault("verb", verb)
+        method.setdefault("path", path.rpartition("/")[0] if is_collection else path)
+    for name, method in row.get("other_methods", {}).items():
+        method.setdefault("verb", "POST")
+        method.setdefault("path", f"{path}{'/' if row['api'] == 'compute' else ':'}{name}")
+
+
+def _put_shared(fields: dict[str, Any], shared: list[dict[str, Any]]) -> None:
+    for field in fields.values():
+        below = field.get("fields")
+        if isinstance(below, int):
+            field["fields"] = shared[below]
+        elif below is not None:
+            _put_shared(below, shared)
 
 
 def facts_of(name: GroupKind) -> KindFacts:
