@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app.plugins import NO_PLUGINS, Plugins, installed_plugins
-from setpoint.catalogue.rows import facts_of, kinds_by_group
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_mapping import DeferredMapping, joined
 from setpoint.core.values.json_types import JsonObject
@@ -29,12 +28,36 @@ _STORAGE: Final = "storage.cnrm.cloud.google.com"
 _SQL: Final = "sql.cnrm.cloud.google.com"
 _OURS: Final = "setpoint.dev"
 _TRUSTEE: Final = "confidentialcontainers.org"
+# The kinds of the catalogue that are offered, by the first word of their group: those that recordings of Config
+# Connector show to be right.
+_OFFERED: Final = {
+    "artifactregistry": ("ArtifactRegistryRepository",),
+    "bigquery": ("BigQueryDataset", "BigQueryTable"),
+    "certificatemanager": ("CertificateManagerCertificateMap", "CertificateManagerDNSAuthorization"),
+    "compute": (
+        *("ComputeAddress", "ComputeDisk", "ComputeFirewall", "ComputeHealthCheck", "ComputeManagedSSLCertificate"),
+        *("ComputeNetwork", "ComputeRoute", "ComputeRouter", "ComputeSSLCertificate", "ComputeSSLPolicy"),
+        *("ComputeSecurityPolicy", "ComputeSubnetwork"),
+    ),
+    "dns": ("DNSManagedZone",),
+    "iam": ("IAMServiceAccount",),
+    "kms": ("KMSKeyRing",),
+    "logging": ("LoggingLogBucket", "LoggingLogMetric", "LoggingLogSink"),
+    "pubsub": ("PubSubSchema", "PubSubSubscription", "PubSubTopic"),
+    "run": ("RunService",),
+    "secretmanager": ("SecretManagerSecret",),
+    "spanner": ("SpannerInstance",),
+}
+_CATALOGUED: Final[Collection[GroupKind]] = tuple(
+    (f"{group}.cnrm.cloud.google.com", kind) for group, kinds in _OFFERED.items() for kind in kinds
+)
 # Kinds that no plug-in can offer: ours, and those of the objects that owners make and that every cluster has.
 _TAKEN: Final[Collection[GroupKind]] = (
     (_STORAGE, "StorageBucket"),
     *((_SQL, name) for name in ("SQLInstance", "SQLDatabase", "SQLUser")),
     (_OURS, "KubernetesObject"),
     *((_TRUSTEE, name) for name in ("TrusteeConfig", "KbsConfig")),
+    *_CATALOGUED,
     REFERENCE_GRANT,
     *(("", name) for name in ("Secret", "ConfigMap", "Namespace", "List")),
 )
@@ -75,15 +98,8 @@ def kinds_with(
 
         return KubernetesObjectKind(clusters, clock)
 
-    def google_kind(name: GroupKind) -> AnyKind:
-        from setpoint.kinds.gcp.generic.kind import GoogleKind
-
-        return GoogleKind.of(facts_of(name), google, _projects(environment))
-
-    catalogued = {name: partial(google_kind, name) for name in kinds_by_group() if name not in _TAKEN}
     return DeferredMapping(
         {
-            **catalogued,
             (_STORAGE, "StorageBucket"): storage_bucket,
             (_SQL, "SQLInstance"): sql_instance,
             (_SQL, "SQLDatabase"): sql_database,
@@ -91,6 +107,18 @@ def kinds_with(
             (_OURS, "KubernetesObject"): kubernetes_object,
         }
     )
+
+
+def catalogue_kinds(google: "GoogleClient", environment: Mapping[str, str]) -> Mapping[GroupKind, AnyKind]:
+    """The kinds of Google's that are made from rows of the catalogue, each when it is first asked for."""
+
+    def google_kind(name: GroupKind) -> AnyKind:
+        from setpoint.catalogue.rows import facts_of
+        from setpoint.kinds.gcp.generic.kind import GoogleKind
+
+        return GoogleKind.of(facts_of(name), google, _projects(environment))
+
+    return DeferredMapping({name: partial(google_kind, name) for name in _CATALOGUED})
 
 
 def _projects(environment: Mapping[str, str]) -> "TenantProjects":
