@@ -47,6 +47,7 @@ _OFFERED: Final = {
     "run": ("RunService",),
     "secretmanager": ("SecretManagerSecret",),
     "spanner": ("SpannerInstance",),
+    "vpcaccess": ("VPCAccessConnector",),
 }
 _CATALOGUED: Final[Collection[GroupKind]] = tuple(
     (f"{group}.cnrm.cloud.google.com", kind) for group, kinds in _OFFERED.items() for kind in kinds
@@ -188,6 +189,17 @@ def plugin_types(plugins: Plugins) -> Mapping[GroupKind, ResourceType]:
     return types
 
 
+def catalogue_types() -> Mapping[GroupKind, ResourceType]:
+    """The kinds of the catalogue that are offered, to be described; each is made when it is asked for."""
+    from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+    from setpoint.clients.http import HttpClient
+
+    types: Mapping[GroupKind, ResourceType] = catalogue_kinds(
+        GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS)), {}
+    )
+    return types
+
+
 def _without_services() -> "KindContext":
     from setpoint.kind.kind_context import KindContext
 
@@ -196,7 +208,7 @@ def _without_services() -> "KindContext":
 
 def known_names(plugins: Plugins = NO_PLUGINS) -> Collection[GroupKind]:
     """The names of every kind and owner that can be described; nothing is loaded."""
-    return {*described_types(), *plugins.offered, *plugins.clashes}
+    return {*described_types(), *_CATALOGUED, *plugins.offered, *plugins.clashes}
 
 
 def owners() -> Sequence[Owner]:

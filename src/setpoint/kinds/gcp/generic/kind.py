@@ -134,8 +134,11 @@ class GoogleKind:
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec with its references resolved, and the labels to send."""
         spec = resolved_fields(resource.spec, self.row.fields, _SPEC, self._placed(resource, resolved))
-        labels: JsonObject = {"metadata": {"labels": google_labels(resource)}} if self.row.labels else {}
-        return {"spec": spec, **labels}
+        if not self.row.labels:
+            return {"spec": spec}
+        # A spec with labels of its own decides about them alone.
+        own = spec.get("labels") if "labels" in self.row.fields else None
+        return {"spec": spec, "metadata": {"labels": google_labels(resource) if own is None else own}}
 
     def view(self, live: GoogleObject) -> JsonObject:
         """The live object in the terms of the spec."""
