@@ -12,7 +12,7 @@ ARGS ?=
 UV_VERSION := 0.13.7
 
 BIN := .venv/bin
-CODE := $(wildcard src tests benchmarks checks simulation soak plugins)
+CODE := $(wildcard src tests benchmarks checks tools simulation soak plugins)
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 # Compiled modules and rewritten asserts are kept from one run to the next.
 unexport PYTHONDONTWRITEBYTECODE
@@ -46,7 +46,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check quick cover test cluster-assets laws soak bench demo ci format manifests lock clean
+.PHONY: help setup check quick cover test cluster-assets laws soak bench demo ci format manifests official-clients catalogue lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -110,14 +110,22 @@ format: setup ## Put the code into its form, and mend what can be mended
 manifests: setup ## Write what deploy/ holds anew from src/setpoint/deployment and the types of the kinds
 	$(BIN)/python -m tests.deployment.deploy_files
 
+official-clients: .venv-clients/.setpoint ## Google's own clients of five services against the local cloud, in an environment of its own
+	.venv-clients/bin/pytest tests/official_clients $(ARGS)
+
+catalogue: .venv-catalogue/.packages ## Write the catalogue of Google's kinds anew from tools/catalogue, and say what changed
+	.venv-catalogue/bin/python -m tools.catalogue
+
 lock: .venv-lock/.uv-$(UV_VERSION) ## Pin all packages anew from pyproject.toml (newer ones: ARGS=--upgrade)
 	$(call compile,pyproject.toml,runtime,)
 	$(call compile,--group build,build,--constraints requirements/runtime.txt)
 	$(call compile,pyproject.toml --group dev,dev,--constraints requirements/runtime.txt --constraints requirements/build.txt)
 	$(call compile,pyproject.toml --group bench,bench,--constraints requirements/dev.txt)
+	$(call compile,pyproject.toml --group clients,clients,--constraints requirements/dev.txt)
+	$(call compile,--group catalogue,catalogue,--constraints requirements/dev.txt)
 
 clean: ## Remove environments, caches and builds
-	rm -rf .venv .venv-bench .venv-lock .coverage .coverage.* htmlcov dist build
+	rm -rf .venv .venv-bench .venv-catalogue .venv-clients .venv-lock .coverage .coverage.* htmlcov dist build
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -141,12 +149,24 @@ endef
 	$(call install_setpoint,.venv)
 	@touch $@
 
+.venv-clients/.packages: requirements/clients.txt
+	$(call install,.venv-clients,$<)
+	@touch $@
+
+.venv-clients/.setpoint: .venv-clients/.packages pyproject.toml
+	$(call install_setpoint,.venv-clients)
+	@touch $@
+
 .venv-bench/.packages: requirements/bench.txt
 	$(call install,.venv-bench,$<)
 	@touch $@
 
 .venv-bench/.setpoint: .venv-bench/.packages pyproject.toml
 	$(call install_setpoint,.venv-bench)
+	@touch $@
+
+.venv-catalogue/.packages: requirements/catalogue.txt
+	$(call install,.venv-catalogue,$<)
 	@touch $@
 
 .venv-lock/.uv-$(UV_VERSION):

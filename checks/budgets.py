@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOTS = ("src", "tests", "benchmarks", "checks", "simulation", "soak", "plugins")
+ROOTS = ("src", "tests", "benchmarks", "checks", "tools", "simulation", "soak", "plugins")
 MAX_FUNCTION_LINES = 40
 MAX_PARAMETERS = 7
 MAX_MODULE_LINES = 400

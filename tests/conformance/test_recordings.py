@@ -18,13 +18,24 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT.parent / "shared" / "conformance"
 FIXTURES = sorted(path for path in (RECORDINGS / "fixtures").glob("*") if path.is_dir())
 
+# The recordings of kinds of the catalogue that are reproduced. The list only grows.
+CATALOGUED = (Path(__file__).parent / "catalogued_recordings.txt").read_text(encoding="utf-8").split()
+
 
 @pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
 def test_a_recording_is_reproduced_write_by_write(fixture: Path, setpoint: Path) -> None:
-    report = replayed(fixture, setpoint)
+    report = replayed(fixture, setpoint=setpoint)
 
     assert report[-1:] == ["1 passed, 0 failed"], report
+
+
+@pytest.mark.skipif(not (RECORDINGS / "google").is_dir(), reason="no recordings beside the project")
+def test_recordings_of_kinds_of_the_catalogue_are_reproduced(setpoint: Path) -> None:
+    # All at once: most of the time they wait for operations.
+    report = replayed(*(RECORDINGS / "google" / name for name in CATALOGUED), setpoint=setpoint)
+
+    assert report[-1:] == [f"{len(CATALOGUED)} passed, 0 failed"], [line for line in report if line[:2] != "ok"]
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +48,17 @@ def setpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def replayed(fixture: Path, setpoint: Path) -> list[str]:
-    """The report of the replay of a fixture."""
-    command = [sys.executable, str(RECORDINGS / "replay.py"), str(fixture), "--setpoint", str(setpoint)]
+def replayed(*fixtures: Path, setpoint: Path) -> list[str]:
+    """The report of the replay of these fixtures."""
+    command = [
+        sys.executable,
+        str(RECORDINGS / "replay.py"),
+        *map(str, fixtures),
+        "-j",
+        "6",
+        "--setpoint",
+        str(setpoint),
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
@@ -60,6 +79,6 @@ def test_our_own_recording_is_reproduced_too(name: str, setpoint: Path, tmp_path
     written_by_setpoint(OURS[name], wire)
     write_recording(tmp_path / "fixture", OURS[name], wire)
 
-    report = replayed(tmp_path / "fixture", setpoint)
+    report = replayed(tmp_path / "fixture", setpoint=setpoint)
 
     assert report[-1:] == ["1 passed, 0 failed"], report

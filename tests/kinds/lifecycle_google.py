@@ -33,7 +33,6 @@ TOLD: Final[Mapping[Part, str]] = {
     Part.FORMER: "it has no former implementation",
 }
 _METHODS: Final = {"get": "GET", "create": "POST", "update": "PATCH|PUT", "delete": "DELETE"}
-_VERBS: Final = {method: verb for verb, methods in _METHODS.items() for method in methods.split("|")}
 _STATUSES: Final = {CallFault.UNAVAILABLE: 503, CallFault.QUOTA: 429, CallFault.REFUSED: 403, CallFault.CONFLICT: 412}
 
 
@@ -48,6 +47,8 @@ class GoogleFixture(KindFixture):
     namespace = NAMESPACE
     many_steps = 1_000
     annotations: ClassVar[Mapping[str, str]] = {"cnrm.cloud.google.com/project-id": PROJECT}
+    # The HTTP methods of each verb.
+    methods: ClassVar[Mapping[str, str]] = _METHODS
     # The object's path in the API, and the type of the object there.
     path: ClassVar[str]
     api_kind: ClassVar[str]
@@ -73,10 +74,11 @@ class GoogleFixture(KindFixture):
 
     @property
     def calls(self) -> list[str]:
-        return [_VERBS[entry.method] for entry in self.cloud.journal.entries]
+        verbs = {method: verb for verb, methods in self.methods.items() for method in methods.split("|")}
+        return [verbs[entry.method] for entry in self.cloud.journal.entries]
 
     def fail_next_calls(self, fault: CallFault, verbs: Sequence[str] = EVERY_VERB, times: int = FOR_EVER) -> None:
-        self.cloud.inject(_injected(fault, "|".join(_METHODS[verb] for verb in verbs), times))
+        self.cloud.inject(_injected(fault, "|".join(self.methods[verb] for verb in verbs), times))
 
     def recover(self) -> None:
         self.cloud.faults.clear()

@@ -39,6 +39,11 @@ def ok(answer: ServiceResponse) -> JsonBody:
     return answer.body
 
 
+def gone(answer: ServiceResponse) -> JsonBody:
+    """The body of a deletion that succeeded: some services return none."""
+    return {} if answer.status == 204 else ok(answer)
+
+
 def refused(answer: ServiceResponse) -> tuple[int, str]:
     """The status and the reason of an error response."""
     assert answer.body is not None

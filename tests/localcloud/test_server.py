@@ -226,5 +226,5 @@ def test_the_announcement_is_one_line_with_all_variables() -> None:
     assert announcement("http://127.0.0.1:8123") == (
         "setpoint local cloud, for demos and tests, not Google, at http://127.0.0.1:8123: "
         "set CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL=http://127.0.0.1:8123/ STORAGE_EMULATOR_HOST=http://127.0.0.1:8123 "
-        "SETPOINT_GCP_AUTH=anonymous\n"
+        "SETPOINT_GOOGLE_ENDPOINT=http://127.0.0.1:8123 SETPOINT_GCP_AUTH=anonymous\n"
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app.cluster import OpenedStore, open_cluster_store, recorded_tenancy
-from setpoint.app.kinds import all_plugins, kinds_with, owners_with, types_of_manifests
+from setpoint.app.kinds import all_plugins, catalogue_kinds, kinds_with, owners_with, types_of_manifests
 from setpoint.app.settings import (
     DIRECT_WIRING,
     GOOGLE,
@@ -107,6 +107,9 @@ async def open_app(
         stack.push_async_callback(clusters.close)
         environment = _environment(settings, wiring)
         kinds, owners = kinds_with(google, clusters, settings.clock, environment), owners_with(environment)
+        if not is_shared_store(settings):
+            # A cluster has no definitions of them.
+            kinds = joined(kinds, catalogue_kinds(google, environment))
         plugins, context = all_plugins(), _PluginContext(settings, access, wiring, google.budgets, counts.append)
         if plugins:
             stack.push_async_callback(context.close)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import inspect
 
 from setpoint.app.broken_types import BrokenKind, BrokenOwner
-from setpoint.app.kinds import described_types, plugin_types
+from setpoint.app.kinds import catalogue_types, described_types, plugin_types
 from setpoint.app.plugins import Distribution, Plugins, clash_error
 from setpoint.core.schema.annotations import ANNOTATIONS
 from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
@@ -29,6 +29,7 @@ MARK_WORDS: Final = {
     Mark.IMMUTABLE: "immutable",
     Mark.PROTECTED: "protected",
     Mark.CHOSEN: "chosen by the service",
+    Mark.FILLED: "filled in by the service",
     Mark.WRITE_ONLY: "write-only",
     Mark.ASKED: "sent once",
     Mark.OUTPUT_ONLY: "output",
@@ -205,6 +206,10 @@ class KnownKinds:
 def known_kinds(plugins: Plugins, only: Sequence[GroupKind] | None = None) -> KnownKinds:
     """Our kinds and those of plug-ins, in the order of their names; `only` these are loaded, if it names any."""
     ours = {name: KnownKind(name, one.version, None, one) for name, one in described_types().items()}
+    catalogued = catalogue_types()
+    for name in catalogued:
+        if only is None or name in only:
+            ours[name] = KnownKind(name, catalogued[name].version, None, catalogued[name])
     types, offered = plugin_types(plugins), {**plugins.offered}
     for name, some in plugins.clashes.items():
         offered[name] = next(one for one in some if one.name == name)

@@ -4,6 +4,7 @@ Without plug-ins unless they are asked for: what is generated into this reposito
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from setpoint.app.plugins import NO_PLUGINS, Plugins, installed_plugins
@@ -27,12 +28,37 @@ _STORAGE: Final = "storage.cnrm.cloud.google.com"
 _SQL: Final = "sql.cnrm.cloud.google.com"
 _OURS: Final = "setpoint.dev"
 _TRUSTEE: Final = "confidentialcontainers.org"
+# The kinds of the catalogue that are offered, by the first word of their group: those that recordings of Config
+# Connector show to be right.
+_OFFERED: Final = {
+    "artifactregistry": ("ArtifactRegistryRepository",),
+    "bigquery": ("BigQueryDataset", "BigQueryTable"),
+    "certificatemanager": ("CertificateManagerCertificateMap", "CertificateManagerDNSAuthorization"),
+    "compute": (
+        *("ComputeAddress", "ComputeDisk", "ComputeFirewall", "ComputeHealthCheck", "ComputeManagedSSLCertificate"),
+        *("ComputeNetwork", "ComputeRoute", "ComputeRouter", "ComputeSSLCertificate", "ComputeSSLPolicy"),
+        *("ComputeSecurityPolicy", "ComputeSubnetwork"),
+    ),
+    "dns": ("DNSManagedZone",),
+    "iam": ("IAMServiceAccount",),
+    "kms": ("KMSKeyRing",),
+    "logging": ("LoggingLogBucket", "LoggingLogMetric", "LoggingLogSink"),
+    "pubsub": ("PubSubSchema", "PubSubSubscription", "PubSubTopic"),
+    "run": ("RunService",),
+    "secretmanager": ("SecretManagerSecret",),
+    "spanner": ("SpannerInstance",),
+    "vpcaccess": ("VPCAccessConnector",),
+}
+_CATALOGUED: Final[Collection[GroupKind]] = tuple(
+    (f"{group}.cnrm.cloud.google.com", kind) for group, kinds in _OFFERED.items() for kind in kinds
+)
 # Kinds that no plug-in can offer: ours, and those of the objects that owners make and that every cluster has.
 _TAKEN: Final[Collection[GroupKind]] = (
     (_STORAGE, "StorageBucket"),
     *((_SQL, name) for name in ("SQLInstance", "SQLDatabase", "SQLUser")),
     (_OURS, "KubernetesObject"),
     *((_TRUSTEE, name) for name in ("TrusteeConfig", "KbsConfig")),
+    *_CATALOGUED,
     REFERENCE_GRANT,
     *(("", name) for name in ("Secret", "ConfigMap", "Namespace", "List")),
 )
@@ -82,6 +108,18 @@ def kinds_with(
             (_OURS, "KubernetesObject"): kubernetes_object,
         }
     )
+
+
+def catalogue_kinds(google: "GoogleClient", environment: Mapping[str, str]) -> Mapping[GroupKind, AnyKind]:
+    """The kinds of Google's that are made from rows of the catalogue, each when it is first asked for."""
+
+    def google_kind(name: GroupKind) -> AnyKind:
+        from setpoint.catalogue.rows import facts_of
+        from setpoint.kinds.gcp.generic.kind import GoogleKind
+
+        return GoogleKind.of(facts_of(name), google, _projects(environment))
+
+    return DeferredMapping({name: partial(google_kind, name) for name in _CATALOGUED})
 
 
 def _projects(environment: Mapping[str, str]) -> "TenantProjects":
@@ -151,6 +189,17 @@ def plugin_types(plugins: Plugins) -> Mapping[GroupKind, ResourceType]:
     return types
 
 
+def catalogue_types() -> Mapping[GroupKind, ResourceType]:
+    """The kinds of the catalogue that are offered, to be described; each is made when it is asked for."""
+    from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+    from setpoint.clients.http import HttpClient
+
+    types: Mapping[GroupKind, ResourceType] = catalogue_kinds(
+        GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS)), {}
+    )
+    return types
+
+
 def _without_services() -> "KindContext":
     from setpoint.kind.kind_context import KindContext
 
@@ -159,7 +208,7 @@ def _without_services() -> "KindContext":
 
 def known_names(plugins: Plugins = NO_PLUGINS) -> Collection[GroupKind]:
     """The names of every kind and owner that can be described; nothing is loaded."""
-    return {*described_types(), *plugins.offered, *plugins.clashes}
+    return {*described_types(), *_CATALOGUED, *plugins.offered, *plugins.clashes}
 
 
 def owners() -> Sequence[Owner]:

@@ -33,7 +33,7 @@ COMMAND_HELP = {
     "install": "Install or upgrade setpoint in a cluster. The cluster is that of the current kubeconfig context.",
     "kinds": "List the kinds that are installed, or describe some. Those of plug-ins, too, with their distribution. "
     "Exit 1 if one of them cannot be used.",
-    "local-cloud": "Serve a strict local Cloud SQL and Cloud Storage. For demos and tests.",
+    "local-cloud": "Serve strict local Google services. For demos and tests.",
     "migrate": "Preview a migration from another controller; hand over. Exit 0 nothing to write, 2 changes, 1 error.",
     "new": "Write a package with a kind of your own.",
     "plan": "Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error.",

@@ -63,6 +63,8 @@ class HttpRequest:
     body: bytes | None = None
     seconds: float = 60.0
     tls: TlsOptions | None = None
+    # Whether it may be sent twice, if its method is idempotent, when a connection ends before the response.
+    is_repeatable: bool = True
 
     def __str__(self) -> str:
         """Method and path: the query and the body may hold secrets."""
@@ -293,7 +295,15 @@ class HttpClient:
 
     def _request(self, request: HttpRequest, route: ServerRoute, target: str) -> Awaitable[Exchange]:
         pool = self._pool = self._pool or self._new_pool()
-        return pool.request(route, request.method, target, request.headers, body=request.body, tls=request.tls)
+        return pool.request(
+            route,
+            request.method,
+            target,
+            request.headers,
+            body=request.body,
+            tls=request.tls,
+            is_repeatable=request.is_repeatable,
+        )
 
     def _new_pool(self) -> ConnectionPool:
         # By default without a limit of its own: the rate limiter bounds concurrency, and a second queue would not be

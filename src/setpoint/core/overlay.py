@@ -31,7 +31,12 @@ from setpoint.core.values.paths import (
 )
 
 # Strongest first.
-_KEEPING_MARKS: Final = {Mark.PROTECTED: Rule.PROTECTED, Mark.CHOSEN: Rule.CHOSEN, Mark.IMMUTABLE: Rule.FIXED}
+_KEEPING_MARKS: Final = {
+    Mark.PROTECTED: Rule.PROTECTED,
+    Mark.CHOSEN: Rule.CHOSEN,
+    Mark.FILLED: Rule.CHOSEN,
+    Mark.IMMUTABLE: Rule.FIXED,
+}
 
 
 @dataclass(frozen=True, slots=True)

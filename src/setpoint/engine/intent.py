@@ -5,6 +5,7 @@ from functools import cache
 from typing import Final
 
 from setpoint.core.decide import Cookie
+from setpoint.core.filled_fields import filled_marks, is_filled, path_mark, with_removed
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import retainable_paths
 from setpoint.core.redaction import REDACTED, redact
@@ -21,11 +22,19 @@ from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.capabilities import SupportsGeneratedSecret
 from setpoint.engine.context import EngineContext
-from setpoint.engine.kind import AnyKind, Intent, Reconciliation, ResolvedReferences, ResourceType, SecretKeyReference
+from setpoint.engine.kind import (
+    AnyKind,
+    Intent,
+    Location,
+    Reconciliation,
+    ResolvedReferences,
+    ResourceType,
+    SecretKeyReference,
+)
 from setpoint.engine.owner import annotation_target
 from setpoint.engine.references import dependencies_of, resolve_dependencies
 from setpoint.engine.resource import SECRET, Resource
-from setpoint.engine.state import AppliedIntent
+from setpoint.engine.state import AppliedIntent, StoredState
 from setpoint.errors import ManifestInvalid, UserError
 
 _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
@@ -112,11 +121,20 @@ def intent_of(resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -
     def declare() -> Declared:
         return Declared(kind.declare(resource, resolved), shape, FieldPolicy.parse(resource.annotations, shape))
 
+    def full(declared: Declared) -> Declared:
+        return _with_removed(declared, resource, location) if is_filled(shape) else declared
+
     if _depends_on_document_alone(resolved, shape):
-        return Intent(resource, location, declare, resolved, _digest(None, resource, kind, resolved))
+        return Intent(resource, location, lambda: full(declare()), resolved, _digest(None, resource, kind, resolved))
     declared = declare()
     resolved = replace(resolved, versions={**_versions(declared, resource), **resolved.versions})
-    return Intent(resource, location, lambda: declared, resolved, _digest(declared, resource, kind, resolved))
+    return Intent(resource, location, lambda: full(declared), resolved, _digest(declared, resource, kind, resolved))
+
+
+def _with_removed(declared: Declared, resource: Resource, location: Location) -> Declared:
+    """With null for what the author has taken out since the object at this location was last as declared."""
+    state = StoredState.of(resource)
+    return with_removed(declared, state.applied.named if state.applied and state.location == location else ())
 
 
 def _depends_on_document_alone(resolved: ResolvedReferences, shape: ObjectShape) -> bool:
@@ -169,15 +187,11 @@ def _meaningful_annotations(resource: Resource, kind: AnyKind) -> dict[str, Json
 
 def applied_intent(intent: Intent, kind: AnyKind) -> AppliedIntent:
     """What is kept of the intent; of a kind without cookies, the fields alone."""
-    named = tuple(sorted({path_mark(path) for path in retainable_paths(intent.declared)}))
+    kept = (path_mark(path) for path in retainable_paths(intent.declared))
+    named = tuple(sorted({*kept, *filled_marks(intent.declared)}))
     if kind.reconciliation is Reconciliation.STATELESS:
         return AppliedIntent(named=named)
     return AppliedIntent(kind.revision, _authored(intent, kind), named)
-
-
-def path_mark(path: Path) -> str:
-    """A short digest of the path of a field."""
-    return digest(str(path))[:8]
 
 
 def is_only_revised(intent: Intent, kind: AnyKind, cookie: Cookie, applied: AppliedIntent | None) -> bool:

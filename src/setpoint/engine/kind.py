@@ -245,6 +245,10 @@ def keeps_cookie(described: DescribedType) -> bool:
     return getattr(described, "reconciliation", Reconciliation.STATEFUL) is Reconciliation.STATEFUL
 
 
+# More names than these are not listed in a message.
+_MAX_NAMES: Final = 12
+
+
 def unknown_kind(
     word: str, known: Iterable[GroupKind], where: str | MessageTerm = "", *, advice: str = ""
 ) -> ManifestInvalid:
@@ -254,7 +258,8 @@ def unknown_kind(
     """
     names = sorted(name for _, name in known)
     near = nearest(word, names)
-    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(names)}"
+    listed = f"there is {', '.join(names)}" if len(names) <= _MAX_NAMES else "`setpoint kinds` lists those that are"
+    hint = f"did you mean {near[0]}?" if near else listed
     prefix = (where, ": ") if where else ()
     return ManifestInvalid(Message(*prefix, f"no kind {word!r} is known here; {advice or hint}"))
 

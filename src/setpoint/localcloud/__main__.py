@@ -13,7 +13,7 @@ def main() -> int:
     """Runs it; 1 when it could not start."""
     parser = argparse.ArgumentParser(
         prog="python -m setpoint.localcloud",
-        description="A strict local Cloud SQL and Cloud Storage server, for demos and tests. It is not Google.",
+        description="Strict local Google services, for demos and tests. It is not Google.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: this machine only)")
     parser.add_argument("--port", type=int, default=0, help="the port; 0, the default, takes a free one")

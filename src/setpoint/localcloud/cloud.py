@@ -1,10 +1,10 @@
-"""Both services in one process, without a network: a request in, a response out; and their state in a JSON file."""
+"""All services in one process, without a network: a request in, a response out; and their state in a JSON file."""
 
 import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,9 @@ from setpoint.localcloud import api_errors, api_methods, control
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.clock import CloudClock, timestamp
 from setpoint.localcloud.faults import AddLatency, DropConnection, FailRequest, Fault, Faults, FaultTiming
+from setpoint.localcloud.google.operations import CatalogueState, finish_due
+from setpoint.localcloud.google.reads import CatalogueServices
+from setpoint.localcloud.google.service import answer_google, edit_catalogue_object, waiting_seconds
 from setpoint.localcloud.journal import RecordedRequest, RequestJournal
 from setpoint.localcloud.live_edits import edit_bucket, edit_sql
 from setpoint.localcloud.routing import ServiceCall, ServiceResponse
@@ -31,10 +34,11 @@ _FORMAT: Final = 1
 
 
 class CloudState(msgspec.Struct):
-    """The state of both services, and when it was saved."""
+    """The state of all services, and when it was saved."""
 
     sql: SqlState = msgspec.field(default_factory=SqlState)
     storage: StorageState = msgspec.field(default_factory=StorageState)
+    google: CatalogueState = msgspec.field(default_factory=CatalogueState)
     saved_at: datetime | None = None
     format: int = _FORMAT
 
@@ -70,6 +74,9 @@ def save_state(file: Path, state: CloudState) -> None:
 _SQL: Final = "/sql/v1beta4"
 # Google's own clients leave the prefix out when they talk to an emulator.
 _STORAGE: Final = re.compile(r"(?:(/upload)(?:/storage/v1)?|/storage/v1)?(/b(?:/.*)?)")
+# What the catalogue serves of Cloud Storage, below buckets that the hand-written part has.
+_CATALOGUE_STORAGE: Final = re.compile(r"/b/[^/]+/(?:acl|iam|notificationConfigs)(?:/|$)")
+_HAND_WRITTEN_HOST: Final = re.compile(r"/(?:sqladmin|storage|www)\.googleapis\.com(?=/(?:sql|storage|upload)/)")
 _PROJECT: Final = re.compile(r"/projects/([^/]+)")
 _BUCKET: Final = re.compile(r"/b/([^/]+)")
 
@@ -83,6 +90,7 @@ class CloudRequest:
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     content_type: str = ""
+    if_match: str = ""
 
 
 class Cloud:
@@ -96,12 +104,15 @@ class Cloud:
         operation_seconds: float = 0.5,
         name_reserved_seconds: float = 0.0,
         latency: float = 0.0,
+        check_references: bool = False,
     ) -> None:
         self.clock = clock or CloudClock()
         self.faults = Faults()
         self.journal = RequestJournal()
         self._file = state_file
         self._timing = OperationTiming(operation_seconds, name_reserved_seconds)
+        # Whether objects of the catalogue may only refer to objects that exist, as Google has it.
+        self._check_references = check_references
         if latency:
             self.faults.add(AddLatency(latency))
         self._restore(load_state(state_file) if state_file is not None else CloudState())
@@ -132,8 +143,10 @@ class Cloud:
 
     def latency(self, request: CloudRequest) -> float:
         """How long a request has to wait before it is handled."""
-        is_control = request.path.split("/")[1:2] == ["_local"]
-        return 0.0 if is_control else self.faults.latency(request.method, request.path)
+        if request.path.split("/")[1:2] == ["_local"]:
+            return 0.0
+        call = ServiceCall(request.method, request.path, self.clock.now(), request.query)
+        return self.faults.latency(request.method, request.path) + waiting_seconds(self.google, call)
 
     # --- Control ------------------------------------------------------------------------------------------------------
 
@@ -145,12 +158,18 @@ class Cloud:
         """Moves the clock forward; operations that end meanwhile take effect."""
         self.clock.advance(seconds)
         finish_due_operations(self.sql, self.clock.now())
+        finish_due(self.google.state, self.clock.now())
 
     def edit(self, path: str, patch: JsonBody) -> None:
-        """Merges `patch` into the live instance, database or bucket at an API path, without validation (drift)."""
+        """Merges `patch` into the live object at an API path, without validation (drift)."""
         now = self.clock.now()
         finish_due_operations(self.sql, now)
-        if not (edit_sql(self.sql.state, path, patch) or edit_bucket(self.storage.state, path, patch, now)):
+        hand_written = _without_host(path)
+        if not (
+            edit_sql(self.sql.state, hand_written, patch)
+            or edit_bucket(self.storage.state, hand_written, patch, now)
+            or edit_catalogue_object(self.google, path, patch, now)
+        ):
             raise api_errors.no_such_method("edit", path)
         self.save()
 
@@ -173,11 +192,14 @@ class Cloud:
     def save(self) -> None:
         """Writes the state to its file, if it has one."""
         if self._file is not None:
-            save_state(self._file, CloudState(self.sql.state, self.storage.state, self.clock.now()))
+            save_state(self._file, CloudState(self.sql.state, self.storage.state, self.google.state, self.clock.now()))
 
     def _restore(self, state: CloudState) -> None:
         self.sql = CloudSql(state.sql, self.faults, self._timing)
         self.storage = CloudStorage(state.storage, self.faults)
+        self.google = CatalogueServices(
+            state.google, self.faults, self._timing.operation_seconds, self._has_bucket, self._check_references
+        )
         if state.saved_at is not None:
             # Time never runs backwards over a restart, not even if the clock had been advanced.
             self.clock.advance((state.saved_at - self.clock.now()).total_seconds())
@@ -206,12 +228,19 @@ class Cloud:
         return ServiceResponse(answer.status, self.faults.with_added_fields(answer.body), answer.headers)
 
     def _service_answer(self, call: ServiceCall) -> ServiceResponse:
-        if call.path.startswith(f"{_SQL}/"):
-            return api_methods.answer_sql(self.sql, _with_path(call, call.path.removeprefix(_SQL)))
-        storage_path = _STORAGE.fullmatch(call.path)
-        if storage_path is not None:
+        path = _without_host(call.path)
+        if path.startswith(f"{_SQL}/"):
+            return api_methods.answer_sql(self.sql, _with_path(call, path.removeprefix(_SQL)))
+        storage_path = _STORAGE.fullmatch(path)
+        if storage_path is not None and not _CATALOGUE_STORAGE.search(path):
             return api_methods.answer_storage(self.storage, _with_path(call, (storage_path[1] or "") + storage_path[2]))
-        raise api_errors.no_such_method(call.method, call.path)
+        answer = answer_google(self.google, call)
+        if answer is None:
+            raise api_errors.no_such_method(call.method, call.path)
+        return answer
+
+    def _has_bucket(self, name: str) -> bool:
+        return name.removeprefix("b/") in self.storage.state.buckets
 
     def _project(self, call: ServiceCall) -> str:
         if found := _PROJECT.search(call.path):
@@ -233,6 +262,7 @@ class Cloud:
             body=body,
             media=request.body if is_upload else b"",
             content_type=request.content_type,
+            if_match=request.if_match,
         )
 
     def _entry(self, request: CloudRequest, answer: ServiceResponse | None) -> RecordedRequest:
@@ -261,5 +291,10 @@ def _fault_response(fault: FailRequest | DropConnection) -> ServiceResponse | No
     return ServiceResponse(fault.status, CloudApiError(fault.status, "backendError", message).body(), headers)
 
 
+def _without_host(path: str) -> str:
+    """A path without the host before it, when that is one of the hand-written services."""
+    return _HAND_WRITTEN_HOST.sub("", path, count=1)
+
+
 def _with_path(call: ServiceCall, path: str) -> ServiceCall:
-    return ServiceCall(call.method, path, call.now, call.query, call.body, call.media, call.content_type)
+    return replace(call, path=path)

@@ -50,7 +50,7 @@ def answer(cloud: "Cloud", call: ServiceCall) -> ServiceResponse:
 
 def get_overview(cloud: "Cloud", call: ServiceCall) -> JsonBody:
     """`GET /_local`: an overview, with clock, counts and active faults."""
-    about = "A local Cloud SQL and Cloud Storage for demos and tests. This is not Google."
+    about = "Local Google services for demos and tests. This is not Google."
     return {"about": about, "clock": _clock(cloud), "counts": cloud.journal.counts(), **list_faults(cloud, call)}
 
 

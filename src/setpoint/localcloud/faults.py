@@ -3,6 +3,7 @@
 import math
 import re
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -51,7 +52,7 @@ class AddLatency(Struct, tag="latency", tag_field="fault", forbid_unknown_fields
 
 
 class FailOperation(Struct, tag="fail-operation", tag_field="fault", forbid_unknown_fields=True):
-    """The next `times` matching Cloud SQL operations end with an error, and change nothing."""
+    """The next `times` matching operations end with an error, and change nothing."""
 
     code: str = "INTERNAL_ERROR"
     message: str = "The operation failed because the local cloud was told to let it fail."
@@ -131,10 +132,10 @@ class Faults:
                 return {"errors": [error], "kind": "sql#operationErrors"}
         return None
 
-    def rewritten(self, resource: JsonBody) -> JsonBody:
-        """The resource with every RewriteField applied."""
+    def rewritten(self, resource: JsonBody, kinds: Sequence[str] = ()) -> JsonBody:
+        """The resource with every RewriteField applied; `kinds` are names that it has beside its own `kind`."""
         for one in self._active:
-            if isinstance(one, RewriteField) and one.kind == resource.get("kind"):
+            if isinstance(one, RewriteField) and one.kind in (resource.get("kind"), *kinds):
                 changed = set_at(resource, Path.parse(one.field), one.value)
                 # A path without steps would replace the whole resource: it names no field.
                 resource = changed if isinstance(changed, dict) else resource

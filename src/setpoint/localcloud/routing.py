@@ -38,6 +38,8 @@ class ServiceCall:
     content_type: str = ""
     # The path parameters by name.
     parts: Mapping[str, str] | None = None
+    # The etag of the header `If-Match`.
+    if_match: str = ""
 
     def part(self, name: str) -> str:
         """A path parameter, decoded."""

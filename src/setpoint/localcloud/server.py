@@ -66,6 +66,7 @@ class LocalCloud(Cloud):
             query=dict(incoming.rel_url.query),
             body=await incoming.read(),
             content_type=incoming.headers.get("Content-Type", ""),
+            if_match=incoming.headers.get("If-Match", ""),
         )
         await self.clock.sleep(self.latency(request))
         answer = self.handle(request)
@@ -88,7 +89,10 @@ def serve(host: str = "127.0.0.1", port: int = 0, state: Path | None = None) -> 
 
 def announcement(url: str) -> str:
     """One line: what this is, where it is, and the variables that lead clients to it."""
-    variables = f"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL={url}/ STORAGE_EMULATOR_HOST={url} SETPOINT_GCP_AUTH=anonymous"
+    variables = (
+        f"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL={url}/ STORAGE_EMULATOR_HOST={url} SETPOINT_GOOGLE_ENDPOINT={url} "
+        "SETPOINT_GCP_AUTH=anonymous"
+    )
     return f"setpoint local cloud, for demos and tests, not Google, at {url}: set {variables}\n"
 
 

@@ -8,7 +8,7 @@ are above these, since most runs are short and many quotas are raised; AIMD lowe
 from collections.abc import Hashable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final, NamedTuple, assert_never
 from urllib.parse import urlsplit
 
 from setpoint.clients.ratelimit.limiter import QuotaKey
@@ -27,22 +27,34 @@ class GoogleService(StrEnum):
     STORAGE = "/storage/v1"
 
 
+class GoogleApi(NamedTuple):
+    """An API by its host and the path that its methods start with, such as `/v1` or `/compute/v1`."""
+
+    host: str
+    prefix: str
+
+
 @dataclass(frozen=True, slots=True)
 class GoogleCall:
     """A method of a service: the segments of its path, unquoted, its query, and the object of a bucket, if any."""
 
-    service: GoogleService
+    service: GoogleService | GoogleApi
     parts: tuple[str, ...]
     query: Mapping[str, str] = field(default_factory=dict)
     # The last segment: the only one that may have slashes and dots of any kind in it.
     object_name: str | None = None
+    # A custom method, which follows the path after a colon.
+    method: str = ""
 
     @property
     def path(self) -> str:
         """The path with its query, quoted; ManifestInvalid for a part that would lead to another path."""
-        path = self.service + join_path(self.parts)
+        prefix = self.service.prefix if isinstance(self.service, GoogleApi) else self.service
+        path = prefix + join_path(self.parts)
         if self.object_name is not None:
             path = f"{path}/{quote_object_name(self.object_name)}"
+        if self.method:
+            path = f"{path}:{self.method}"
         return f"{path}?{encode_query(self.query)}&{_QUERY}" if self.query else f"{path}?{_QUERY}"
 
 
@@ -66,6 +78,8 @@ def recorded_elsewhere(project: str, own: str) -> ProjectRefused:
 
 def project_in(call: GoogleCall) -> str | None:
     """The project that a call names; None for a call on a bucket or an object in it, which are named without one."""
+    if isinstance(call.service, GoogleApi):
+        return call.parts[1] if call.parts[:1] == ("projects",) and len(call.parts) > 1 else ""
     if call.service is GoogleService.STORAGE and call.parts[:1] == ("b",) and len(call.parts) > 1:
         return None
     if call.service is GoogleService.STORAGE:
@@ -88,6 +102,11 @@ INITIAL_RATES: Final = {
     (GoogleService.STORAGE, GoogleQuota.WRITES): AimdSettings(start=100, burst=200, ceiling=500, growth=5),
     (GoogleService.STORAGE, GoogleQuota.BUCKETS): AimdSettings(start=10, burst=50, ceiling=50, growth=0.1),
 }
+# Of an API whose quotas are not known here: low enough for most, and AIMD finds what it allows.
+_API_RATES: Final = {
+    GoogleQuota.READS: AimdSettings(start=20, burst=100, ceiling=200, growth=1),
+    GoogleQuota.WRITES: AimdSettings(start=5, burst=30, ceiling=50, growth=0.5),
+}
 # The header in which credentials name the project that calls are charged to.
 QUOTA_PROJECT_HEADER: Final = "x-goog-user-project"
 # Emulators have limits that are unknown here, and mostly none.
@@ -100,6 +119,8 @@ def quota_key(method: str, call: GoogleCall, quota_project: str | None = None) -
     Calls on a bucket do not name its project: they share one budget without a project.
     """
     match call.service:
+        case GoogleApi(host=host):
+            return QuotaKey(host.partition(".")[0], quota_project or project_in(call) or "", _reads_or_writes(method))
         case GoogleService.SQL:
             project = call.parts[1] if call.parts[0] == "projects" else ""
             return QuotaKey("sql", quota_project or project, _reads_or_writes(method))
@@ -117,12 +138,14 @@ def initial_rate(method: str, call: GoogleCall, address: str) -> AimdSettings:
     """The rate that the budget of the call starts with, and its bounds."""
     if not (urlsplit(address).hostname or "").endswith(".googleapis.com"):
         return EMULATOR_RATE
+    if isinstance(call.service, GoogleApi):
+        return _API_RATES[_reads_or_writes(method)]
     return INITIAL_RATES[call.service, GoogleQuota(quota_key(method, call).quota)]
 
 
 def default_caller_key(call: GoogleCall) -> Hashable:
     """The caller of a call that is not made on behalf of a resource: its instance, operation or bucket."""
-    return call.parts[:4] if call.service is GoogleService.SQL else call.parts[:2]
+    return call.parts[:2] if call.service is GoogleService.STORAGE else call.parts[:4]
 
 
 def _storage_quota(method: str, parts: tuple[str, ...]) -> GoogleQuota:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from setpoint.clients.google.calls import (
     QUOTA_PROJECT_HEADER,
+    GoogleApi,
     GoogleCall,
     GoogleService,
     default_caller_key,
@@ -34,6 +35,8 @@ from setpoint.errors import Bug, RemoteRefused, RemoteUnavailable, ResponseTooLa
 AUTH_VARIABLE: Final = "SETPOINT_GCP_AUTH"
 SQL_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"
 STORAGE_ENDPOINT_VARIABLE: Final = "STORAGE_EMULATOR_HOST"
+# One for all of Google: a request for https://HOST/PATH goes to BASE/HOST/PATH.
+GOOGLE_ENDPOINT_VARIABLE: Final = "SETPOINT_GOOGLE_ENDPOINT"
 IAM_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS"
 # Credentials of so many service accounts are kept at once.
 _MAX_ACCOUNTS: Final = 1000
@@ -56,10 +59,14 @@ class GoogleSettings:
     auth: GoogleAuth = GoogleAuth.DEFAULT
     # The service that gives tokens of other service accounts.
     iam: str = "https://iamcredentials.googleapis.com"
+    # Where requests to every other host go: `BASE/HOST/PATH` instead of `https://HOST/PATH`.
+    base: str = ""
 
-    def address(self, service: GoogleService) -> str:
-        """The endpoint of `service`, without a path."""
+    def address(self, service: GoogleService | GoogleApi) -> str:
+        """The endpoint of `service`, without the path that its methods start with."""
         match service:
+            case GoogleApi(host=host):
+                return f"{self.base}/{host}" if self.base else f"https://{host}"
             case GoogleService.SQL:
                 return self.sql
             case GoogleService.STORAGE:
@@ -74,11 +81,19 @@ def settings_from(environment: Mapping[str, str]) -> GoogleSettings:
     word = environment.get(AUTH_VARIABLE) or GoogleAuth.DEFAULT.value
     if word not in tuple(GoogleAuth):
         raise UserError(f"{AUTH_VARIABLE} is {word!r}: write {' or '.join(GoogleAuth)}")
+    base = _endpoint(environment, GOOGLE_ENDPOINT_VARIABLE, "")
+
+    def address(variable: str, version: str, otherwise: str) -> str:
+        """The one that the variable of the service names; else below the base of all of them."""
+        own = _endpoint(environment, variable, version)
+        return own or (f"{base}/{otherwise.removeprefix('https://')}" if base else otherwise)
+
     return GoogleSettings(
-        _endpoint(environment, SQL_ENDPOINT_VARIABLE, GoogleService.SQL.value) or known.sql,
-        _endpoint(environment, STORAGE_ENDPOINT_VARIABLE, GoogleService.STORAGE.value) or known.storage,
+        address(SQL_ENDPOINT_VARIABLE, GoogleService.SQL.value, known.sql),
+        address(STORAGE_ENDPOINT_VARIABLE, GoogleService.STORAGE.value, known.storage),
         GoogleAuth(word),
-        _endpoint(environment, IAM_ENDPOINT_VARIABLE, "/v1") or known.iam,
+        address(IAM_ENDPOINT_VARIABLE, "/v1", known.iam),
+        base,
     )
 
 
@@ -172,9 +187,9 @@ class GoogleClient:
         """The response to a create, or to a custom method."""
         return _require_success(*await self._send("POST", call, body))
 
-    async def put(self, call: GoogleCall, body: Json) -> bytes:
-        """The response to a replacement of the whole object."""
-        return _require_success(*await self._send("PUT", call, body))
+    async def put(self, call: GoogleCall, body: Json, *, is_creation: bool = False) -> bytes:
+        """The response to a replacement of the whole object, or to its creation under a name of the caller's."""
+        return _require_success(*await self._send("PUT", call, body, is_repeatable=not is_creation))
 
     async def patch(self, call: GoogleCall, body: Json) -> bytes:
         """The response to a change of some fields."""
@@ -189,7 +204,9 @@ class GoogleClient:
         """Closes the connections."""
         await self._http.close()
 
-    async def _send(self, method: str, call: GoogleCall, body: Json = None) -> tuple[HttpRequest, HttpResponse]:
+    async def _send(
+        self, method: str, call: GoogleCall, body: Json = None, *, is_repeatable: bool = True
+    ) -> tuple[HttpRequest, HttpResponse]:
         tenant = self._require_allowed(call)
         url = self._settings.address(call.service) + call.path
         headers = {} if body is None else {"Content-Type": "application/json"}
@@ -198,7 +215,7 @@ class GoogleClient:
 
         def send(identity: Mapping[str, str]) -> Awaitable[HttpResponse]:
             nonlocal request
-            request = HttpRequest(method, url, {**identity, **headers}, content)
+            request = HttpRequest(method, url, {**identity, **headers}, content, is_repeatable=is_repeatable)
             return self._send_limited(call, tenant, request)
 
         response = await send_authenticated(self._credentials_for(url, tenant.account).headers, send)

@@ -43,11 +43,13 @@ class ConnectionPool:
         *,
         body: bytes | None = None,
         tls: TlsOptions | None = None,
+        is_repeatable: bool = True,
     ) -> Exchange:
         """The response, once its head is there. `close` it when done. TransportError when there is none.
 
         Repeated once, on a new connection, when a reused one ends before the first byte of the response: the server
-        may have closed it just then. What is not idempotent is not repeated: the server may have got it.
+        may have closed it just then. What is not idempotent is not repeated: the server may have got it. Nor is what is
+        not `is_repeatable`: a PUT that creates an object finds its own the second time.
         """
         target, authority = route.target_of(path), route.server.authority
         sent = route.credentials.replaced(headers) if route.credentials else headers
@@ -59,7 +61,8 @@ class ConnectionPool:
             exchange = await self._exchange(key, connection, method, head, body)
         except ConnectionEnded:
             has_begun = connection.has_response_bytes
-            if not was_reused or has_begun or self._is_closed or method not in IDEMPOTENT_METHODS:
+            is_idempotent = is_repeatable and method in IDEMPOTENT_METHODS
+            if not was_reused or has_begun or self._is_closed or not is_idempotent:
                 raise
             connection = await self._acquire(key, is_new=True)
             exchange = await self._exchange(key, connection, method, head, body)

@@ -53,6 +53,7 @@ _MARK_TEXTS: Final = {
     Mark.IMMUTABLE: "Immutable.",
     Mark.PROTECTED: "Protected: left out, the live value stands.",
     Mark.CHOSEN: "Left out, the service chooses.",
+    Mark.FILLED: "Left out from the start, the service chooses; taken out later, it is unset.",
     Mark.WRITE_ONLY: "Write-only.",
     Mark.ASKED: "Sent when it changes: after that the service has the last word.",
     Mark.OUTPUT_ONLY: "Set by the service.",

@@ -40,8 +40,13 @@ class Mark(Enum):
     IMMUTABLE = "fixed when the object is created"
     PROTECTED = "given up only by an explicit value in the spec"
     CHOSEN = "chosen by the service when the spec leaves it out"
+    FILLED = "filled in by the service when the spec never had it; unset when the author takes it out"
     OUTPUT_ONLY = "set by the service"
     ASKED = "asked for once: the service has the last word"
+
+
+# The marks of fields that keep their live value when the spec leaves them out.
+_KEEPING: Final = (Mark.IMMUTABLE, Mark.PROTECTED, Mark.CHOSEN, Mark.FILLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,7 @@ class Field:
         object.__setattr__(self, "write_only", Mark.WRITE_ONLY in self.marks)
         object.__setattr__(self, "output_only", Mark.OUTPUT_ONLY in self.marks)
         object.__setattr__(self, "immutable", Mark.IMMUTABLE in self.marks)
-        object.__setattr__(self, "is_kept", not self.marks.isdisjoint((Mark.IMMUTABLE, Mark.PROTECTED, Mark.CHOSEN)))
+        object.__setattr__(self, "is_kept", not self.marks.isdisjoint(_KEEPING))
         object.__setattr__(self, "chosen", Mark.CHOSEN in self.marks)
         object.__setattr__(self, "asked", Mark.ASKED in self.marks)
         object.__setattr__(self, "is_plain", self.default is MISSING and _is_plain(self.shape))

@@ -5,6 +5,7 @@ from typing import Final
 
 from setpoint.core.decide import Cookie, Decision, DecisionReason, decide
 from setpoint.core.diff import FieldChange, redacted_change
+from setpoint.core.filled_fields import path_mark
 from setpoint.core.plan import Action, Hold, Plan, PlannedWrite, PlanOptions, plan_effective, retained_fields
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import atomic_ancestor
@@ -15,7 +16,7 @@ from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import SupportsAliases, SupportsCreationCheck, SupportsDryRun, SupportsForesight
 from setpoint.engine.context import KindStepContext
-from setpoint.engine.intent import is_only_revised, path_mark
+from setpoint.engine.intent import is_only_revised
 from setpoint.engine.kind import Absent, Intent, LiveObservation, Reconciliation
 from setpoint.engine.management import Management
 from setpoint.engine.state import StoredState, WriteAttempt, known_server_defaults

@@ -1,0 +1,143 @@
+"""References and secrets of a spec: what it depends on, and the text that is sent for each."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from setpoint.catalogue.rows import FieldFacts, ReferenceFacts
+from setpoint.core.values.paths import Path, get_at
+from setpoint.engine.kind import Dependency, Reference, SecretKeyReference
+from setpoint.engine.resource import SECRET, Resource, ResourceRef
+from setpoint.errors import DependencyNotReady
+from setpoint.kind.typed_spec import field_invalid
+from setpoint.kinds.gcp.generic.members import member_path
+from setpoint.kinds.gcp.generic.placement import PlacedResource, full_name, recorded_location
+from setpoint.kinds.gcp.generic.spec_types import choices_of, group_of, is_choice
+from setpoint.kinds.gcp.shared.config_connector import resource_id
+
+_COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
+_COMPUTE_GROUP: Final = "compute.cnrm.cloud.google.com"
+
+
+# --- What a spec depends on -------------------------------------------------------------------------------------------
+
+
+def dependencies_in(fields: Mapping[str, FieldFacts], resource: Resource) -> tuple[Dependency, ...]:
+    """The references and Secrets in the spec. ManifestInvalid for one that is incomplete."""
+    return tuple(_in_object(resource.spec, fields, Path(("spec",)), resource))
+
+
+def _in_object(
+    value: Mapping[str, Any], fields: Mapping[str, FieldFacts], at: Path, resource: Resource
+) -> Iterator[Dependency]:
+    for name, one in value.items():
+        facts = fields.get(name)
+        if facts is None or one is None:
+            continue
+        if facts.type == "list" and isinstance(one, list):
+            for position, item in enumerate(one):
+                yield from _in_value(item, facts, at / name / position, resource)
+        else:
+            yield from _in_value(one, facts, at / name, resource)
+
+
+def _in_value(value: Any, facts: FieldFacts, at: Path, resource: Resource) -> Iterator[Dependency]:  # noqa: ANN401
+    if not isinstance(value, Mapping):
+        return
+    if facts.secret:
+        yield from _secret(value, at, resource)
+    elif facts.one_of_refs:
+        yield from _in_object(value, choices_of(facts), at, resource)
+    elif facts.ref is not None:
+        yield from _reference(value, facts.ref, at, resource)
+    elif facts.fields:
+        yield from _in_object(value, facts.fields, at, resource)
+
+
+def _secret(value: Mapping[str, Any], at: Path, resource: Resource) -> Iterator[Dependency]:
+    source = get_at(value, Path(("valueFrom", "secretKeyRef")))
+    if isinstance(source, Mapping) == isinstance(value.get("value"), str):
+        raise field_invalid(resource, str(at), " needs value or valueFrom, and not both: write one of them")
+    if isinstance(source, Mapping):
+        ref = ResourceRef(*SECRET, resource.ref.namespace, str(source.get("name")))
+        yield SecretKeyReference(str(at), ref, str(source.get("key")))
+
+
+def _reference(value: Mapping[str, Any], ref: ReferenceFacts, at: Path, resource: Resource) -> Iterator[Dependency]:
+    name, external = value.get("name"), value.get("external")
+    if bool(name) == bool(external):
+        raise field_invalid(resource, str(at), " needs name or external, and not both: write one of them")
+    if name:
+        kind = str(value.get("kind") or (ref.kinds[0] if ref.kinds else ""))
+        namespace = str(value.get("namespace") or resource.ref.namespace)
+        yield Reference(str(at), ResourceRef(group_of(kind), kind, namespace, str(name)))
+
+
+# --- What is sent -----------------------------------------------------------------------------------------------------
+
+
+def resolved_fields(
+    value: Mapping[str, Any], fields: Mapping[str, FieldFacts], at: Path, placed: PlacedResource
+) -> dict[str, Any]:
+    """The members of the object in a spec, with the text of each reference and the value of each Secret."""
+    found: dict[str, Any] = {}
+    for name, one in value.items():
+        facts = fields.get(name)
+        if facts is None or not member_path(name, facts):
+            continue
+        if facts.type == "list" and isinstance(one, list):
+            found[name] = [_resolved(item, facts, at / name / place, placed) for place, item in enumerate(one)]
+        else:
+            found[name] = _resolved(one, facts, at / name, placed)
+    return found
+
+
+def _resolved(value: Any, facts: FieldFacts, at: Path, placed: PlacedResource) -> Any:  # noqa: ANN401 - JSON
+    if facts.prefix and isinstance(value, str) and value and "/" not in value:
+        return placed.filled(facts.prefix) + value
+    if not isinstance(value, Mapping):
+        return value
+    if facts.secret:
+        return {"value": placed.resolved.secrets.get(str(at), value.get("value"))}
+    if is_choice(facts):
+        return {
+            name: _resolved(one, its, at / name, placed)
+            for name, one in value.items()
+            if (its := choices_of(facts).get(name)) is not None
+        }
+    if facts.ref is not None:
+        return {"external": _text(value, facts.ref, at, placed)}
+    return resolved_fields(value, facts.fields, at, placed) if facts.fields else value
+
+
+def _text(value: Mapping[str, Any], ref: ReferenceFacts, at: Path, placed: PlacedResource) -> str:
+    target = placed.resolved.resources.get(str(at))
+    if target is not None:
+        return ref.prefix + _text_of(target, ref)
+    external = str(value.get("external") or "")
+    kind = str(value.get("kind") or (ref.kinds[0] if ref.kinds else ""))
+    if ref.form in ("name", "link") and kind != "Project":
+        external = full_name(kind, external, placed)
+    return external if not ref.prefix or external.startswith(ref.prefix) or "//" in external else ref.prefix + external
+
+
+def _text_of(target: Resource, ref: ReferenceFacts) -> str:
+    """What is sent for a resource, in the form that the field has."""
+    match ref.form:
+        case "id":
+            return resource_id(target)
+        case "name":
+            return recorded_location(target)
+        case "link":
+            location = recorded_location(target)
+            return f"{_COMPUTE}{location}" if target.ref.group == _COMPUTE_GROUP else location
+        case _:
+            return _reported(target, ref.form)
+
+
+def _reported(target: Resource, name: str) -> str:
+    """A value that the status of the target has: an address, an e-mail, a version."""
+    for path in (Path(("status", name)), Path(("status", "observedState", name))):
+        found = get_at(target.document, path)
+        if isinstance(found, str | int) and found != "":
+            return str(found)
+    raise DependencyNotReady(f"reference {target.ref} is not ready: it has no status.{name}")

@@ -1,0 +1,317 @@
+"""The routes of special methods; and those of secret versions, services of a project, databases by statement."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from setpoint.localcloud import api_errors
+from setpoint.localcloud.google import api_words, operations
+from setpoint.localcloud.google.collections import ApiPath
+from setpoint.localcloud.google.objects import carry_out, refuse_while_pending
+from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
+from setpoint.localcloud.google.outputs import ObjectAddress, created, digest, numeric_id, touched
+from setpoint.localcloud.google.reads import CatalogueServices, address_of, body_of, check_parent, find
+from setpoint.localcloud.google.special.dns_records import DNS_ROUTES
+from setpoint.localcloud.google.special.key_versions import KEY_ROUTES
+from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel, invalid_argument
+from setpoint.localcloud.routing import Route, ServiceCall, project_number
+from setpoint.localcloud.schema import JsonBody
+
+ServiceRoute = Route[CatalogueServices]
+Handler = Callable[[CatalogueServices, ServiceCall], JsonBody | None]
+
+
+def answer_special(services: CatalogueServices, call: ServiceCall, api: str | None, path: ApiPath) -> JsonBody | None:
+    """The response of a method that only one service has; None when it is no such method."""
+    here = replace(call, path=f"/{path.raw}")
+    for name in (api,) if api else tuple(SPECIAL_ROUTES):
+        for route in SPECIAL_ROUTES.get(name or "", ()):
+            parts = route.parts_of(here)
+            answer = None if parts is None else _answered(services, route, replace(here, parts=parts))
+            if answer is not None:
+                return answer
+    return None
+
+
+def _answered(services: CatalogueServices, route: ServiceRoute, call: ServiceCall) -> JsonBody | None:
+    for name in call.query:
+        if camel(name) not in route.parameters and name not in FRONT_END_PARAMETERS:
+            raise api_errors.unknown_parameter(name)
+    return route.answer(services, call)
+
+
+# --- Secret Manager ---------------------------------------------------------------------------------------------------
+
+
+def _secret(call: ServiceCall) -> ObjectAddress:
+    return address_of("secretmanager", f"projects/{call.part('project')}/secrets/{call.part('secret')}")
+
+
+def add_version(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`POST …/secrets/{secret}:addVersion`."""
+    secret, payload = _secret(call), body_of(call, "payload", "parent").get("payload")
+    holder = find(services, secret)
+    if not isinstance(payload, dict) or not isinstance(payload.get("data"), str):
+        raise invalid_argument("Required field 'payload.data' not specified.")
+    number = int(holder.hidden.get("versions", 0)) + 1
+    holder.hidden = {**holder.hidden, "versions": number}
+    version = address_of("secretmanager", f"{secret.name}/versions/{number}")
+    services.state.count += 1
+    body = {**created(version, {}, call.now, services.state.count), "state": "ENABLED"}
+    services.state.objects[version.key] = CatalogueObject(body, services.state.count, hidden=payload)
+    return body
+
+
+def _version(services: CatalogueServices, call: ServiceCall) -> tuple[ObjectAddress, CatalogueObject]:
+    secret, number = _secret(call), call.part("version")
+    if number == "latest":
+        number = str(find(services, secret).hidden.get("versions", 0))
+    address = address_of("secretmanager", f"{secret.name}/versions/{number}")
+    return address, find(services, address)
+
+
+def get_version(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`GET …/versions/{version}`; `latest` is the newest one."""
+    return _version(services, call)[1].body
+
+
+def access_version(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`GET …/versions/{version}:access`: the payload of an enabled version."""
+    address, found = _version(services, call)
+    if found.body.get("state") != "ENABLED":
+        message = f"Secret Version [{address.name}] is in {found.body.get('state')} state."
+        raise api_errors.CloudApiError(400, "failedPrecondition", message, "FAILED_PRECONDITION")
+    return {"name": address.name, "payload": found.hidden}
+
+
+def _state_setter(state: str) -> Handler:
+    def set_state(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+        address, found = _version(services, call)
+        if body_of(call, "etag", "name").get("etag") not in (None, "", found.body.get("etag")):
+            raise api_words.stale(address.collection, "etag")
+        if found.body.get("state") == "DESTROYED":
+            raise invalid_argument(f"Secret Version [{address.name}] is destroyed.")
+        services.state.count += 1
+        found.serial = services.state.count
+        found.body = touched(address, {**found.body, "state": state}, call.now, found.serial)
+        found.hidden = {} if state == "DESTROYED" else found.hidden
+        return found.body
+
+    return set_state
+
+
+# --- Service Usage ----------------------------------------------------------------------------------------------------
+
+
+def _service(services: CatalogueServices, call: ServiceCall) -> tuple[ObjectAddress, CatalogueObject]:
+    """A service of a project: each one exists, and is disabled until it is enabled."""
+    parent, name = f"projects/{call.part('project')}", call.part("service")
+    if "." not in name:
+        raise invalid_argument(f"Service '{name}' is not a name of a service.")
+    address = address_of("serviceusage", f"{parent}/services/{name}")
+    body = {"name": address.name, "parent": parent, "config": {"name": name}, "state": "DISABLED"}
+    return address, services.state.objects.setdefault(address.key, CatalogueObject(body))
+
+
+def get_service(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`GET …/services/{service}`."""
+    return _service(services, call)[1].body
+
+
+def _switcher(state: str, *members: str) -> Handler:
+    def switch(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+        body_of(call, *members)
+        address, found = _service(services, call)
+        refuse_while_pending(found, address)
+        after = {**found.body, "state": state}
+        verb = "enable" if state == "ENABLED" else "disable"
+        change = ObjectChange(verb, after, {"service": after}, f"{verb.capitalize()}ServiceResponse")
+        return carry_out(services, address, change, now=call.now, style="longrunning")
+
+    return switch
+
+
+def generate_identity(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`POST …/services/{service}:generateServiceIdentity`: the service's own account in a project."""
+    address, found = _service(services, call)
+    name, number = address.id.partition(".")[0], project_number(call.part("project"))
+    identity = {
+        "email": f"service-{number}@gcp-sa-{name}.iam.gserviceaccount.com",
+        "uniqueId": numeric_id(address.key, "identity"),
+    }
+    change = ObjectChange("generateServiceIdentity", found.body, identity, "ServiceIdentity")
+    return carry_out(services, address, change, now=call.now, style="longrunning")
+
+
+# --- IAM and Spanner --------------------------------------------------------------------------------------------------
+
+
+def _account_switcher(*, disabled: bool) -> Handler:
+    def switch(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+        body_of(call)
+        name = f"projects/{call.part('project')}/serviceAccounts/{call.part('account')}"
+        address = address_of("iam", name)
+        found = find(services, address)
+        services.state.count += 1
+        found.serial = services.state.count
+        found.body = touched(address, {**found.body, "disabled": disabled}, call.now, found.serial)
+        return {}
+
+    return switch
+
+
+_STATEMENT: Final = re.compile(r"\s*CREATE\s+DATABASE\s+[`\"]?([\w-]+)[`\"]?\s*", re.IGNORECASE)
+
+
+def create_database(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
+    """`POST …/instances/{instance}/databases` with a statement, from which the id is read."""
+    if not isinstance(call.body, dict) or "createStatement" not in call.body:
+        return None
+    body = body_of(call, "createStatement", "extraStatements", "databaseDialect", "encryptionConfig", "parent")
+    found = _STATEMENT.fullmatch(str(body["createStatement"]))
+    if found is None:
+        raise invalid_argument(f"Error parsing Spanner DDL statement: {body['createStatement']}")
+    name = f"projects/{call.part('project')}/instances/{call.part('instance')}/databases/{found[1]}"
+    address = address_of("spanner", name)
+    check_parent(services, address)
+    if address.key in services.state.objects:
+        raise api_words.already_exists(address)
+    services.state.count += 1
+    dialect = {"databaseDialect": body.get("databaseDialect", "GOOGLE_STANDARD_SQL")}
+    full = {**created(address, dialect, call.now, services.state.count), "state": "READY"}
+    hidden = {"statements": body.get("extraStatements", [])}
+    services.state.objects[address.key] = CatalogueObject(full, services.state.count, hidden=hidden)
+    change = ObjectChange("create", full, full, "Database")
+    return carry_out(services, address, change, now=call.now, style="longrunning")
+
+
+def get_statements(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`GET …/databases/{database}/ddl`."""
+    return {"statements": find(services, _database(call)).hidden.get("statements", [])}
+
+
+def add_statements(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`PATCH …/databases/{database}/ddl`: adds statements."""
+    sent = body_of(call, "statements", "operationId", "protoDescriptors").get("statements", [])
+    address = _database(call)
+    found = find(services, address)
+    refuse_while_pending(found, address)
+    found.hidden = {**found.hidden, "statements": [*found.hidden.get("statements", []), *sent]}
+    change = ObjectChange("updateDdl", found.body)
+    return carry_out(services, address, change, now=call.now, style="longrunning")
+
+
+def drop_database(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`DELETE …/databases/{database}`."""
+    address = _database(call)
+    refuse_while_pending(find(services, address), address)
+    operations.remove(services.state, address.key)
+    return {}
+
+
+def _database(call: ServiceCall) -> ObjectAddress:
+    name = f"projects/{call.part('project')}/instances/{call.part('instance')}/databases/{call.part('database')}"
+    return address_of("spanner", name)
+
+
+# --- Projects ---------------------------------------------------------------------------------------------------------
+
+
+def get_project(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
+    """`GET …/projects/{project}`: one that was created, or one that holds objects of any service."""
+    project = call.part("project")
+    holds = any(f"/projects/{project}/" in key for key in services.state.objects)
+    if f"cloudresourcemanager/projects/{project}" in services.state.objects or not holds:
+        return None
+    number = project_number(project)
+    return {"projectId": project, "projectNumber": number, "name": project, "lifecycleState": "ACTIVE"}
+
+
+# --- Service Networking -----------------------------------------------------------------------------------------------
+
+
+def _connection(call: ServiceCall, network: str) -> ObjectAddress:
+    """A connection has no name of its own: it is that of a network to a service."""
+    return address_of(
+        "servicenetworking", f"services/{call.part('service')}/connections/{digest(network).encode().hex()}"
+    )
+
+
+def put_connection(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`POST …/connections`, or `PATCH …/connections/-`: connects a network, or changes its ranges."""
+    body = body_of(call, "network", "reservedPeeringRanges", "peering", "service")
+    network = body.get("network")
+    if not isinstance(network, str) or not network:
+        raise invalid_argument("Required field 'network' not specified.")
+    address = _connection(call, network)
+    found = services.state.objects.get(address.key)
+    if found is not None and call.method == "POST":
+        raise api_words.already_exists(address)
+    peering = call.part("service").replace(".", "-")
+    after = {**body, "peering": peering, "service": f"services/{call.part('service')}"}
+    if found is None:
+        found = services.state.objects[address.key] = CatalogueObject(after)
+    refuse_while_pending(found, address)
+    change = ObjectChange("create" if call.method == "POST" else "update", after, after, "Connection")
+    return carry_out(services, address, change, now=call.now, style="longrunning")
+
+
+def list_connections(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`GET …/connections?network=`."""
+    prefix, network = f"servicenetworking/services/{call.part('service')}/connections/", call.query.get("network")
+    found = [one.body for key, one in sorted(services.state.objects.items()) if key.startswith(prefix)]
+    kept = [one for one in found if network in (None, one["network"])]
+    return {"connections": kept} if kept else {}
+
+
+def delete_connection(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`POST …/connections/{connection}`: disconnects a network."""
+    network = body_of(call, "consumerNetwork").get("consumerNetwork")
+    address = _connection(call, str(network))
+    refuse_while_pending(find(services, address), address)
+    return carry_out(services, address, ObjectChange("delete", None), now=call.now, style="longrunning")
+
+
+_CONNECTIONS: Final = "/services/{service}/connections"
+_SECRET: Final = "/projects/{project}/secrets/{secret}"
+_SERVICE: Final = "/projects/{project}/services/{service}"
+_ACCOUNT: Final = "/projects/{project}/serviceAccounts/{account}"
+_DATABASE: Final = "/projects/{project}/instances/{instance}/databases/{database}"
+_DISABLE: Final = ("disableDependentServices", "checkIfServiceHasUsage")
+
+SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
+    "secretmanager": (
+        Route("POST", f"{_SECRET}:addVersion", add_version),
+        Route("GET", f"{_SECRET}/versions/{{version}}:access", access_version),
+        Route("POST", f"{_SECRET}/versions/{{version}}:enable", _state_setter("ENABLED")),
+        Route("POST", f"{_SECRET}/versions/{{version}}:disable", _state_setter("DISABLED")),
+        Route("POST", f"{_SECRET}/versions/{{version}}:destroy", _state_setter("DESTROYED")),
+        Route("GET", f"{_SECRET}/versions/{{version}}", get_version),
+    ),
+    "serviceusage": (
+        Route("POST", f"{_SERVICE}:enable", _switcher("ENABLED")),
+        Route("POST", f"{_SERVICE}:disable", _switcher("DISABLED", *_DISABLE)),
+        Route("POST", f"{_SERVICE}:generateServiceIdentity", generate_identity),
+        Route("GET", _SERVICE, get_service),
+    ),
+    "iam": (
+        Route("POST", f"{_ACCOUNT}:enable", _account_switcher(disabled=False)),
+        Route("POST", f"{_ACCOUNT}:disable", _account_switcher(disabled=True)),
+    ),
+    "spanner": (
+        Route("POST", "/projects/{project}/instances/{instance}/databases", create_database),
+        Route("GET", f"{_DATABASE}/ddl", get_statements),
+        Route("PATCH", f"{_DATABASE}/ddl", add_statements),
+        Route("DELETE", _DATABASE, drop_database),
+    ),
+    "cloudkms": KEY_ROUTES,
+    "cloudresourcemanager": (Route("GET", "/projects/{project}", get_project),),
+    "servicenetworking": (
+        Route("POST", _CONNECTIONS, put_connection),
+        Route("PATCH", f"{_CONNECTIONS}/{{connection}}", put_connection, frozenset({"force", "updateMask"})),
+        Route("GET", _CONNECTIONS, list_connections, frozenset({"network"})),
+        Route("POST", f"{_CONNECTIONS}/{{connection}}", delete_connection),
+    ),
+    "dns": DNS_ROUTES,
+}

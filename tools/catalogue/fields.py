@@ -1,0 +1,255 @@
+"""Holds the fields of a row against the schema of the API's object, and corrects them by rule."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tools.catalogue.discovery import Document, Schema
+from tools.catalogue.entries import FieldEntry, Json, RowEntry
+from tools.catalogue.matching import UNKNOWN, matched, matched_in, stem_of, words_of
+
+ADDRESS: Final = ("url", "id")
+# So many fields in one object are no accident.
+_MANY: Final = 3
+_OUTPUT: Final = re.compile(r"\W*output[ -]only\b", re.IGNORECASE)
+_INPUT: Final = re.compile(r"\W*(?:optional\. |required\. )?input[ -]only\b", re.IGNORECASE)
+_IMMUTABLE: Final = re.compile(
+    r"(?:^|\. )\[?immutable\b|cannot be (?:changed|updated|modified) after"
+    r"|(?:(?:set|specified) only|only be (?:set|specified)) (?:at|during|when)\b[^.]*\bcreat",
+    re.IGNORECASE,
+)
+_FORMATS: Final = frozenset({"google-duration", "google-datetime", "byte"})
+_INT64: Final = frozenset({"int64", "uint64"})
+_DURATION: Final = re.compile(r"-?[0-9]+(?:\.[0-9]{1,9})?s")
+_VARIABLE: Final = re.compile(r"\{(\w+)\}")
+_PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "boolean": (bool,),
+    "number": (int, float),
+}
+
+
+def correct_fields(row: RowEntry, document: Document) -> None:
+    """Corrects every field of a row."""
+    _mark_parents(row)
+    _correct_level(row["fields"], document.members(document.schema(row["schema"])), document)
+    _mark_parameters(row)
+
+
+def _mark_parents(row: RowEntry) -> None:
+    """A reference to what the object is in: its kind or name ends with the words of a variable of the name."""
+    variables = [
+        words_of(name) for template in (row["name"], *row.get("places", ())) for name in _VARIABLE.findall(template)
+    ]
+    for name, field in row["fields"].items():
+        if field.get("to") == "url":
+            _forget_members(field)
+        if field.get("to") != UNKNOWN or "ref" not in field:
+            continue
+        stems = [stem_of(name, field), *(words_of(kind) for kind in field["ref"].get("kinds", ()))]
+        if any(words and stem[-len(words) :] == words for stem in stems for words in variables[:-1]):
+            field["to"] = "url"
+
+
+def _mark_parameters(row: RowEntry) -> None:
+    """A field that is no member of the object, but a parameter of the query of a write."""
+    writes = [row["methods"][name] for name in ("create", "patch", "update", "delete") if name in row["methods"]]
+    parameters = {words_of(name): name for method in writes for name in method.get("query", ())}
+    for name, field in row["fields"].items():
+        if field.get("to") == UNKNOWN and stem_of(name, field) in parameters:
+            field["to"] = parameters[stem_of(name, field)]
+            field["query"] = True
+
+
+def _correct_level(fields: dict[str, FieldEntry], members: Mapping[str, Schema], document: Document) -> None:
+    sent = {name: field for name, field in fields.items() if field.get("to") not in ADDRESS}
+    _match_level(sent, members, document)
+    for name, field in sent.items():
+        schema = schema_at(members, _path(name, field), document)
+        if schema is None:
+            _mark_unknown(field)
+        else:
+            if field.get("to") == name:
+                del field["to"]
+            _correct(field, schema, document)
+
+
+def _match_level(fields: Mapping[str, FieldEntry], members: Mapping[str, Schema], document: Document) -> None:
+    for name, field in fields.items():
+        if field.get("to") == UNKNOWN and name in members:
+            del field["to"]
+    known = {name for name, field in fields.items() if schema_at(members, _path(name, field), document) is not None}
+    claimed = {_path(name, fields[name]) for name in known}
+    unknown = {name: field for name, field in fields.items() if name not in known}
+    found = {name: matched(name, field, members, document, claimed) for name, field in unknown.items()}
+    for name, path in found.items():
+        # A member that two fields seem to be is neither, as far as rules can tell.
+        fields[name]["to"] = path if list(found.values()).count(path) == 1 else UNKNOWN
+    _match_in_majority(found, fields, members, document)
+
+
+def _match_in_majority(
+    found: Mapping[str, str], fields: Mapping[str, FieldEntry], members: Mapping[str, Schema], document: Document
+) -> None:
+    """Where many fields are members of one object of the API's object, the others may be as well."""
+    outer = Counter(path.split(".")[0] for path in found.values() if "." in path).most_common(1)
+    if outer and outer[0][1] >= _MANY:
+        for name in found:
+            if fields[name]["to"] == UNKNOWN:
+                fields[name]["to"] = matched_in(outer[0][0], name, members, document)
+
+
+def _path(name: str, field: FieldEntry) -> str:
+    return field.get("to") or name
+
+
+def _mark_unknown(field: FieldEntry) -> None:
+    field["to"] = UNKNOWN
+    for below in field.get("fields", {}).values():
+        _mark_unknown(below)
+
+
+def schema_at(members: Mapping[str, Schema], path: str, document: Document) -> Schema | None:
+    """The schema of the member at a dotted path; `None` where there is none."""
+    found: Schema | None = None
+    for step in path.split("."):
+        found = members.get(step)
+        if found is None:
+            return None
+        members = document.members(found)
+    return found
+
+
+def absent_members(row: RowEntry, document: Document) -> Iterator[str]:
+    """The fields whose member is none of the API's object: of the request that creates it, or wrong."""
+    yield from _absent(row["fields"], document.members(document.schema(row["schema"])), document, "")
+
+
+def _absent(
+    fields: Mapping[str, FieldEntry], members: Mapping[str, Schema], document: Document, above: str
+) -> Iterator[str]:
+    for name, field in fields.items():
+        if field.get("to") in (*ADDRESS, UNKNOWN) or field.get("query"):
+            continue
+        schema = schema_at(members, _path(name, field), document)
+        if schema is None:
+            yield f"{above}{name}"
+        elif field.get("shape") != "one-of-to-text":
+            inside = _members_below(field, schema, document)
+            yield from _absent(field.get("fields", {}), inside, document, f"{above}{name}.")
+
+
+# --- One field --------------------------------------------------------------------------------------------------------
+
+
+def _correct(field: FieldEntry, schema: Schema, document: Document) -> None:
+    resolved = document.resolved(schema)
+    _correct_shape(field, resolved, document)
+    _correct_marks(field, schema, resolved)
+    _correct_values(field, document.element(schema))
+    _check_default(field)
+    below = _members_below(field, schema, document)
+    if "fields" in field and "one_of_refs" not in field and field.get("shape") != "one-of-to-text":
+        for inner in field["fields"].values():
+            # Only fields of the spec itself are parts of the address.
+            if inner.get("to") in ADDRESS:
+                inner["to"] = UNKNOWN
+        _correct_level(field["fields"], below, document)
+
+
+def _members_below(field: FieldEntry, schema: Schema, document: Document) -> Mapping[str, Schema]:
+    found = document.members(schema)
+    values = document.resolved(schema).get("additionalProperties")
+    if field.get("shape") == "keyed-list-to-map" and values is not None:
+        key = field["keys"][0]
+        return {key: {"type": "string"}, **document.members(values)}
+    if field.get("shape") == "key-value-list-to-map":
+        return {name: {"type": "string"} for name in field.get("fields", {})}
+    if values is not None and not found and field["type"] == "object":
+        # A map of anything, of which the spec names the keys.
+        return dict.fromkeys(field.get("fields", {}), values)
+    return found
+
+
+def _correct_shape(field: FieldEntry, resolved: Schema, document: Document) -> None:
+    """The shape is what the two types say; lists of keys and values, and of texts, are told by their fields."""
+    if field.get("shape") == "refs-to-texts" or "ref" in field or "secret" in field or "one_of_refs" in field:
+        return
+    field.pop("shape", None)
+    is_list = "items" in resolved
+    if field["type"] == "object" and is_list:
+        field["shape"] = "object-to-list-of-one"
+    elif field["type"] == "object" and resolved.get("type") == "string" and "fields" in field:
+        field["shape"] = "one-of-to-text"
+        _forget_members(field)
+    elif field["type"] == "list" and not is_list and "additionalProperties" in resolved:
+        _correct_map_shape(field, resolved["additionalProperties"], document)
+    elif field["type"] == "list" and resolved.get("type", "object") == "object" and "fields" in field:
+        field["shape"] = "list-of-one-to-object"
+    elif field["type"] == "string" and (resolved.get("type") == "object" or is_list):
+        field["format"] = "json-text"
+    elif field["type"] == "boolean" and resolved.get("type") == "object":
+        field["shape"] = "true-to-object"
+
+
+def _forget_members(field: FieldEntry) -> None:
+    """What is in a part of an address, or in a text, is no member of the API."""
+    for below in field.get("fields", {}).values():
+        below.pop("to", None)
+        _forget_members(below)
+
+
+def _correct_map_shape(field: FieldEntry, values: Schema, document: Document) -> None:
+    fields = field.setdefault("fields", {"key": {"type": "string"}, "value": {"type": "string"}})
+    if document.members(values):
+        field["shape"] = "keyed-list-to-map"
+        named = [name for name, below in fields.items() if stem_of(name, below)[-1] in ("name", "id", "key")]
+        field["keys"] = [named[0] if named else next(iter(fields))]
+    else:
+        field["shape"] = "key-value-list-to-map"
+        for below in fields.values():
+            below.pop("to", None)
+
+
+def _correct_marks(field: FieldEntry, schema: Schema, resolved: Schema) -> None:
+    text = schema.get("description", "")
+    if schema.get("readOnly") or resolved.get("readOnly") or _OUTPUT.match(text):
+        field["output_only"] = True
+        field.pop("required", None)
+    if _INPUT.match(text):
+        field["input_only"] = True
+    if _IMMUTABLE.search(text):
+        field["immutable"] = True
+
+
+def _correct_values(field: FieldEntry, element: Schema) -> None:
+    """What the texts and numbers may be; of a list, its elements."""
+    kind = field.get("items", "string") if field["type"] == "list" else field["type"]
+    if kind == "integer" and element.get("type") == "string" and element.get("format") in _INT64:
+        field["int64_text"] = True
+    else:
+        field.pop("int64_text", None)
+    if kind == "string" and element.get("format") in _FORMATS and "ref" not in field and "fields" not in field:
+        field["format"] = element["format"]
+    if kind == "string" and "enum" in element and "fields" not in field:
+        field["enum"] = element["enum"]
+
+
+def _check_default(field: FieldEntry) -> None:
+    """A default that no author could write is none."""
+    if "default" in field and not _is_value(field["default"], field):
+        del field["default"]
+        field.pop("default_from", None)
+
+
+def _is_value(value: Json, field: FieldEntry) -> bool:
+    types = _PYTHON_TYPES.get(field["type"])
+    if field.get("output_only") or str(value).endswith("_UNSPECIFIED"):
+        return False
+    if types is None or not isinstance(value, types) or (isinstance(value, bool) and field["type"] != "boolean"):
+        return False
+    if field.get("format") == "google-duration":
+        return isinstance(value, str) and _DURATION.fullmatch(value) is not None
+    return "enum" not in field or value in field["enum"]
