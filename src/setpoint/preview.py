@@ -217,8 +217,7 @@ def with_kind_variants(engine: EngineContext, words: Mapping[str, str]) -> Engin
     for name, word in words.items():
         key = names.get(name.lower())
         if key is None:
-            known = ", ".join(sorted(key[1] for key in kinds))
-            raise UserError(f"no kind {name!r} can be handled otherwise; there is {known}")
+            raise UserError(f"no kind {name!r} can be handled otherwise: `setpoint kinds` lists those that can")
         kinds[key] = kind_variant(kinds[key], word)
     return replace(engine, kinds=kinds)
 

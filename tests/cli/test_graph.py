@@ -133,7 +133,7 @@ def test_quotes_in_a_path_are_escaped() -> None:
     ("annotation", "message"),
     [
         ("SQLInstance", "'SQLInstance' names no resource: write KIND/NAME or KIND/NAMESPACE/NAME"),
-        ("Castle/x", "no kind 'Castle' is known here; there is"),
+        ("Castle/x", "no kind 'Castle' is known here; `setpoint kinds` lists"),
         ("SQLInstance/a/b/c", "names no resource"),
     ],
 )

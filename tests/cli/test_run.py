@@ -173,7 +173,7 @@ def test_the_log_can_be_in_human_readable_form(workspace: Workspace) -> None:
     ("options", "message"),
     [
         (("--kinds", "StorageBuckt"), "--kinds: no kind 'StorageBuckt' is known here; did you mean StorageBucket?"),
-        (("--kinds", "Pod"), "--kinds: no kind 'Pod' is known here; there is "),
+        (("--kinds", "Pod"), "--kinds: no kind 'Pod' is known here; `setpoint kinds` lists"),
         (("--metrics", "8080"), "'8080' is no address to listen on"),
         (("--grace", "soon"), "--grace: 'soon' is no duration above 0"),
         (("--shards", "2"), "--shards 2: one process at a time writes to this store, and handles every resource;"),

@@ -48,7 +48,7 @@ def test_an_unknown_variant_is_reported() -> None:
         kind_variant(_new(), "3")
     with pytest.raises(UserError, match=r"there is stateful, stateless, 1$"):
         kind_variant(GadgetKind(Service()), "2")
-    with pytest.raises(UserError, match="no kind 'Widget' can be handled otherwise; there is Gadget"):
+    with pytest.raises(UserError, match="no kind 'Widget' can be handled otherwise"):
         with_kind_variants(PreviewHarness().engine, {"Widget": "stateless"})
 
 
