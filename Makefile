@@ -46,7 +46,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check quick cover test cluster-assets laws soak bench demo ci format manifests official-clients catalogue lock clean
+.PHONY: help setup check quick cover test cluster-assets laws contracts soak bench demo ci format manifests official-clients catalogue lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -91,6 +91,9 @@ cluster-assets: setup ## Find or build the API server that tests run on; make te
 laws: setup ## The laws alone, with 20,000 examples each; those of worlds and processes with 1,000, of hostile servers with 10,000
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n auto tests/laws $(ARGS)
 	HYPOTHESIS_PROFILE=wide $(BIN)/pytest -n auto -m "(laws or hypothesis) and not needs_cluster" --ignore=tests/laws $(ARGS)
+
+contracts: setup ## The whole lifecycle contract on every kind of the catalogue; on some of them: ARGS="PubSubTopic ComputeDisk"
+	$(BIN)/python -m tests.catalogue_kinds $(ARGS)
 
 soak: setup ## Minutes of faults, edits and drift on a real process; with kill -9: ARGS="--kills 50"
 	$(BIN)/python -m soak $(ARGS)

@@ -11,6 +11,7 @@ import click
 
 from benchmarks import (
     canonical,
+    catalogue,
     cluster,
     fast_path,
     http_requests,
@@ -50,6 +51,7 @@ GROUPS: Final[dict[str, Group]] = {
     "runtime": runtime.benchmarks,
     "kubernetes": kubernetes.benchmarks,
     "cluster": cluster.benchmarks,
+    "catalogue": catalogue.benchmarks,
     "fleet": mixed_fleet.benchmarks,
     "terraform": terraform.benchmarks,
     "peers": peer_controllers.benchmarks,

@@ -9,6 +9,7 @@ from math import inf
 from typing import Final
 
 from benchmarks import (
+    catalogue,
     cluster,
     fast_path,
     runtime_latency,
@@ -36,6 +37,8 @@ _LISTS_RATIO: Final = 5
 _COLD_START_RATIO: Final = 4
 _EDIT_SECONDS: Final = 0.002
 _START_SECONDS: Final = 0.5
+_KNOWN_KINDS_SECONDS: Final = 0.010
+_BUCKETS_START_RATIO: Final = 1.5
 _BYTES_PER_RESOURCE: Final = 3_000
 _PROCESS_BYTES: Final = 400e6
 # Of a controller in another framework: at most this multiple of its CPU time or memory.
@@ -65,7 +68,8 @@ def check_targets(
 ) -> tuple[TargetResult, ...]:
     """The result of each target that was measured."""
     on_timings = (result for check in _TIMING_CHECKS for timing in timings for result in check(timing))
-    on_measurements = (result for measurement in measurements for result in _check_measurement(measurement))
+    checks = (_check_measurement, _check_kinds)
+    on_measurements = (result for measurement in measurements for check in checks for result in check(measurement))
     return (*on_timings, *_check_operator_frameworks(timings), *on_measurements, _check_cookie(cookie_bytes))
 
 
@@ -149,7 +153,11 @@ def _check_measurement(measurement: Measurement) -> Iterator[TargetResult]:
         target, is_met = f"≤ {measurement.limit:.2f}, as n log n", value <= measurement.limit
         yield TargetResult(measurement.subject, measurement.name, target, f"{value:.2f}", is_met)
     match (measurement.subject, measurement.name):
-        case (runtime_memory.MEMORY, runtime_memory.EACH) | (cluster.MEMORY_EACH, cluster.OURS):
+        case (
+            (runtime_memory.MEMORY, runtime_memory.EACH)
+            | (cluster.MEMORY_EACH, cluster.OURS)
+            | (catalogue.MEMORY, catalogue.EACH)
+        ):
             is_met = value <= _BYTES_PER_RESOURCE
             yield TargetResult(measurement.subject, measurement.name, "≤ 3 KB", f"{value / 1e3:.2f} KB", is_met)
         case (runtime_memory.MEMORY, runtime_memory.ALL):
@@ -168,6 +176,16 @@ def _check_measurement(measurement: Measurement) -> Iterator[TargetResult]:
             yield TargetResult(measurement.subject, measurement.name, "< 0.5 s", f"{value:.2f} s", is_met)
         case _:
             return
+
+
+def _check_kinds(measurement: Measurement) -> Iterator[TargetResult]:
+    subject, name, value = measurement.subject, measurement.name, measurement.value
+    if (subject, name) == (catalogue.KINDS, catalogue.KNOWN):
+        yield TargetResult(subject, name, "< 10 ms", f"{value * 1e3:.2f} ms", value < _KNOWN_KINDS_SECONDS)
+    if (subject, name) == (catalogue.COLD_START, catalogue.COLD_CPU):
+        ratio = measurement.ratio or inf
+        target, is_met = f"≤ {_BUCKETS_START_RATIO} × the buckets", ratio <= _BUCKETS_START_RATIO
+        yield TargetResult(subject, name, target, f"{ratio:.3g} ×", is_met)
 
 
 def _peer_result(measurement: Measurement, limit: float, multiple: float) -> TargetResult:

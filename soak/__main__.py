@@ -11,14 +11,15 @@ from typing import Any
 
 import click
 
-from soak.actors import Author, FaultInjector, OtherWriter
+from soak.actors import AnySubject, Author, FaultInjector, OtherWriter
+from soak.catalogue_subjects import catalogue_subjects, make_containers
 from soak.cloud import OPERATION_SECONDS, SoakCloud
 from soak.fleet.own_cluster import own_cluster
 from soak.fleet.scenario import FleetPlan
 from soak.fleet.scenario import run as run_fleet
 from soak.process import Process
 from soak.results import problems, summary, until_settled
-from soak.subjects import Subject, make_instances, subjects
+from soak.subjects import make_instances, subjects
 
 _SHOWN = 20
 _PAUSE = 0.05
@@ -32,12 +33,15 @@ class Plan:
     seconds: float
     kills: int
     seed: int
+    # How many kinds of the catalogue are among the resources.
+    catalogue: int = 0
 
 
 @click.command()
 @click.option("--resources", type=int, help="How many are declared: 2000, or 30 in a cluster.")
 @click.option("--seconds", default=180.0, show_default=True, help="How long all actors run.")
 @click.option("--kills", default=0, show_default=True, help="How often a process is killed with kill -9.")
+@click.option("--catalogue", default=0, show_default=True, help="How many kinds of the catalogue are among them.")
 @click.option("--seed", default=None, type=int, help="The same again: the actors draw the same.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keep store and log here.")
 @click.option("--cluster", is_flag=True, help="Many processes on a real API server; the kills say how long.")
@@ -51,7 +55,7 @@ def main(folder: Path | None, **options: Any) -> None:  # noqa: ANN401 - what cl
         place.mkdir(parents=True, exist_ok=True)
         if options["cluster"]:
             sys.exit(_kill_a_fleet(options, seed, place))
-        plan = Plan(options["resources"] or 2_000, options["seconds"], options["kills"], seed)
+        plan = Plan(options["resources"] or 2_000, options["seconds"], options["kills"], seed, options["catalogue"])
         sys.exit(asyncio.run(soak(plan, place)))
 
 
@@ -74,8 +78,7 @@ async def soak(plan: Plan, folder: Path) -> int:
     draw = random.Random(plan.seed)
     _print(f"{plan}, log and store in {folder}")
     async with SoakCloud() as cloud:
-        everything = subjects(plan.resources)
-        make_instances(cloud)
+        everything = _declared(plan, cloud)
         process = Process(folder, cloud.url)
         await process.start()
         author, fault_injector = Author(process, cloud, draw), FaultInjector(cloud, draw)
@@ -97,8 +100,16 @@ async def soak(plan: Plan, folder: Path) -> int:
     return _report(found, left)
 
 
+def _declared(plan: Plan, cloud: SoakCloud) -> tuple[AnySubject, ...]:
+    """All resources of the soak; what they are in is made. Two of three are of the catalogue, if any are."""
+    made = catalogue_subjects(plan.catalogue, plan.resources * 2 // 3) if plan.catalogue else ()
+    make_instances(cloud)
+    make_containers(made, cloud)
+    return (*subjects(plan.resources - len(made)), *made)
+
+
 async def _run_actors(
-    plan: Plan, everything: tuple[Subject, ...], author: Author, fault_injector: FaultInjector
+    plan: Plan, everything: tuple[AnySubject, ...], author: Author, fault_injector: FaultInjector
 ) -> None:
     """All actors at once, until the time is over."""
     other_writer = OtherWriter(author.cloud, author.draw)

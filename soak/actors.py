@@ -5,9 +5,10 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from setpoint.clients.admin_api import AdminClient, ResourceName
+from setpoint.core.values.paths import Path, set_at
 from setpoint.errors import NotReady, RemoteUnavailable, StoreError
 from setpoint.localcloud.faults import (
     AddLatency,
@@ -18,11 +19,13 @@ from setpoint.localcloud.faults import (
     FaultTiming,
     LimitRequests,
 )
+from soak.catalogue_subjects import CatalogueSubject
 from soak.cloud import SoakCloud
 from soak.process import Process
 from soak.subjects import Subject
 
 _BATCH_SIZE: Final = 50
+AnySubject: TypeAlias = Subject | CatalogueSubject
 
 
 @dataclass(slots=True)
@@ -32,11 +35,11 @@ class Author:
     process: Process
     cloud: SoakCloud
     draw: random.Random
-    declared: dict[Subject, dict[str, Any]] = field(default_factory=dict)
+    declared: dict[AnySubject, dict[str, Any]] = field(default_factory=dict)
     edits: int = 0
     is_stopping: bool = False
 
-    async def declare_all(self, subjects: tuple[Subject, ...]) -> None:
+    async def declare_all(self, subjects: tuple[AnySubject, ...]) -> None:
         """Everything, at the start."""
         for start in range(0, len(subjects), _BATCH_SIZE):
             some = {subject: subject.manifest(self.draw) for subject in subjects[start : start + _BATCH_SIZE]}
@@ -44,7 +47,7 @@ class Author:
             self.cloud.wanted |= {subject.object for subject in some}
             self.declared |= some
 
-    async def edit(self, subjects: tuple[Subject, ...], pause: float) -> None:
+    async def edit(self, subjects: tuple[AnySubject, ...], pause: float) -> None:
         """One edit after the other, until `is_stopping`: what was begun is acknowledged before it ends."""
         while not self.is_stopping:
             subject = self.draw.choice(subjects)
@@ -61,7 +64,7 @@ class Author:
         for start in range(0, len(names), _BATCH_SIZE):
             await self._send(partial(_reconcile, tuple(names[start : start + _BATCH_SIZE])))
 
-    async def _apply(self, subject: Subject) -> None:
+    async def _apply(self, subject: AnySubject) -> None:
         manifest = subject.manifest(self.draw)
         is_new = subject not in self.declared
         try:
@@ -73,7 +76,7 @@ class Author:
         self.cloud.wanted.add(subject.object)
         self.declared[subject] = manifest
 
-    async def _delete(self, subject: Subject) -> None:
+    async def _delete(self, subject: AnySubject) -> None:
         self.cloud.wanted.discard(subject.object)
         await self._send(partial(_delete, _name(subject)))
         del self.declared[subject]
@@ -103,7 +106,7 @@ async def _reconcile(names: tuple[ResourceName, ...], daemon: AdminClient) -> No
     await daemon.reconcile(names)
 
 
-def _name(subject: Subject) -> ResourceName:
+def _name(subject: AnySubject) -> ResourceName:
     return ResourceName(subject.group, subject.kind, "default", subject.name)
 
 
@@ -115,22 +118,33 @@ class OtherWriter:
     draw: random.Random
     changes: int = 0
 
-    async def write_until_cancelled(self, subjects: tuple[Subject, ...], pause: float) -> None:
+    async def write_until_cancelled(self, subjects: tuple[AnySubject, ...], pause: float) -> None:
         """One change after the other."""
-        buckets = [subject for subject in subjects if subject.kind == "StorageBucket"]
+        others = [one for one in subjects if isinstance(one, CatalogueSubject) or one.kind == "StorageBucket"]
         while True:
-            self._write(self.draw.choice(buckets))
+            self._write(self.draw.choice(others))
             await asyncio.sleep(pause)
 
-    def _write(self, subject: Subject) -> None:
-        if subject.name not in self.cloud.storage.state.buckets:
+    def _write(self, subject: AnySubject) -> None:
+        if subject.object not in self.cloud.objects() or _is_busy(subject, self.cloud):
             return
         self.changes += 1
         if self.draw.random() < 0.03:
-            self.cloud.delete_as_other_writer(subject.name)
+            self.cloud.delete_as_other_writer(subject.object)
             return
-        value = f"m{self.changes}"
-        self.cloud.edit(subject.path, self.draw.choice([{"labels": {"drifted": value}}, _website(value)]))
+        self.cloud.edit(subject.path, self._edit(subject, f"m{self.changes}"))
+
+    def _edit(self, subject: AnySubject, value: str) -> dict[str, Any]:
+        if isinstance(subject, CatalogueSubject):
+            edit = set_at({}, Path.parse(subject.member), value)
+            assert isinstance(edit, dict)
+            return edit
+        return self.draw.choice([{"labels": {"drifted": value}}, _website(value)])
+
+
+def _is_busy(subject: AnySubject, cloud: SoakCloud) -> bool:
+    """Whether an operation of the service is changing the object."""
+    return isinstance(subject, CatalogueSubject) and bool(cloud.google.state.objects[subject.key].pending)
 
 
 def _website(value: str) -> dict[str, Any]:

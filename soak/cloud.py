@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from setpoint.localcloud.cloud import CloudRequest
 from setpoint.localcloud.routing import ServiceResponse
@@ -17,7 +17,7 @@ _DATABASE: Final = re.compile(r"/sql/v1beta4/projects/soak/instances/([^/]+)/dat
 
 @dataclass(slots=True)
 class Effects:
-    """What came of calls, by object: `b/NAME` or `d/INSTANCE/NAME`."""
+    """What came of calls, by object: `b/NAME`, `d/INSTANCE/NAME` or `c/SERVICE/RELATIVE NAME`."""
 
     created: dict[str, int] = field(default_factory=dict)
     deleted: dict[str, int] = field(default_factory=dict)
@@ -44,7 +44,17 @@ class SoakCloud(LocalCloud):
             for name in instance.databases
             if name.startswith("soak-")
         }
-        return {f"b/{name}" for name in self.storage.state.buckets} | databases
+        return {f"b/{name}" for name in self.storage.state.buckets} | databases | self._catalogue_objects()
+
+    def _catalogue_objects(self) -> set[str]:
+        """Those of the catalogue. One whose creation goes on may still come to nothing."""
+        state = self.google.state
+        creating = {one.key for one in state.operations.values() if one.verb == "create" and not one.is_finished}
+        return {
+            catalogue_object_name(key)
+            for key, one in state.objects.items()
+            if key.rpartition("/")[2].startswith("soak-") and one.pending not in creating
+        }
 
     def handle(self, request: CloudRequest) -> ServiceResponse | None:
         """See Cloud.handle."""
@@ -52,18 +62,18 @@ class SoakCloud(LocalCloud):
         # After every request: a client that learns from the answer that an object is gone may create it again at once.
         self.count()
         status = None if answer is None else answer.status
-        if request.method == "POST" and status == 409 and "operationInProgress" not in str(answer and answer.body):
+        is_busy = any(word in str(answer and answer.body) for word in ("operationInProgress", "ABORTED"))
+        if request.method == "POST" and status == 409 and not is_busy:
             self.effects.wrong.append(f"POST {request.path} for something that is there already")
         return answer
 
-    def delete_as_other_writer(self, bucket: str) -> None:
-        """The other writer deletes a bucket."""
+    def delete_as_other_writer(self, name: str) -> None:
+        """The other writer deletes a bucket, or an object of the catalogue; by its name in the counts."""
         self.count()
-        del self.storage.state.buckets[bucket]
-        self._known.discard(f"b/{bucket}")
-        self.effects.deleted_by_other_writer[f"b/{bucket}"] = (
-            self.effects.deleted_by_other_writer.get(f"b/{bucket}", 0) + 1
-        )
+        objects: dict[str, Any] = self.storage.state.buckets if name.startswith("b/") else self.google.state.objects
+        del objects[name[2:]]
+        self._known.discard(name)
+        self.effects.deleted_by_other_writer[name] = self.effects.deleted_by_other_writer.get(name, 0) + 1
 
     def count(self) -> None:
         """Takes note of what came and went since the last time: a deletion may take effect after its answer."""
@@ -74,6 +84,11 @@ class SoakCloud(LocalCloud):
             self.effects.deleted[name] = self.effects.deleted.get(name, 0) + 1
             if name in self.wanted:
                 self.effects.wrong.append(f"{name} was deleted while its author wanted it")
+
+
+def catalogue_object_name(key: str) -> str:
+    """The name under which an object of the catalogue is counted, from its key in the state."""
+    return f"c/{key}"
 
 
 def object_name(path: str) -> str:

@@ -26,6 +26,7 @@ class Process:
             **os.environ,
             "STORAGE_EMULATOR_HOST": url,
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{url}/",
+            "SETPOINT_GOOGLE_ENDPOINT": url,
             "SETPOINT_GCP_AUTH": "anonymous",
         }
         self._process: asyncio.subprocess.Process | None = None

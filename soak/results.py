@@ -9,10 +9,11 @@ from setpoint.core.values.canonical import same
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
-from soak.actors import Author
+from soak.actors import AnySubject, Author
+from soak.catalogue_subjects import CatalogueSubject
 from soak.cloud import SoakCloud
 from soak.process import Process
-from soak.subjects import Subject, differences
+from soak.subjects import differences
 
 _TIMEOUT_SECONDS: Final = 600.0
 
@@ -71,7 +72,10 @@ def _lost(resources: dict[str, Resource], author: Author) -> Iterator[str]:
 
 def _different(author: Author, cloud: SoakCloud) -> Iterator[str]:
     for subject, manifest in author.declared.items():
-        yield from differences(subject, manifest, cloud)
+        if isinstance(subject, CatalogueSubject):
+            yield from subject.differences(manifest, cloud)
+        else:
+            yield from differences(subject, manifest, cloud)
     extra = cloud.objects() - {subject.object for subject in author.declared}
     yield from (f"{name} exists, and is not declared" for name in sorted(extra))
 
@@ -86,11 +90,12 @@ def _counts(author: Author, cloud: SoakCloud) -> Iterator[str]:
             yield f"{name} was made {created} times and went {went} times"
 
 
-def summary(author: Author, cloud: SoakCloud, subjects: tuple[Subject, ...]) -> dict[str, Any]:
+def summary(author: Author, cloud: SoakCloud, subjects: tuple[AnySubject, ...]) -> dict[str, Any]:
     """What happened, in figures."""
     counts = cloud.journal.counts()
     return {
         "resources": len(subjects),
+        "kinds": len({one.kind for one in subjects}),
         "declared at the end": len(author.declared),
         "author's edits": author.edits,
         "objects made": sum(cloud.effects.created.values()),

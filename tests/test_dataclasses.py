@@ -21,4 +21,4 @@ def test_the_fields_of_every_data_class_are_valid() -> None:
     generated = {one.__qualname__: [field.name for field in dataclasses.fields(one)] for one in _classes()}
 
     assert len(generated) > 400
-    assert generated["Present"] == ["live", "body", "version", "outputs", "whole"]
+    assert generated["Present"] == ["live", "body", "version", "outputs", "whole", "location"]

@@ -30,6 +30,7 @@ def surroundings(kubeconfig: Path, namespace: str, cloud: str, home: Path) -> di
         "SETPOINT_STORE": f"kubernetes?namespace={namespace}",
         "STORAGE_EMULATOR_HOST": cloud,
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{cloud}/",
+        "SETPOINT_GOOGLE_ENDPOINT": cloud,
         "SETPOINT_GCP_AUTH": "anonymous",
     }
 

@@ -1,15 +1,17 @@
 import json
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from setpoint.catalogue.rows import expand, facts_of, held_kinds, kinds_by_group
+from setpoint.catalogue.index import held_kinds, kinds_by_group
+from setpoint.catalogue.rows import expand, facts_of
 from tools.catalogue import exceptions
 from tools.catalogue.compaction import compact
 from tools.catalogue.entries import Rows
 from tools.catalogue.exceptions import ExceptionRefused, apply_exceptions
 from tools.catalogue.generated import RECORD, changes, record
-from tools.catalogue.lines import CLASS_B, lines_by_kind
+from tools.catalogue.lines import CLASS_B, hook_lines, lines_by_kind
 
 
 def test_the_catalogue_is_made_of_the_inputs_as_they_are() -> None:
@@ -34,6 +36,13 @@ def test_a_kind_that_is_held_back_has_a_reason_and_no_row() -> None:
 
 def test_no_kind_has_more_exceptions_than_its_budget() -> None:
     assert {kind: count for kind, count in lines_by_kind().items() if count > CLASS_B} == {}
+
+
+def test_the_lines_of_hooks_are_counted_by_module(tmp_path: Path) -> None:
+    (tmp_path / "searches.py").write_text("first = 1\nsecond = 2\n", encoding="utf-8")
+
+    assert hook_lines(tmp_path) == {"searches": 2}
+    assert hook_lines(tmp_path / "missing") == {}
 
 
 def test_an_exception_names_the_member_of_the_api_or_sets_facts(lines: dict[str, Any]) -> None:

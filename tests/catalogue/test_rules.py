@@ -8,9 +8,8 @@ import pytest
 from tools.catalogue.discovery import Document
 from tools.catalogue.entries import FieldEntry, RowEntry
 from tools.catalogue.fields import absent_members, correct_fields
-from tools.catalogue.holds import hold_back
 from tools.catalogue.matching import words_of
-from tools.catalogue.methods import correct_methods, read_collection
+from tools.catalogue.methods import correct_methods, mark_set_later, read_collection
 from tools.catalogue.references import Targets
 
 TEXT: Any = {"type": "string"}
@@ -84,6 +83,8 @@ def test_a_member_that_two_fields_seem_to_be_is_neither() -> None:
         ({"type": "list"}, {"type": "object", "additionalProperties": TEXT}, "key-value-list-to-map"),
         ({"type": "boolean"}, {"type": "object", "properties": {}}, "true-to-object"),
         ({"type": "object", "fields": {"aRef": REFERENCE, "b": TEXT}}, TEXT, "one-of-to-text"),
+        ({"type": "object", "fields": {"value": {"type": "integer"}}}, {"type": "integer"}, "one-of-to-text"),
+        ({"type": "list", "fields": {"aRef": REFERENCE}}, {"type": "array", "items": TEXT}, "refs-to-texts"),
     ],
 )
 def test_the_shape_is_what_the_two_types_say(facts: FieldEntry, schema: Any, shape: str) -> None:
@@ -213,6 +214,75 @@ def test_a_method_for_some_fields_is_left_out_where_an_update_sets_them_as_well(
     assert row["per_field_methods"] == ["setPolicy", "setLabels", "enable"]
 
 
+def test_a_member_that_only_a_method_sets_is_sent_later_as_the_method_names_it() -> None:
+    row = row_of(
+        {"edgePolicy": {"type": "string"}, "abac": {"type": "object", "fields": {"enabled": {"type": "boolean"}}}}
+    )
+    row["update_style"] = "merge-patch"
+    row["per_field_methods"] = ["setEdgePolicy", "setAbac"]
+    row["other_methods"] = {
+        "setEdgePolicy": {"path": "x", "request": "PolicyRequest"},
+        "setAbac": {"path": "x", "request": "AbacRequest"},
+    }
+    abac: Any = {"type": "object", "properties": {"enabled": {"type": "boolean"}}}
+    schemas: Any = {
+        "Thing": {"properties": {"edgePolicy": {"type": "string", "readOnly": True}, "abac": abac}},
+        "PolicyRequest": {"properties": {"policy": TEXT}},
+        "AbacRequest": {"properties": {"enabled": {"type": "boolean"}, "name": TEXT}},
+    }
+    known = Document(schemas, {}, "")
+
+    correct_methods(row, known)
+    correct_fields(row, known)
+    mark_set_later(row, known)
+
+    sent = {name: method.get("sends_as") for name, method in row["other_methods"].items()}
+    assert sent == {"setEdgePolicy": {"edgePolicy": "policy"}, "setAbac": {"abac.enabled": "enabled"}}
+    assert row["fields"]["edgePolicy"] == {"type": "string", "later": True}
+    assert "later" not in row["fields"]["abac"]
+
+
+def test_an_update_names_the_members_of_the_object_in_its_own_way() -> None:
+    row = row_of({})
+    row["update_style"] = "put"
+    row["methods"]["update"] = {"verb": "PUT", "path": "x", "request": "UpdateRequest"}
+    row["methods"].pop("patch", None)
+    scaling: Any = {"$ref": "Scaling"}
+    schemas: Any = {
+        "Thing": {
+            "properties": {
+                "locations": {"type": "array", "items": TEXT},
+                "labels": {"type": "object", "additionalProperties": TEXT},
+                "scaling": scaling,
+                "networkConfig": {"$ref": "Network"},
+            }
+        },
+        "Network": {"properties": {"enableFlow": {"type": "boolean"}}},
+        "Scaling": {"properties": {"most": TEXT}},
+        "Labels": {"properties": {"labels": {"type": "object"}}},
+        "Flow": {"properties": {"enabled": {"type": "boolean"}}},
+        "Update": {
+            "properties": {
+                "desiredLocations": {"type": "array", "items": TEXT},
+                "desiredLabels": {"$ref": "Labels"},
+                "desiredThingScaling": scaling,
+                "desiredFlowConfig": {"$ref": "Flow"},
+            }
+        },
+        "UpdateRequest": {"properties": {"update": {"$ref": "Update"}}},
+    }
+
+    correct_methods(row, Document(schemas, {}, ""))
+
+    assert (row["update_style"], row["methods"]["update"]["wrap"]) == ("put-request", "update")
+    assert row["methods"]["update"]["sends_as"] == {
+        "networkConfig.enableFlow": "desiredFlowConfig.enabled",
+        "locations": "desiredLocations",
+        "labels": "desiredLabels.labels",
+        "scaling": "desiredThingScaling",
+    }
+
+
 def test_another_collection_brings_its_name_and_methods() -> None:
     get: Any = {"httpMethod": "GET", "path": "v1/projects/{projectsId}/things/{thingsId}"}
     patch: Any = {**get, "httpMethod": "PATCH", "parameters": {"updateMask": {"location": "query"}}}
@@ -240,22 +310,66 @@ def test_a_reference_without_a_kind_gets_the_one_that_its_name_ends_with() -> No
     ]
 
 
-def test_a_row_with_a_required_field_that_is_no_member_is_held_back() -> None:
-    row = row_of({"path": {"type": "string", "to": "?", "required": True}})
-    row["methods"] = {"create": {}, "get": {}}
-    row["id"] = {"in": "service"}
-
-    hold_back(row)
-
-    assert row["hold"] == "spec.path is required, and is no member of the API that is known"
-
-
 def test_a_member_that_the_document_does_not_have_is_named() -> None:
     row = row_of({"mode": {"type": "string", "to": "config.mode"}, "size": TEXT})
 
     assert list(absent_members(row, document({"size": TEXT, "config": {"type": "object", "properties": {}}}))) == [
         "mode"
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "text", "expected"),
+    [
+        ("StorageBucket", "name", "The bucket.", {"form": "id"}),
+        ("ApigeeEnvironment", "name", "Required. ID of the attached environment.", {"form": "id"}),
+        ("BigQueryTable", "name", "Of the form {projectId}.{datasetId}.{tableId}", {"form": "dotted"}),
+        ("Project", "id", "Of the form `projects/{project}`.", {"form": "id", "prefix": "projects/"}),
+        ("Project", "id", "The project ID.", {"form": "id"}),
+        (
+            "PubSubTopic",
+            "link",
+            "//pubsub.googleapis.com/projects/p",
+            {"form": "name", "prefix": "//pubsub.googleapis.com/"},
+        ),
+        ("ComputeDisk", "name", "Or //pubsub.googleapis.com/projects/p/topics/t", {"form": "name"}),
+    ],
+)
+def test_the_text_of_a_member_says_what_is_sent_for_a_reference(
+    kind: str, form: str, text: str, expected: dict[str, str]
+) -> None:
+    reference = {"type": "object", "ref": {"kinds": [kind], "form": form}}
+
+    found = corrected({"target": reference}, {"target": {"type": "string", "description": text}})
+
+    assert found["target"]["ref"] == {"kinds": [kind], **expected}
+
+
+def test_a_reference_with_the_name_of_a_variable_is_part_of_the_address() -> None:
+    reference = {"type": "object", "to": "boxLevel", "ref": {"kinds": ["ComputeBox"], "form": "name"}}
+
+    found = corrected({"boxRef": reference}, {"boxLevel": TEXT}, name="projects/{project}/boxes/{box}/things/{thing}")
+
+    assert found["boxRef"]["to"] == "url"
+
+
+@pytest.mark.parametrize(
+    ("fields", "member", "expected"),
+    [
+        ({}, {"type": "object", "additionalProperties": TEXT}, "labels"),
+        ({"labels": {"type": "map"}}, {"type": "object", "additionalProperties": TEXT}, None),
+        ({}, {"type": "array", "items": TEXT}, None),
+    ],
+)
+def test_labels_of_the_metadata_are_for_a_map_that_the_spec_does_not_have(
+    fields: Any, member: Any, expected: str | None
+) -> None:
+    row = row_of(fields)
+    row["labels"] = "labels"
+
+    correct_methods(row, document({"labels": member}))
+
+    assert row.get("labels") == expected
 
 
 def corrected(fields: Any, members: Any, *, name: str = "projects/{project}/things/{thing}") -> dict[str, FieldEntry]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.calls import GoogleApi, GoogleCall, GoogleService
 from setpoint.clients.google.client import (
     AnonymousCredentials,
     GoogleAuth,
@@ -66,11 +66,35 @@ def client(http: HttpClient, credentials: GoogleCredentials | None = None) -> Go
         ({"STORAGE_EMULATOR_HOST": "http://[::1]:1/storage/v1/"}, GoogleSettings(storage="http://[::1]:1")),
         ({"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "https://sql.test/"}, GoogleSettings(sql="https://sql.test")),
         ({"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "https://x/sql/v1beta4/"}, GoogleSettings(sql="https://x")),
+        (
+            {"CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS": "https://kms.test/", "PUBSUB_EMULATOR_HOST": "localhost:2"},
+            GoogleSettings(overrides={"cloudkms": "https://kms.test", "pubsub": "http://localhost:2"}),
+        ),
         ({"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "", "SETPOINT_GCP_AUTH": ""}, GoogleSettings()),
     ],
 )
 def test_reads_the_variables_of_google_s_own_tools(environment: dict[str, str], settings: GoogleSettings) -> None:
     assert settings_from(environment) == settings
+
+
+@pytest.mark.parametrize(
+    ("host", "prefix", "address"),
+    [
+        ("compute.googleapis.com", "/compute/v1", "https://private.test"),
+        ("europe-west1-aiplatform.googleapis.com", "/v1", "https://vertex.test"),
+        ("pubsub.googleapis.com", "/v1", "http://base.test/pubsub.googleapis.com"),
+    ],
+)
+def test_a_service_with_an_endpoint_of_its_own_is_asked_there(host: str, prefix: str, address: str) -> None:
+    settings = settings_from(
+        {
+            "SETPOINT_GOOGLE_ENDPOINT": "http://base.test",
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": "https://private.test/compute/v1/",
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM": "https://vertex.test",
+        }
+    )
+
+    assert settings.address(GoogleApi(host, prefix)) == address
 
 
 @pytest.mark.parametrize(
@@ -211,6 +235,10 @@ def test_a_404_with_html_is_not_absence() -> None:
         ("POST", error_response(409, "operationInProgress"), OperationRunning),
         ("DELETE", error_response(409, "operationInProgress"), OperationRunning),
         ("DELETE", error_response(409, "conflict"), RemoteRefused),
+        ("DELETE", error_response(409, "aborted"), OperationRunning),
+        ("PATCH", error_response(409, "aborted"), OperationRunning),
+        ("POST", error_response(409, "aborted"), RemoteConflict),
+        ("PATCH", error_response(400, "resourceNotReady"), OperationRunning),
         ("PATCH", error_response(409, "invalidState"), RemoteRefused),
         ("PATCH", error_response(412, "conditionNotMet"), RemoteConflict),
         ("PUT", error_response(412, "staleData"), RemoteConflict),

@@ -1,5 +1,6 @@
 """Constraints on values and rules about objects: one statement, for the API server and for any manifest."""
 
+import re
 from typing import Annotated, Any, ClassVar
 
 import pytest
@@ -216,3 +217,27 @@ def test_a_rule_about_a_whole_resource_names_its_field_in_the_message() -> None:
 def test_a_scalar_has_no_items() -> None:
     with pytest.raises(TypeError, match="has no items"):
         item_field(Field(LEAF))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "value", "is_matched"),
+    [
+        (OneOf("a", "b.c"), "b.c", True),
+        (OneOf("a", "b.c"), "bxc", False),
+        (OneOf("a"), "", True),
+        (OneOf("a", or_empty=False), "", False),
+        (OneOf("a", ignore_case=True), "A", True),
+        (OneOf("a"), "A", False),
+        (Matches("[a-z]+|x", "letters"), "abc", True),
+        (Matches("[a-z]+|x", "letters"), "abc1", False),
+        (Matches("[a-z]+", "letters", or_empty=False), "", False),
+    ],
+)
+def test_a_pattern_says_of_a_text_what_the_rule_says(constraint: Constraint, value: str, is_matched: bool) -> None:
+    assert (re.search(constraint.pattern_keyword, value) is not None) is is_matched
+    assert constraint.allows(value) is is_matched
+
+
+def test_what_no_pattern_says_has_none() -> None:
+    assert Between(1, 2).pattern_keyword == ""
+    assert Matches("[a-z]+", "letters", reserved="x").pattern_keyword == ""

@@ -7,7 +7,9 @@ import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from setpoint.core.schema.checks import Check
-from setpoint.core.schema.openapi import IMMUTABLE_MESSAGE, schema_of
+from setpoint.core.schema.constraints import Between, OneOf
+from setpoint.core.schema.openapi import IMMUTABLE_MESSAGE, VALIDATIONS, schema_of, schema_of_node
+from setpoint.core.schema.schema_nodes import root_node
 from setpoint.core.schema.shape import Default, Keyed, Mark
 from setpoint.core.values.json_types import Int32, Int64, Json
 
@@ -230,3 +232,38 @@ def test_there_are_transition_rules_inside_a_keyed_list(type_: object) -> None:
     zone = (found.get("items") or found["additionalProperties"])["properties"]["zone"]
 
     assert "x-kubernetes-validations" in zone
+
+
+# --- Without rules in lists ---
+
+
+class Port(Struct):
+    protocol: Annotated[str, OneOf("tcp", "udp")]
+    number: Annotated[int, Between(1, 65535)]
+
+
+class Firewall(Struct):
+    track: Annotated[str | None | UnsetType, OneOf("new", "old")] = UNSET
+    ports: list[Port] = []
+    few: Annotated[list[Port], Meta(max_length=3)] = []
+    by_name: dict[str, Port] = {}
+
+
+@pytest.mark.parametrize(("place", "below"), [("ports", "items"), ("by_name", "additionalProperties")])
+def test_a_list_or_map_without_a_bound_has_patterns_instead_of_rules(place: str, below: str) -> None:
+    found: Any = schema_of_node(root_node(Firewall), lambda _: {}, rules_in_lists=False)["properties"]
+
+    assert found[place][below]["properties"] == {
+        "protocol": {"type": "string", "maxLength": 128, "pattern": "^(?:|tcp|udp)$"},
+        "number": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 65535},
+    }
+    assert VALIDATIONS in found["track"]
+    assert VALIDATIONS in found["few"]["items"]["properties"]["protocol"]
+
+
+class Entry(Struct):
+    holder: Port
+
+
+def test_an_object_is_no_key_of_a_list() -> None:
+    assert field(Annotated[list[Entry], Keyed("holder")])["x-kubernetes-list-type"] == "atomic"

@@ -1,12 +1,12 @@
 """Field policies: annotations, read once, checked and compiled."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 import pytest
 
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE, IGNORE_UNSPECIFIED, PRUNE, UNMANAGED, FieldPolicy, Rule
-from setpoint.core.schema.shape import shape_of
+from setpoint.core.schema.shape import Mark, shape_of
 from setpoint.core.values.paths import Path, Selector
 from setpoint.errors import ManifestInvalid, UnknownField
 from tests.laws.declared_specs import SHAPE
@@ -97,3 +97,18 @@ def test_on_create_an_unmanaged_field_has_the_value_of_the_spec() -> None:
 
     assert policy.on_create() == FieldPolicy(listed=(Path.parse("spec.region"),))
     assert PRUNE.on_create() is PRUNE
+
+
+class JsonText(msgspec.Struct):
+    """A spec with JSON that is a text."""
+
+    schema: Annotated[str, Mark.JSON_TEXT] = ""
+    name: str = ""
+
+
+def test_a_path_into_json_that_is_a_text_is_kept_apart() -> None:
+    policy = FieldPolicy.parse({UNMANAGED: "schema.fields.tags,name"}, shape_of(JsonText))
+
+    assert (policy.unmanaged, policy.inside_texts) == ((Path.parse("name"),), (Path.parse("schema.fields.tags"),))
+    with pytest.raises(UnknownField):
+        FieldPolicy.parse({UNMANAGED: "other.fields.tags"}, shape_of(JsonText))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, inspect
 
-from setpoint.core.schema.openapi import item_node, member_nodes, root_node
+from setpoint.core.schema.schema_nodes import item_node, member_nodes, root_node
 from setpoint.core.schema.shape import Keyed, Mark
 
 

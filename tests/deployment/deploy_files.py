@@ -13,6 +13,7 @@ from typing import Final
 import yaml
 
 from setpoint.app import annotation_policies, definitions, described_types
+from setpoint.app.kinds import catalogue_types
 from setpoint.core.unstructured import GroupKind, text_at
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import Installation
@@ -28,7 +29,9 @@ from setpoint.deployment.rbac import (
     tenant_rules,
     writing_role,
 )
-from setpoint.engine.owner import Owner
+from setpoint.engine.kind import ResourceType
+from setpoint.engine.owner import Owner, refers_to_secrets
+from setpoint.stores.kubernetes.crds import plural_of
 from tests.deployment.installed_objects import DEFAULT, DEFAULT_KINDS, access, types
 
 KUSTOMIZE: Final = Path("deploy/kustomize")
@@ -72,7 +75,15 @@ def _for_helm() -> dict[Path, Json]:
         },
         # By name in lower case, as `--kinds` takes them in any.
         CHART / "files/kinds.yaml": {name[1].lower(): _kind(name, known[name]) for name in described_types()},
+        CHART / "files/catalogue.yaml": dict(map(_catalogued, sorted(catalogue_types().items()))),
     }
+
+
+def _catalogued(named: tuple[GroupKind, ResourceType]) -> tuple[str, Json]:
+    """What the templates have to know of a kind of the catalogue, in one line: its names, and what it watches."""
+    (group, name), handled = named
+    watched = ["/secrets"] if refers_to_secrets(handled) else []
+    return name.lower(), OneLine([name, group, plural_of(handled), *watched])
 
 
 def _kind(name: GroupKind, definition: JsonObject) -> JsonObject:
@@ -124,6 +135,10 @@ def _file_name(tree: JsonObject) -> str:
     return _HUMP.sub("-", kind).lower() + more
 
 
+class OneLine(list[str]):
+    """A list that is written on one line."""
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes no aliases, and indents lists."""
 
@@ -132,6 +147,11 @@ class _Dumper(yaml.SafeDumper):
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: FBT002
         super().increase_indent(flow, False)
+
+
+_Dumper.add_representer(
+    OneLine, lambda dumper, items: dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=True)
+)
 
 
 def as_yaml(content: Json) -> str:

@@ -5,20 +5,29 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
-from setpoint.app import annotation_policies, definitions, described_types
+from setpoint.app import all_types, annotation_policies, definitions, definitions_of
+from setpoint.app.kinds import find_kind
 from setpoint.core.values.json_types import JsonObject
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import controller_manifests, type_manifests
 from setpoint.deployment.rbac import KindAccess, access_of
 
 Key: TypeAlias = tuple[str, str, str]
-DEFAULT_KINDS: Final = ("KubernetesObject", "SQLDatabase", "SQLInstance", "SQLUser", "StorageBucket")
+DEFAULT_KINDS: Final = (
+    "IAMPartialPolicy",
+    "IAMPolicy",
+    "IAMPolicyMember",
+    "KubernetesObject",
+    "SQLDatabase",
+    "SQLInstance",
+    "SQLUser",
+    "StorageBucket",
+)
 TRUSTEE_KINDS: Final = ("KbsConfig", "TrusteeConfig")
 ALL_KINDS: Final = (*DEFAULT_KINDS, *TRUSTEE_KINDS)
 # What is installed unless other kinds are named.
 DEFAULT: Final = Installation(kinds=DEFAULT_KINDS)
 _DEFINITIONS: Final = {kind: one for (_, kind), one in definitions().items()}
-_TYPES: Final = {kind: one for (_, kind), one in described_types().items()}
 
 
 def crds(kinds: Sequence[str] = DEFAULT_KINDS) -> list[JsonObject]:
@@ -27,8 +36,10 @@ def crds(kinds: Sequence[str] = DEFAULT_KINDS) -> list[JsonObject]:
 
 
 def access(kinds: Sequence[str]) -> KindAccess:
-    """What these kinds take."""
-    return access_of([_TYPES[kind] for kind in kinds], crds(kinds))
+    """What these kinds take, of ours and of the catalogue."""
+    types = all_types()
+    names = [find_kind(kind, types) for kind in kinds]
+    return access_of([types[name] for name in names], definitions_of(names).values())
 
 
 def by_key(objects: Sequence[Any]) -> dict[Key, Any]:

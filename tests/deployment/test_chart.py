@@ -49,6 +49,7 @@ def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
         (["kinds={sqlusers,SQLUser}"], {"kinds": ("SQLUser",)}),
         (["kinds={StorageBucket}"], {"kinds": ("StorageBucket",)}),
         (["kinds={KbsConfig}"], {"kinds": ("KbsConfig",)}),
+        (["kinds={computeaddresses,AlloyDBUser}"], {"kinds": ("ComputeAddress", "AlloyDBUser")}),
         ([f"kinds={{{','.join(ALL_KINDS)}}}"], {"kinds": ALL_KINDS}),
         (["kinds={KbsConfig,TrusteeConfig}", "watchNamespace=a"], {"kinds": TRUSTEE_KINDS, "watch_namespace": "a"}),
         ([f"image.digest=sha256:{'0' * 64}"], {"image": f"setpoint@sha256:{'0' * 64}"}),
@@ -88,7 +89,7 @@ def test_the_crds_of_the_kinds_are_installed_and_kept_on_uninstall(settings: lis
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["kinds={SQLInstant}"], 'kinds: no kind "SQLInstant" is known here; there is kbsconfig, '),
+        (["kinds={SQLInstant}"], 'kinds: no kind "SQLInstant" is known here; there is iampartialpolicy, '),
         (["kinds={TrusteeConfig}"], "kinds: a TrusteeConfig makes a KbsConfig, which has to be handled as well"),
         (
             ["watchNamespace=team", "serviceAccount.name=setpoint"],
@@ -122,6 +123,20 @@ def test_two_releases_share_no_object() -> None:
         "blue-setpoint-metrics",
         "blue-setpoint-writes",
     }
+
+
+def test_the_policy_covers_the_kinds_of_the_catalogue_that_are_named() -> None:
+    key = ("ValidatingAdmissionPolicy", "", "setpoint-annotations")
+    (plain, named) = (rendered(*words)[key]["spec"] for words in ([], ["kinds={PubSubTopic}"]))
+    rules, more = (one.pop("matchConstraints")["resourceRules"] for one in (plain, named))
+
+    assert more[:-1] == rules
+    assert (more[-1]["apiGroups"], more[-1]["resources"]) == (["pubsub.cnrm.cloud.google.com"], ["pubsubtopics"])
+    assert named == plain
+
+
+def test_the_definitions_of_the_catalogue_are_not_in_the_chart() -> None:
+    assert [key for key in rendered("kinds={PubSubTopic}") if "pubsub" in key[2]] == []
 
 
 # --- Values -----------------------------------------------------------------------------------------------------------

@@ -178,6 +178,7 @@ def test_secrets_are_watched_only_for_kinds_that_refer_to_them() -> None:
         "SQLInstance": True,
         "SQLUser": True,
         "StorageBucket": False,
+        **dict.fromkeys(("IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember"), False),
         "KbsConfig": True,
     }
 

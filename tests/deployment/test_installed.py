@@ -15,6 +15,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from setpoint.cli.main import main
+from setpoint.core.unstructured import plural_name
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import pod_spec
 from tests.cluster.assets import Assets
@@ -28,6 +29,9 @@ from tests.deployment.installed_objects import ALL_KINDS, DEFAULT_KINDS
 from tests.localcloud.process import cloud_process
 
 CREATED = [
+    "CustomResourceDefinition iampartialpolicies.iam.cnrm.cloud.google.com created",
+    "CustomResourceDefinition iampolicies.iam.cnrm.cloud.google.com created",
+    "CustomResourceDefinition iampolicymembers.iam.cnrm.cloud.google.com created",
     "CustomResourceDefinition kubernetesobjects.setpoint.dev created",
     "CustomResourceDefinition referencegrants.setpoint.dev created",
     "CustomResourceDefinition sqldatabases.sql.cnrm.cloud.google.com created",
@@ -308,7 +312,7 @@ def test_a_pod_uses_its_permissions_and_is_never_refused(pod: Pod) -> None:
     assert watched == {
         "secrets",
         "referencegrants",
-        *(f"{kind.lower()}s" for kind in pod.installation.kinds),
+        *(plural_name(kind) for kind in pod.installation.kinds),
         *WATCHED_FOR[pod.namespace],
     }
     # The Secret is read as the account of its namespace.

@@ -14,8 +14,17 @@ import msgspec
 from setpoint.app import described_types
 from setpoint.app.kind_reference import FIELDS_HEAD, STATUS_HEAD, fields_of, outputs_of
 from setpoint.core.schema.annotations import ANNOTATIONS, AnnotationScope, KnownAnnotation
-from setpoint.engine.kind import ResourceType, keeps_cookie
+from setpoint.engine.capabilities import keeps_cookie
+from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import Owner
+from setpoint.kinds.gcp.iam.spec import (
+    PartialPolicyStatus,
+    PartialPolicyTree,
+    PolicyMemberStatus,
+    PolicyMemberTree,
+    PolicyStatus,
+    PolicyTree,
+)
 from setpoint.kinds.gcp.sql_database import SqlDatabaseStatus, SqlDatabaseTree
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceTree
 from setpoint.kinds.gcp.sql_instance.status import SqlInstanceStatus
@@ -25,6 +34,7 @@ from setpoint.kinds.kubernetes_object.spec import KubernetesObjectStatus, Kubern
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigStatus, KbsConfigTree
 from setpoint.kinds.trustee.trustee_config.spec import TrusteeConfigStatus, TrusteeConfigTree
 from setpoint.stores.kubernetes.crds import CommonStatus
+from tests.docs.google_reference import write as write_google_pages
 from tests.kinds.trustee.edit_policies import EditPolicy, field_policies
 
 
@@ -43,6 +53,9 @@ PAGES: Final[Mapping[Path, Types]] = {
     FOLDER / "sql-database.md": Types(SqlDatabaseTree, SqlDatabaseStatus),
     FOLDER / "sql-user.md": Types(SqlUserTree, SqlUserStatus),
     FOLDER / "storage-bucket.md": Types(StorageBucketTree, StorageBucketStatus),
+    FOLDER / "iam-policy.md": Types(PolicyTree, PolicyStatus),
+    FOLDER / "iam-partial-policy.md": Types(PartialPolicyTree, PartialPolicyStatus),
+    FOLDER / "iam-policy-member.md": Types(PolicyMemberTree, PolicyMemberStatus),
     FOLDER / "kubernetes-object.md": Types(KubernetesObjectTree, KubernetesObjectStatus),
     FOLDER / "trustee-config.md": Types(TrusteeConfigTree, TrusteeConfigStatus),
     FOLDER / "kbs-config.md": Types(KbsConfigTree, KbsConfigStatus),
@@ -122,6 +135,7 @@ def _values(annotation: KnownAnnotation) -> str:
 
 
 if __name__ == "__main__":
+    write_google_pages()
     ANNOTATIONS_PAGE.write_text(with_annotations(ANNOTATIONS_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     TRUSTEE.write_text(with_policies(TRUSTEE.read_text(encoding="utf-8")), encoding="utf-8")
     README.write_text(with_cookies(with_every_status(README.read_text(encoding="utf-8"))), encoding="utf-8")

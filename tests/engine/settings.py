@@ -18,6 +18,7 @@ from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
 from tests.kinds.lifecycle_bucket import BucketFixture
 from tests.kinds.lifecycle_database import DatabaseFixture
 from tests.kinds.lifecycle_instance import InstanceFixture
+from tests.kinds.lifecycle_policies import PartialPolicyFixture, WholePolicyFixture
 from tests.kinds.lifecycle_user import UserFixture
 
 
@@ -71,6 +72,8 @@ SETTINGS: Final = (
     Setting(DatabaseFixture),
     Setting(InstanceFixture),
     Setting(UserFixture),
+    Setting(PartialPolicyFixture),
+    Setting(WholePolicyFixture),
     Setting(GadgetFixture, Kept.IN_MEMORY_AND_ANNOTATION),
     Setting(GadgetFixture, Kept.ON_SQLITE),
     Setting(GadgetFixture, Kept.FOR_EVER),

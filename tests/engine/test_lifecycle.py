@@ -4,7 +4,7 @@ import inspect
 
 from setpoint.testing.claims import waiting
 from setpoint.testing.contract import CHAPTERS, CLAIMS
-from tests.engine import test_lifecycle_kept, test_lifecycle_sql
+from tests.engine import test_lifecycle_kept, test_lifecycle_policies, test_lifecycle_sql
 from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
 from tests.engine.settings import SETTINGS, Setting, SettingContract
 from tests.kinds.lifecycle_bucket import BucketFixture
@@ -25,7 +25,7 @@ class TestBucket(SettingContract):
 def test_every_setting_is_played() -> None:
     found = [
         contract
-        for module in (inspect.getmodule(TestGadget), test_lifecycle_sql, test_lifecycle_kept)
+        for module in (inspect.getmodule(TestGadget), test_lifecycle_sql, test_lifecycle_policies, test_lifecycle_kept)
         for name, contract in inspect.getmembers(module, inspect.isclass)
         if issubclass(contract, SettingContract) and name.startswith("Test")
     ]

@@ -8,6 +8,7 @@ from tests.engine.settings import SETTINGS
 from tests.kinds.lifecycle_bucket import BucketFixture
 from tests.kinds.lifecycle_database import DatabaseFixture
 from tests.kinds.lifecycle_instance import InstanceFixture
+from tests.kinds.lifecycle_policies import PartialPolicyFixture, WholePolicyFixture
 from tests.kinds.lifecycle_user import UserFixture
 
 TOLD = {
@@ -63,6 +64,24 @@ LACKING: dict[type[KindFixture], dict[Part, str]] = {
         Part.PROTECTION: "nothing about a user keeps data from being lost",
         Part.SLOW_CREATE: "Cloud SQL answers every write to a user with an operation that is done",
     },
+}
+_OF_A_POLICY: dict[Part, str] = {
+    **TOLD,
+    Part.COOKIE: "it is stateless: it compares every time",
+    Part.IMMUTABLE: "what is fixed is whose policy it is: a change of that is a move",
+    Part.LABELS: "a policy has no labels",
+    Part.LIST: "its objects are observed one by one",
+    Part.OPERATIONS: "the service answers when it is done: there are no operations",
+    Part.OWN_ABANDON: "the spec does not speak of deletion",
+    Part.PROTECTION: "nothing in a policy keeps data from being lost",
+    Part.PRUNING: "what a binding leaves out is not there",
+    Part.SECRET: "nothing in a policy is secret",
+    Part.SLOW_CREATE: "the service answers when it is done: there are no operations",
+    Part.UNSPECIFIED: "what a binding leaves out is not there",
+}
+LACKING |= {
+    PartialPolicyFixture: _OF_A_POLICY,
+    WholePolicyFixture: {**_OF_A_POLICY, Part.MOVING_OUTPUT: "the spec has all of the policy"},
 }
 # The claims that are left out where a kind lacks a part.
 CLAIMS_ABOUT = {
@@ -160,6 +179,11 @@ CLAIMS_ABOUT = {
     ],
     Part.STATELESS: [
         "without a cookie it compares every time",
+    ],
+    Part.UNSPECIFIED: [
+        "ignore unspecified fields keeps what is unspecified",
+        "drift without effect means one full comparison",
+        "what is left to the service stays so after an upgrade",
     ],
 }
 

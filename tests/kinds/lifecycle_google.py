@@ -36,9 +36,14 @@ _METHODS: Final = {"get": "GET", "create": "POST", "update": "PATCH|PUT", "delet
 _STATUSES: Final = {CallFault.UNAVAILABLE: 503, CallFault.QUOTA: 429, CallFault.REFUSED: 403, CallFault.CONFLICT: 412}
 
 
+def held_clock() -> CloudClock:
+    """A clock that only a fixture advances."""
+    return CloudClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+
 def held_cloud() -> LocalCloud:
     """A local cloud with a clock that only a fixture advances."""
-    return LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=OPERATION_SECONDS)
+    return LocalCloud(clock=held_clock(), operation_seconds=OPERATION_SECONDS)
 
 
 class GoogleFixture(KindFixture):
@@ -78,7 +83,7 @@ class GoogleFixture(KindFixture):
         return [verbs[entry.method] for entry in self.cloud.journal.entries]
 
     def fail_next_calls(self, fault: CallFault, verbs: Sequence[str] = EVERY_VERB, times: int = FOR_EVER) -> None:
-        self.cloud.inject(_injected(fault, "|".join(self.methods[verb] for verb in verbs), times))
+        self.cloud.inject(injected_fault(fault, "|".join(self.methods[verb] for verb in verbs), times))
 
     def recover(self) -> None:
         self.cloud.faults.clear()
@@ -99,11 +104,12 @@ class GoogleFixture(KindFixture):
         self.cloud.advance(OPERATION_SECONDS)
 
 
-def _injected(fault: CallFault, method: str, times: int) -> Fault:
+def injected_fault(fault: CallFault, method: str, times: int, path: str = "") -> Fault:
+    """The fault of the local cloud for requests of these methods and paths."""
     match fault:
         case CallFault.CUT:
-            return DropConnection(method=method, times=times)
+            return DropConnection(method=method, path=path, times=times)
         case CallFault.LOST:
-            return DropConnection(method=method, times=times, moment=FaultTiming.AFTER)
+            return DropConnection(method=method, path=path, times=times, moment=FaultTiming.AFTER)
         case _:
-            return FailRequest(_STATUSES[fault], method=method, times=times)
+            return FailRequest(_STATUSES[fault], method=method, path=path, times=times)

@@ -7,10 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.app.kinds import catalogue_kinds
-from setpoint.catalogue.rows import FieldFacts, KindFacts, facts_of, kinds_by_group
+from setpoint.catalogue.index import kinds_by_group
+from setpoint.catalogue.rows import FieldFacts, KindFacts, facts_of
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
+from setpoint.core.filled_fields import filled_marks, with_removed
+from setpoint.core.overlay import Declared, overlay
+from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import shape_of
+from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
@@ -18,6 +23,7 @@ from setpoint.kinds.gcp.generic.equivalence import fitted, is_zero, same_link
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.members import from_members, member_path, to_members
 from setpoint.kinds.gcp.generic.placement import segments, templates_of, variables_of
+from setpoint.kinds.gcp.generic.requests import api_of
 from setpoint.kinds.gcp.generic.spec_types import is_choice, tree_type_of
 
 ROWS = [facts_of(name) for name in kinds_by_group()]
@@ -51,7 +57,9 @@ def single_of(facts: FieldFacts) -> st.SearchStrategy[Any]:
 
 
 def spec_of(fields: dict[str, FieldFacts] | Any, *, some: bool = False) -> st.SearchStrategy[dict[str, Any]]:
-    known = {name: facts for name, facts in fields.items() if is_mapped_by_name(name, facts)}
+    # Of several fields that are sent as one member, a spec has one.
+    by_member = {member_path(name, facts): name for name, facts in fields.items() if is_mapped_by_name(name, facts)}
+    known = {name: fields[name] for name in by_member.values()}
     if not known:
         return st.just({})
     names = st.lists(st.sampled_from(sorted(known)), unique=True, min_size=1 if some else 0, max_size=4)
@@ -159,10 +167,38 @@ def test_the_place_in_a_spec_chooses_where_the_object_is() -> None:
     assert account == "projects/some-project/serviceAccounts/some-object@some-project.iam.gserviceaccount.com"
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "host"),
+    [
+        ("VertexAIDataset", "projects/p/locations/europe-west1/datasets/1", "europe-west1-aiplatform.googleapis.com"),
+        ("VertexAIDataset", "projects/p/locations/eu/operations/1", "eu-aiplatform.googleapis.com"),
+        ("VertexAIDataset", "projects/p/locations/global/operations/1", "aiplatform.googleapis.com"),
+        ("PubSubLiteTopic", "projects/1/locations/us-central1-a/topics/t", "us-central1-pubsublite.googleapis.com"),
+        ("PubSubTopic", "projects/p/topics/t", "pubsub.googleapis.com"),
+    ],
+)
+def test_an_api_with_a_host_for_each_region_is_asked_at_that_of_the_region(kind: str, name: str, host: str) -> None:
+    assert api_of(kind_of(kind).row, name).host == host
+
+
 def test_a_project_in_the_spec_comes_first() -> None:
     spec = {"projectRef": {"external": "projects/other-project"}, "location": "eu", "format": "DOCKER"}
 
     assert location_of("LoggingLogBucket", spec).startswith("projects/other-project/locations/eu/buckets/")
+
+
+def test_protection_that_is_taken_out_of_a_spec_stays_and_other_fields_do_not() -> None:
+    shape = shape_of(kind_of("AlloyDBCluster").tree_type)
+    network = {"networkRef": {"external": "projects/p/global/networks/n"}}
+    before: Any = {"spec": {"location": "eu", "automatedBackupPolicy": {"enabled": True}, **network}}
+
+    marks = filled_marks(Declared(before, shape, FieldPolicy()))
+    declared = with_removed(Declared({"spec": {"location": "eu"}}, shape, FieldPolicy()), marks)
+    found = overlay(declared, before)
+
+    assert found == {"spec": {"location": "eu", "automatedBackupPolicy": {"enabled": True}}}
+    given_up = Declared({"spec": {"automatedBackupPolicy": {"enabled": False}}}, shape, FieldPolicy())
+    assert get_at(overlay(given_up, before), Path.parse("spec.automatedBackupPolicy.enabled")) is False
 
 
 @pytest.mark.parametrize(
@@ -170,7 +206,10 @@ def test_a_project_in_the_spec_comes_first() -> None:
     [
         ("PubSubTopic", {"messageRetention": "1s"}, "there is no field spec.messageRetention"),
         ("PubSubTopic", {"kmsKeyRef": {}}, "spec.kmsKeyRef needs name or external"),
+        ("ComputeNetwork", {"resourceID": "Net_1"}, "spec.resourceID is 'Net_1': write a name that matches"),
+        ("PubSubTopic", {"resourceID": "1st"}, "spec.resourceID is '1st': write a name that matches"),
         ("ComputeNetwork", {"routingMode": 7}, "spec.routingMode is a number"),
+        ("BigQueryTable", {"datasetRef": {"external": "d"}, "schema": "[{]"}, "spec.schema is no JSON: "),
         (
             "ComputeSSLCertificate",
             {"location": "global", "privateKey": {}, "certificate": {"value": "c"}},
@@ -183,3 +222,19 @@ def test_a_wrong_spec_is_refused_with_the_field(name: str, spec: dict[str, Any],
 
     with pytest.raises(ManifestInvalid, match=message.replace(".", r"\.")):
         kind.check(resource(kind, spec))
+
+
+def test_a_field_without_a_member_can_be_switched_off_and_not_on() -> None:
+    kind = kind_of("ComputeNetwork")
+
+    kind.check(resource(kind, {"deleteDefaultRoutesOnCreate": False}))
+    with pytest.raises(ManifestInvalid, match="deleteDefaultRoutesOnCreate cannot be set"):
+        kind.check(resource(kind, {"deleteDefaultRoutesOnCreate": True}))
+
+
+@pytest.mark.parametrize(("word", "expected"), [("false", True), ("true", False)])
+def test_a_service_stays_enabled_where_its_annotation_says_so(word: str, expected: bool) -> None:
+    kind = kind_of("Service")
+
+    assert kind.abandons(resource(kind, {}, **{"cnrm.cloud.google.com/disable-on-destroy": word})) is expected
+    assert kind.abandons(resource(kind, {})) is False

@@ -52,7 +52,7 @@ EVERYTHING: dict[str, Any] = {
 }
 EVERYTHING_SENT: dict[str, Any] = {
     "name": "some-bucket",
-    "location": "US",
+    "location": "us",
     "customPlacementConfig": {"dataLocations": ["US-EAST1", "US-WEST1"]},
     "storageClass": "NEARLINE",
     "iamConfiguration": {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from setpoint.core.schema.constraints import Between, Constraint, Matches, OneOf
-from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
+from setpoint.core.schema.schema_nodes import SchemaNode, item_node, member_nodes, root_node
 from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from setpoint.kinds.gcp.sql_instance.spec import SecretText
 from setpoint.kinds.gcp.sql_user.spec import UserPassword

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from setpoint.catalogue.rows import kinds_by_group
+from setpoint.catalogue.index import kinds_by_group
 from setpoint.localcloud.google.collections import ApiCollection, collections_of, parse_path
 from setpoint.localcloud.google.members import ApiMember, MemberType
 from setpoint.localcloud.schema import with_member

@@ -267,7 +267,7 @@ def test_a_policy_is_changed_with_its_etag(cloud: Cloud) -> None:
 def test_conditions_need_the_third_version(cloud: Cloud) -> None:
     path = "/cloudresourcemanager.googleapis.com/v1/projects/acme"
     condition = {"title": "t", "expression": "true"}
-    binding = {"role": "roles/viewer", "members": ["allUsers"], "condition": condition}
+    binding = {"role": "roles/browser", "members": ["user:jo@example.com"], "condition": condition}
 
     assert _status(cloud, "POST", f"{path}:setIamPolicy", {"policy": {"bindings": [binding]}})[0] == 400
     ok(cloud.call("POST", f"{path}:setIamPolicy", {"policy": {"version": 3, "bindings": [binding]}}))
@@ -278,11 +278,44 @@ def test_conditions_need_the_third_version(cloud: Cloud) -> None:
     assert "_withcond_" in plain["bindings"][0]["role"]
 
 
-@pytest.mark.parametrize("binding", [{"role": "viewer", "members": []}, {"role": "roles/viewer", "members": ["bob"]}])
+@pytest.mark.parametrize(
+    "binding",
+    [
+        {"role": "viewer", "members": []},
+        {"role": "roles/viewer", "members": ["bob"]},
+        {"role": "roles/viewer", "members": ["user:jo@example.com"], "condition": {"title": "t", "expression": "true"}},
+        {"role": "roles/browser", "members": ["allUsers"], "condition": {"title": "t", "expression": "true"}},
+        {"role": "roles/browser", "members": ["user:jo@example.com"], "condition": {"expression": "true"}},
+        {"role": "roles/browser", "members": ["user:jo@example.com"], "condition": {"title": "t"}},
+    ],
+)
 def test_an_invalid_binding_is_refused(cloud: Cloud, binding: dict[str, object]) -> None:
     path = "/cloudresourcemanager.googleapis.com/v1/projects/acme:setIamPolicy"
 
-    assert _status(cloud, "POST", path, {"policy": {"bindings": [binding]}})[0] == 400
+    assert _status(cloud, "POST", path, {"policy": {"version": 3, "bindings": [binding]}})[0] == 400
+
+
+def test_audit_configs_change_only_with_a_mask_that_names_them(cloud: Cloud) -> None:
+    path = "/cloudresourcemanager.googleapis.com/v1/projects/acme"
+    audit = [{"service": "allServices", "auditLogConfigs": [{"logType": "DATA_READ"}]}]
+    ok(cloud.call("POST", f"{path}:setIamPolicy", {"policy": {"auditConfigs": audit}}))
+    before = ok(cloud.call("POST", f"{path}:getIamPolicy"))
+    named = {"policy": {"auditConfigs": audit}, "updateMask": "bindings,etag,auditConfigs"}
+    ok(cloud.call("POST", f"{path}:setIamPolicy", named))
+    ok(cloud.call("POST", f"{path}:setIamPolicy", {"policy": {"bindings": []}}))
+
+    assert "auditConfigs" not in before
+    assert ok(cloud.call("POST", f"{path}:getIamPolicy"))["auditConfigs"] == audit
+    assert _status(cloud, "POST", f"{path}:setIamPolicy", {"policy": {}, "updateMask": "owner"})[0] == 400
+
+
+def test_e_mail_addresses_of_members_are_kept_in_lower_case(cloud: Cloud) -> None:
+    path = "/cloudresourcemanager.googleapis.com/v1/projects/acme"
+    binding = {"role": "roles/viewer", "members": ["user:Jo@Example.com", "user:jo@example.com"]}
+    ok(cloud.call("POST", f"{path}:setIamPolicy", {"policy": {"bindings": [binding]}}))
+
+    found = ok(cloud.call("POST", f"{path}:getIamPolicy"))["bindings"]
+    assert found == [{"role": "roles/viewer", "members": ["user:jo@example.com"]}]
 
 
 # --- Control ----------------------------------------------------------------------------------------------------------

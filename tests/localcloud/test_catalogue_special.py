@@ -143,3 +143,66 @@ def test_the_number_of_a_project_is_its_id(cloud: Cloud) -> None:
     number = get(cloud, "/cloudresourcemanager.googleapis.com/v1/projects/acme")["projectNumber"]
 
     assert get(cloud, TOPIC.replace("acme", number)) == get(cloud, TOPIC)
+
+
+def test_methods_of_an_instance_want_it_stopped_and_the_fingerprint_of_their_part(cloud: Cloud) -> None:
+    zone = f"{COMPUTE}/zones/europe-west1-b"
+    instance = f"{zone}/instances/i"
+    _made(cloud, f"{zone}/instances", {"name": "i", "machineType": "zones/europe-west1-b/machineTypes/e2-small"})
+    account = {"email": "a@acme.iam.gserviceaccount.com", "scopes": ["cloud-platform"]}
+
+    assert _status(cloud, "POST", f"{instance}/setServiceAccount", dict(account))[0] == 400
+    _made(cloud, f"{instance}/stop", {})
+    _made(cloud, f"{instance}/setServiceAccount", account)
+    _made(cloud, f"{instance}/start", {})
+    _made(cloud, f"{instance}/setDeletionProtection?deletionProtection=true", {})
+
+    live = get(cloud, instance)
+    assert (live["status"], live["serviceAccounts"], live["deletionProtection"]) == ("RUNNING", [account], True)
+    assert _status(cloud, "POST", f"{instance}/setTags", {"items": ["a"], "fingerprint": "c3RhbGU="})[0] == 412
+    _made(cloud, f"{instance}/setTags", {"items": ["a"], "fingerprint": live["tags"]["fingerprint"]})
+    assert get(cloud, instance)["tags"]["items"] == ["a"]
+    assert _status(cloud, "POST", f"{instance}/setServiceAccount", {"mail": "x"})[0] == 400
+
+
+def test_a_policy_of_a_backend_service_is_set_by_its_method_alone(cloud: Cloud) -> None:
+    services = f"{COMPUTE}/global/backendServices"
+    policy = "projects/acme/global/securityPolicies/p"
+    _made(cloud, services, {"name": "b", "securityPolicy": policy, "edgeSecurityPolicy": policy})
+    assert "securityPolicy" not in get(cloud, f"{services}/b")
+
+    _made(cloud, f"{services}/b/setEdgeSecurityPolicy", {"securityPolicy": policy})
+    assert get(cloud, f"{services}/b")["edgeSecurityPolicy"].endswith(policy)
+    _made(cloud, f"{services}/b/setEdgeSecurityPolicy", {"securityPolicy": None})
+
+    assert get(cloud, f"{services}/b").keys().isdisjoint({"securityPolicy", "edgeSecurityPolicy"})
+
+
+def test_an_update_of_a_cluster_names_one_field(cloud: Cloud) -> None:
+    clusters = "/container.googleapis.com/v1beta1/projects/acme/locations/europe-west1/clusters"
+    _made(cloud, clusters, {"cluster": {"name": "c", "networkConfig": {"enableL4ilbSubsetting": False}}})
+    both = {"desiredLoggingService": "none", "desiredMonitoringService": "none"}
+
+    assert _status(cloud, "PUT", f"{clusters}/c", {"update": both})[0] == 400
+    assert _status(cloud, "PUT", f"{clusters}/c", {"update": {"loggingSink": "none"}})[0] == 400
+    ok(cloud.call("PUT", f"{clusters}/c", {"update": {"desiredL4ilbSubsettingConfig": {"enabled": True}}}))
+    cloud.advance(OPERATION_SECONDS)
+    _made(cloud, f"{clusters}/c:setLegacyAbac", {"enabled": True})
+
+    live = get(cloud, f"{clusters}/c")
+    assert (live["networkConfig"], live["legacyAbac"]) == ({"enableL4ilbSubsetting": True}, {"enabled": True})
+
+
+def test_a_node_pool_changes_by_a_request_of_its_own_and_is_resized(cloud: Cloud) -> None:
+    clusters = "/container.googleapis.com/v1beta1/projects/acme/locations/europe-west1/clusters"
+    _made(cloud, clusters, {"cluster": {"name": "c"}})
+    pools = f"{clusters}/c/nodePools"
+    labels = {"a": "1", "b": "2"}
+    _made(cloud, pools, {"nodePool": {"name": "p", "initialNodeCount": 1, "config": {"resourceLabels": labels}}})
+
+    ok(cloud.call("PUT", f"{pools}/p", {"resourceLabels": {"labels": {"b": "3"}}}))
+    cloud.advance(OPERATION_SECONDS)
+    _made(cloud, f"{pools}/p:setSize", {"nodeCount": 4})
+
+    live = get(cloud, f"{pools}/p")
+    assert (live["config"]["resourceLabels"], live["initialNodeCount"]) == ({"b": "3"}, 4)

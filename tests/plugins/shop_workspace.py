@@ -11,8 +11,9 @@ import msgspec
 
 from setpoint.app import AppSettings
 from setpoint.cli.commands.apply import apply, plan, reconcile
+from setpoint.cli.commands.crds import print_definitions
 from setpoint.cli.commands.delete import delete
-from setpoint.cli.commands.inspect import crds, explain, get
+from setpoint.cli.commands.inspect import explain, get
 from setpoint.cli.commands.kinds import kinds
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.terminal import SafeConsole
@@ -97,4 +98,4 @@ class ShopWorkspace:
 
     def crds(self, *words: str) -> str:
         """Prints definitions."""
-        return self.run(crds, *words, output="yaml")[1]
+        return self.run(print_definitions, *words, output="yaml")[1]

@@ -24,6 +24,9 @@ from tests.engine.owners.owner_fixtures import field_at
 from tests.engine.owners.upgrading import otherwise, with_another
 from tests.replay.record_kept_world import KEPT, record_world
 
+# The group of kinds that no version has released yet: there is nothing of them that an upgrade could change.
+UNRECORDED = "iam.cnrm.cloud.google.com"
+
 # By `KIND/NAME`: the fields that the implementations of today set on what is in the kept world.
 _MOUNTS: Final = ("Deployment/trustee-deployment.spec.template.spec.volumes",)
 DECLARED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -82,7 +85,7 @@ def test_only_declared_fields_are_written_to_objects_of_earlier_versions() -> No
 def test_the_kept_world_has_every_kind_and_owner() -> None:
     there = {(one.ref.group, one.ref.kind) for one in preview_kept_world().found}
 
-    missing = sorted(one[1] for one in definitions() if one not in (*there, REFERENCE_GRANT))
+    missing = sorted(one[1] for one in definitions() if one not in (*there, REFERENCE_GRANT) and one[0] != UNRECORDED)
     assert missing == [], (
         "declare one in tests/replay/kept_world.yaml, and run `python -m tests.replay.record_kept_world`"
     )
@@ -173,7 +176,7 @@ def test_a_child_that_is_generated_differently_is_reported(name: str, place: Chi
 
 def test_a_changed_mapping_is_tested_for_every_kind_and_owner() -> None:
     assert {name for name, *_ in (*CHANGES, *OWNERS)} == {
-        name for group, name in definitions() if (group, name) != REFERENCE_GRANT
+        name for group, name in definitions() if (group, name) != REFERENCE_GRANT and group != UNRECORDED
     }
 
 

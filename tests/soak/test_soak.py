@@ -4,8 +4,10 @@ import asyncio
 import random
 from pathlib import Path
 
+from setpoint.localcloud.google.operations import CatalogueObject
 from soak.__main__ import Plan, soak
 from soak.actors import Author
+from soak.catalogue_subjects import catalogue_subjects
 from soak.cloud import PROJECT, SoakCloud
 from soak.process import Process
 from soak.results import problems
@@ -16,6 +18,20 @@ BUCKET = Subject("StorageBucket", "soak-1")
 
 def test_everything_settles_after_faults_and_kills(tmp_path: Path) -> None:
     assert asyncio.run(soak(Plan(resources=40, seconds=6, kills=3, seed=1), tmp_path)) == 0
+
+
+def test_kinds_of_the_catalogue_settle_after_faults_and_a_kill(tmp_path: Path) -> None:
+    assert asyncio.run(soak(Plan(resources=60, seconds=4, kills=1, seed=1, catalogue=40), tmp_path)) == 0
+
+
+def test_an_object_of_the_catalogue_that_differs_from_its_manifest_is_found() -> None:
+    cloud = SoakCloud()
+    (subject,) = catalogue_subjects(1, 1)
+    manifest = subject.manifest(random.Random(1))
+    cloud.google.state.objects[subject.key] = CatalogueObject({subject.member: "another"})
+
+    (found,) = subject.differences(manifest, cloud)
+    assert found.startswith(f"{subject.object}: {subject.member} is 'another', not 'author-")
 
 
 def _made(cloud: SoakCloud) -> dict[str, object]:

@@ -79,7 +79,7 @@ def test_a_fixture_that_says_everything_is_whole() -> None:
 
 
 def test_each_part_that_the_kind_does_not_tell_has_a_member_of_the_fixture() -> None:
-    told = {Part.BULK_OBSERVE, Part.CONTEXT, Part.COOKIE, Part.FORMER, Part.LIST, Part.STATELESS}
+    told = {Part.ADOPTION, Part.BULK_OBSERVE, Part.CONTEXT, Part.COOKIE, Part.FORMER, Part.LIST, Part.STATELESS}
 
     assert set(PART_MEMBERS) == set(Part) - told
     assert [

@@ -8,7 +8,7 @@ from tools.catalogue.exceptions import ExceptionRefused, apply_exceptions
 from tools.catalogue.fields import absent_members, correct_fields
 from tools.catalogue.generated import OUTPUT, changes, pinned_version, texts, write
 from tools.catalogue.holds import hold_back
-from tools.catalogue.methods import correct_methods, read_collection
+from tools.catalogue.methods import correct_methods, mark_set_later, read_collection
 from tools.catalogue.references import Targets
 
 
@@ -20,7 +20,7 @@ def main() -> int:
     before = _figures(rows_by_service)
     references = Targets(kind for rows in rows_by_service.values() for kind in rows)
     for service, rows in rows_by_service.items():
-        _correct(service, rows, references)
+        correct_rows(service, rows, references)
     old = {file.name: file.read_text("utf-8") for file in OUTPUT.glob("*.json")}
     new = texts(rows_by_service)
     write(new)
@@ -31,7 +31,8 @@ def main() -> int:
     return 0
 
 
-def _correct(service: str, rows: Rows, references: Targets) -> None:
+def correct_rows(service: str, rows: Rows, references: Targets) -> None:
+    """Corrects the rows of a service by its exceptions and by the rules."""
     collections = {kind: row["collection"] for kind, row in rows.items()}
     apply_exceptions(service, rows)
     for kind, row in rows.items():
@@ -41,6 +42,7 @@ def _correct(service: str, rows: Rows, references: Targets) -> None:
         correct_methods(row, document)
         references.complete(row)
         correct_fields(row, document)
+        mark_set_later(row, document)
     apply_exceptions(service, rows)
     for row in rows.values():
         hold_back(row)

@@ -22,6 +22,7 @@ Schema = TypedDict(
         "enum": list[str],
         "description": str,
         "format": str,
+        "pattern": str,
         "readOnly": bool,
         "deprecated": bool,
         "default": str,
@@ -39,6 +40,7 @@ class Method(TypedDict, total=False):
     parameters: dict[str, Schema]
     request: dict[str, str]
     response: dict[str, str]
+    description: str
 
 
 class Resource(TypedDict, total=False):

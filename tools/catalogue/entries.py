@@ -16,12 +16,14 @@ ROW_KEYS: Final = (
     "group",
     "version",
     "host",
+    "regional_host",
     "api",
     "api_version",
     "prefix",
     "name",
     "places",
     "id",
+    "id_pattern",
     "update_style",
     "per_field_methods",
     "operations",
@@ -34,6 +36,15 @@ ROW_KEYS: Final = (
     "inside",
     "constants",
     "chosen",
+    "alternatives",
+    "derived",
+    "updates_singly",
+    "retirement",
+    "creation_defaults",
+    "place_query",
+    "create_methods",
+    "emptied_first",
+    "absent",
     "fields",
 )
 FIELD_KEYS: Final = (
@@ -56,11 +67,15 @@ FIELD_KEYS: Final = (
     "set",
     "shape",
     "pruned",
+    "protected",
+    "kept",
     "items",
     "query",
     "prefix",
     "values",
     "toggle",
+    "later",
+    "grows",
     "adds",
     "fields",
 )
@@ -72,6 +87,7 @@ class RefEntry(TypedDict, total=False):
     kinds: list[str]
     form: str
     prefix: str
+    kinded: bool
 
 
 class FieldEntry(TypedDict, total=False):
@@ -96,11 +112,15 @@ class FieldEntry(TypedDict, total=False):
     set: bool
     shape: str
     pruned: bool
+    protected: bool
+    kept: bool
     items: str
     query: bool
     prefix: str
     values: dict[str, Json]
     toggle: dict[str, str]
+    later: bool
+    grows: bool
     adds: dict[str, Json]
     fields: "dict[str, FieldEntry]"
 
@@ -120,8 +140,10 @@ class MethodEntry(TypedDict, total=False):
     # Of a method for some fields: the members of the request, or the one field whose value is the request.
     sends: list[str]
     field: str
-    # Of an update by a request of its own: the member of the request for each member of the object.
+    # Of a request whose members are not named as the object's: the member of it, by the path in the object.
     sends_as: dict[str, str]
+    # The object has to be stopped before.
+    stopped: bool
 
 
 class RowEntry(TypedDict, total=False):
@@ -131,12 +153,14 @@ class RowEntry(TypedDict, total=False):
     group: str
     version: str
     host: str
+    regional_host: str
     api: str
     api_version: str
     prefix: str
     name: str
     places: list[str]
-    id: dict[str, str]
+    id: dict[str, str | list[str]]
+    id_pattern: str
     update_style: str
     per_field_methods: list[str]
     operations: dict[str, str]
@@ -149,6 +173,15 @@ class RowEntry(TypedDict, total=False):
     inside: dict[str, str]
     constants: dict[str, Json]
     chosen: dict[str, dict[str, str]]
+    alternatives: list[list[str]]
+    derived: dict[str, list[str]]
+    updates_singly: bool
+    retirement: dict[str, Json]
+    creation_defaults: list[dict[str, Json]]
+    place_query: dict[str, dict[str, str]]
+    create_methods: dict[str, str]
+    emptied_first: list[str]
+    absent: dict[str, list[Json]]
     fields: dict[str, FieldEntry]
     # Read by the rules, and not written.
     discovery: str

@@ -6,6 +6,7 @@
       allow.protocol: IPProtocol                    # a dotted path: a field of the objects in a list or an object
       delayed: null                                 # no such field
       $labels: null                                 # a key of the row; dots go deeper: $operations.create
+      $methods.update.sends_as+: {a: b}             # a plus: to be added to an object
       $hold: why the kind cannot be right yet       # the kind is not written
 
 A path with `*` as one step means each field there; `**` at its beginning means any depth. A field that is not there is
@@ -72,8 +73,13 @@ def _set_at(target: dict[str, Json], steps: list[str], value: Json) -> None:
         if not isinstance(below, dict):
             raise ExceptionRefused(f"{step} is no object")
         target = below
+    known = target.get(steps[-1].removesuffix("+"))
     if value is None:
         target.pop(steps[-1], None)
+    elif steps[-1].endswith("+"):
+        if not isinstance(value, dict) or not isinstance(known, dict | None):
+            raise ExceptionRefused(f"{steps[-1]} is no object to add to")
+        target[steps[-1][:-1]] = {**(known or {}), **value}
     else:
         target[steps[-1]] = value
 
@@ -89,7 +95,8 @@ def _holders(fields: dict[str, FieldEntry], steps: list[str]) -> Iterator[tuple[
         if not rest:
             yield fields, name
         elif name in fields:
-            yield from _holders(fields[name].setdefault("fields", {}), rest)
+            below = fields[name].get("fields", {}) if first == "*" else fields[name].setdefault("fields", {})
+            yield from _holders(below, rest)
 
 
 def _holders_below(fields: dict[str, FieldEntry], steps: list[str]) -> Iterator[tuple[dict[str, FieldEntry], str]]:

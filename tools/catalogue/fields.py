@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tools.catalogue.discovery import Document, Schema
-from tools.catalogue.entries import FieldEntry, Json, RowEntry
-from tools.catalogue.matching import UNKNOWN, matched, matched_in, stem_of, words_of
+from tools.catalogue.entries import FieldEntry, Json, RowEntry, fields_below
+from tools.catalogue.matching import UNKNOWN, is_plain_text, matched, matched_in, stem_of, words_of
+from tools.catalogue.references import correct_form
 
 ADDRESS: Final = ("url", "id")
 # So many fields in one object are no accident.
@@ -19,8 +20,18 @@ _IMMUTABLE: Final = re.compile(
     r"|(?:(?:set|specified) only|only be (?:set|specified)) (?:at|during|when)\b[^.]*\bcreat",
     re.IGNORECASE,
 )
+_PROTECTED: Final = re.compile(
+    r"(?:enable)?(?:deletion|delete|drop)Protection\w*|pointInTimeRecovery\w*|(?:automated|continuous)Backups?\w*"
+    r"|versionRetentionPeriod|retentionDays|locked|softDeletePolicy|retentionPolicy|\w*EnforcedRetentionDuration",
+    re.IGNORECASE,
+)
+# The format of a project's name, and not of what is in a project.
+_PROJECT_NAME: Final = re.compile(r"\bform(?:at)?\b[^.]*\bprojects/[\w{}*-]+(?![\w{}*/-])")
 _FORMATS: Final = frozenset({"google-duration", "google-datetime", "byte"})
 _INT64: Final = frozenset({"int64", "uint64"})
+# Lists of texts that a service returns in another order than it was sent.
+_WITHOUT_ORDER: Final = ("tag", "scope", "range")
+_TYPE_LINK: Final = re.compile(r"\bURL of the (\w+) type\b")
 _DURATION: Final = re.compile(r"-?[0-9]+(?:\.[0-9]{1,9})?s")
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 _PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -36,6 +47,18 @@ def correct_fields(row: RowEntry, document: Document) -> None:
     _mark_parents(row)
     _correct_level(row["fields"], document.members(document.schema(row["schema"])), document)
     _mark_parameters(row)
+    _mark_protected(row)
+    if row["schema"].endswith("Template"):
+        # A template is for many places: it takes names alone.
+        for _, field in fields_below(row["fields"]):
+            field.pop("prefix", None)
+
+
+def _mark_protected(row: RowEntry) -> None:
+    """A field of the spec itself that keeps the object or its data from being lost."""
+    for name, field in row["fields"].items():
+        if _PROTECTED.fullmatch(name) and not field.get("immutable") and "ref" not in field:
+            field["protected"] = True
 
 
 def _mark_parents(row: RowEntry) -> None:
@@ -44,13 +67,20 @@ def _mark_parents(row: RowEntry) -> None:
         words_of(name) for template in (row["name"], *row.get("places", ())) for name in _VARIABLE.findall(template)
     ]
     for name, field in row["fields"].items():
+        if "ref" in field and _names_parent(name, field, variables[:-1]):
+            field["to"] = "url"
+            field.pop("output_only", None)
+            field.pop("within", None)
         if field.get("to") == "url":
             _forget_members(field)
-        if field.get("to") != UNKNOWN or "ref" not in field:
-            continue
-        stems = [stem_of(name, field), *(words_of(kind) for kind in field["ref"].get("kinds", ()))]
-        if any(words and stem[-len(words) :] == words for stem in stems for words in variables[:-1]):
-            field["to"] = "url"
+
+
+def _names_parent(name: str, field: FieldEntry, variables: list[tuple[str, ...]]) -> bool:
+    if field.get("to") != UNKNOWN:
+        # It was taken for a member of a similar name.
+        return field["type"] == "object" and field.get("to") != "id" and stem_of(name, field) in variables
+    stems = [stem_of(name, field), *(words_of(kind) for kind in field["ref"].get("kinds", ()))]
+    return any(words and stem[-len(words) :] == words for stem in stems for words in variables)
 
 
 def _mark_parameters(row: RowEntry) -> None:
@@ -63,16 +93,24 @@ def _mark_parameters(row: RowEntry) -> None:
             field["query"] = True
 
 
-def _correct_level(fields: dict[str, FieldEntry], members: Mapping[str, Schema], document: Document) -> None:
+def _correct_level(
+    fields: dict[str, FieldEntry], members: Mapping[str, Schema], document: Document, *, is_inner: bool = False
+) -> None:
     sent = {name: field for name, field in fields.items() if field.get("to") not in ADDRESS}
     _match_level(sent, members, document)
+    if is_inner:
+        _match_last(sent, members, document)
     for name, field in sent.items():
         schema = schema_at(members, _path(name, field), document)
         if schema is None:
             _mark_unknown(field)
         else:
+            if "ref" in field:
+                correct_form(field["ref"], _path(name, field).rpartition(".")[2], schema.get("description", ""))
             if field.get("to") == name:
                 del field["to"]
+            if field["type"] == "list" and not field.get("fields") and words_of(name)[-1] in _WITHOUT_ORDER:
+                field["set"] = True
             _correct(field, schema, document)
 
 
@@ -88,6 +126,17 @@ def _match_level(fields: Mapping[str, FieldEntry], members: Mapping[str, Schema]
         # A member that two fields seem to be is neither, as far as rules can tell.
         fields[name]["to"] = path if list(found.values()).count(path) == 1 else UNKNOWN
     _match_in_majority(found, fields, members, document)
+
+
+def _match_last(fields: Mapping[str, FieldEntry], members: Mapping[str, Schema], document: Document) -> None:
+    """In an object, the one reference without a member is the one text that no other field is."""
+    unknown = [name for name, field in fields.items() if field.get("to") == UNKNOWN]
+    claimed = {_path(name, field).split(".")[0] for name, field in fields.items()}
+    free = [name for name, schema in members.items() if name not in claimed and is_plain_text(schema, document)]
+    if len(unknown) == len(free) == 1 and ("ref" in fields[unknown[0]] or unknown[0].endswith("Ref")):
+        is_list = fields[unknown[0]]["type"] == "list"
+        if is_list == ("items" in document.resolved(members[free[0]])):
+            fields[unknown[0]]["to"] = free[0]
 
 
 def _match_in_majority(
@@ -147,8 +196,11 @@ def _absent(
 def _correct(field: FieldEntry, schema: Schema, document: Document) -> None:
     resolved = document.resolved(schema)
     _correct_shape(field, resolved, document)
+    _correct_reference(field, document.element(schema), schema.get("description", ""))
     _correct_marks(field, schema, resolved)
     _correct_values(field, document.element(schema))
+    _correct_items(field, document.resolved(resolved.get("additionalProperties", {})))
+    _complete_types(field, schema)
     _check_default(field)
     below = _members_below(field, schema, document)
     if "fields" in field and "one_of_refs" not in field and field.get("shape") != "one-of-to-text":
@@ -156,7 +208,7 @@ def _correct(field: FieldEntry, schema: Schema, document: Document) -> None:
             # Only fields of the spec itself are parts of the address.
             if inner.get("to") in ADDRESS:
                 inner["to"] = UNKNOWN
-        _correct_level(field["fields"], below, document)
+        _correct_level(field["fields"], below, document, is_inner=True)
 
 
 def _members_below(field: FieldEntry, schema: Schema, document: Document) -> Mapping[str, Schema]:
@@ -167,6 +219,8 @@ def _members_below(field: FieldEntry, schema: Schema, document: Document) -> Map
         return {key: {"type": "string"}, **document.members(values)}
     if field.get("shape") == "key-value-list-to-map":
         return {name: {"type": "string"} for name in field.get("fields", {})}
+    if field.get("shape") == "inner-object":
+        return dict.fromkeys(field.get("fields", {}), schema)
     if values is not None and not found and field["type"] == "object":
         # A map of anything, of which the spec names the keys.
         return dict.fromkeys(field.get("fields", {}), values)
@@ -175,14 +229,19 @@ def _members_below(field: FieldEntry, schema: Schema, document: Document) -> Map
 
 def _correct_shape(field: FieldEntry, resolved: Schema, document: Document) -> None:
     """The shape is what the two types say; lists of keys and values, and of texts, are told by their fields."""
-    if field.get("shape") == "refs-to-texts" or "ref" in field or "secret" in field or "one_of_refs" in field:
+    if (
+        field.get("shape") in ("refs-to-texts", "inner-object")
+        or "ref" in field
+        or "secret" in field
+        or "one_of_refs" in field
+    ):
         return
     field.pop("shape", None)
     is_list = "items" in resolved
     if field["type"] == "object" and is_list:
         field["shape"] = "object-to-list-of-one"
-    elif field["type"] == "object" and resolved.get("type") == "string" and "fields" in field:
-        field["shape"] = "one-of-to-text"
+    elif field.get("fields") and document.element(resolved).get("type") in _PYTHON_TYPES:
+        field["shape"] = "refs-to-texts" if is_list else "one-of-to-text"
         _forget_members(field)
     elif field["type"] == "list" and not is_list and "additionalProperties" in resolved:
         _correct_map_shape(field, resolved["additionalProperties"], document)
@@ -192,6 +251,20 @@ def _correct_shape(field: FieldEntry, resolved: Schema, document: Document) -> N
         field["format"] = "json-text"
     elif field["type"] == "boolean" and resolved.get("type") == "object":
         field["shape"] = "true-to-object"
+
+
+def _correct_reference(field: FieldEntry, element: Schema, text: str) -> None:
+    """A reference whose member is an object: the member of it that has the value; what stands before a project."""
+    texts = [name for name, member in element.get("properties", {}).items() if member.get("type") == "string"]
+    if "ref" not in field:
+        return
+    form = field["ref"].get("form", "name")
+    if field["ref"].get("kinds") == ["Project"] and form == "id" and _PROJECT_NAME.search(text):
+        field["ref"]["prefix"] = "projects/"
+    if "within" in field or not texts:
+        return
+    if form in texts or len(texts) == 1:
+        field["within"] = form if form in texts else texts[0]
 
 
 def _forget_members(field: FieldEntry) -> None:
@@ -235,6 +308,27 @@ def _correct_values(field: FieldEntry, element: Schema) -> None:
         field["format"] = element["format"]
     if kind == "string" and "enum" in element and "fields" not in field:
         field["enum"] = element["enum"]
+    if kind == "string" and element.get("type") in ("integer", "number") and "ref" not in field:
+        field["format"] = "number-text"
+
+
+def _correct_items(field: FieldEntry, values: Schema) -> None:
+    """What the values of a map are, where they are no texts."""
+    if (
+        field["type"] == "map"
+        and "fields" not in field
+        and (values.get("properties") or values.get("type") == "object")
+    ):
+        field["items"] = "object"
+    elif field["type"] == "map" and values.get("type") in ("array", "any"):
+        field["items"] = "any"
+
+
+def _complete_types(field: FieldEntry, schema: Schema) -> None:
+    """A type of machine, disk or accelerator is a link in the API, and a name in the spec."""
+    found = _TYPE_LINK.search(schema.get("description", ""))
+    if found is not None and field["type"] == "string":
+        field["prefix"] = f"projects/{{project}}/{{place}}/{found[1]}Types/"
 
 
 def _check_default(field: FieldEntry) -> None:

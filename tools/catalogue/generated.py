@@ -13,11 +13,12 @@ from typing import Final, cast
 
 from tools.catalogue.compaction import compact, put_shared_back
 from tools.catalogue.entries import FIELD_KEYS, ROOT, ROW_KEYS, FieldEntry, Json, MethodEntry, RowEntry, Rows
+from tools.catalogue.recorded import RECORDED, recorded_kinds
 
 OUTPUT: Final = ROOT / "src" / "setpoint" / "catalogue" / "google"
 RECORD: Final = Path(__file__).parent / "generated.json"
 REQUIREMENTS: Final = ROOT / "requirements" / "catalogue.txt"
-_METHOD_KEYS: Final = ("verb", "path", "query", "wrap", "mask", "items", "sends", "field", "sends_as")
+_METHOD_KEYS: Final = ("verb", "path", "query", "wrap", "mask", "items", "sends", "field", "sends_as", "stopped")
 # Parameters of queries that serve readers of a page or of a part, never a write.
 _UNUSED_PARAMETERS: Final = frozenset(
     {
@@ -38,14 +39,15 @@ _OF_POLICIES: Final = frozenset({"getIamPolicy", "setIamPolicy"})
 def texts(rows_by_service: Mapping[str, Rows]) -> dict[str, str]:
     """The text of each generated file, by name; a service none of whose kinds is written has none.
 
-    `index.json` has the kinds of each service with their groups, `held.json` those that are not written, and why.
+    `index.json` has the kinds of each service with group and version, and whether a recording shows them to be right;
+    `held.json` has those that are not written, and why.
     """
     written = {
         service: {kind: written_row(row) for kind, row in sorted(rows.items()) if "hold" not in row}
         for service, rows in sorted(rows_by_service.items())
     }
     written = {service: rows for service, rows in written.items() if rows}
-    index = {service: {kind: str(row["group"]) for kind, row in rows.items()} for service, rows in written.items()}
+    index = {service: {kind: _indexed(row) for kind, row in rows.items()} for service, rows in written.items()}
     for row in (row for rows in written.values() for row in rows.values()):
         compact(row)
     files = {f"{service}.json": _text(rows) for service, rows in written.items()}
@@ -53,6 +55,11 @@ def texts(rows_by_service: Mapping[str, Rows]) -> dict[str, str]:
         kind: row["hold"] for rows in rows_by_service.values() for kind, row in sorted(rows.items()) if "hold" in row
     }
     return {**files, "index.json": _text(index), "held.json": _text(held)}
+
+
+def _indexed(row: Mapping[str, Json]) -> dict[str, Json]:
+    recorded: dict[str, Json] = {"recorded": True} if row["kind"] in recorded_kinds() else {}
+    return {"group": row["group"], "version": row["version"], **recorded}
 
 
 def _text(objects: Mapping[str, object]) -> str:
@@ -64,7 +71,8 @@ def _text(objects: Mapping[str, object]) -> str:
 def written_row(row: RowEntry) -> dict[str, Json]:
     """What the product reads of a row."""
     kept = dict(row)
-    used = {*row.get("per_field_methods", ()), *_OF_POLICIES}
+    switched = (name for field in row["fields"].values() for name in field.get("toggle", {}).values())
+    used = {*row.get("per_field_methods", ()), *switched, *_OF_POLICIES}
     other = row.get("other_methods", {})
     kept["methods"] = {name: written_method(method) for name, method in row["methods"].items()}
     kept["other_methods"] = {name: written_method(other[name]) for name in sorted(used & set(other))}
@@ -120,6 +128,7 @@ def _inputs() -> Iterator[Path]:
     folder = Path(__file__).parent
     for pattern in ("*.py", "facts/*.json", "exceptions/*.yaml"):
         yield from sorted(folder.glob(pattern))
+    yield RECORDED
 
 
 def _shown(file: Path) -> str:

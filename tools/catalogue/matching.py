@@ -78,6 +78,7 @@ def matched(
     nested = [one for one in _nested(free, document) if one.path not in claimed and _fits(field, one.schema, document)]
     attempts = list(_attempts(direct, nested))
     if "ref" in field:
+        attempts += [(direct, _email_of_account)] if "IAMServiceAccount" in field["ref"].get("kinds", ()) else []
         attempts += [(direct, _of_another_service), (nested, _word_added)]
     if "fields" in field:
         attempts.append(([one for one in direct if _same_inside(field, one, document)], _a_word_shared))
@@ -125,6 +126,12 @@ def is_output(schema: Schema) -> bool:
     return schema.get("readOnly", False) or text.startswith(("output only", "[output only]", "[output-only]"))
 
 
+def is_plain_text(schema: Schema, document: Document) -> bool:
+    """Whether an author may write any text there, or texts."""
+    element = document.element(schema)
+    return element.get("type") == "string" and "enum" not in element and not is_output(schema)
+
+
 # --- Rules ------------------------------------------------------------------------------------------------------------
 
 
@@ -168,6 +175,11 @@ def _with_words_before(stem: Words, one: Candidate) -> bool:
 def _of_another_service(stem: Words, one: Candidate) -> bool:
     """`backendServiceRef` is `service`."""
     return len(stem) > len(one.words) and stem[-len(one.words) :] == one.words
+
+
+def _email_of_account(_stem: Words, one: Candidate) -> bool:
+    """`serviceAccountRef` is `email`."""
+    return one.words == ("email",)
 
 
 def _a_word_shared(stem: Words, one: Candidate) -> bool:

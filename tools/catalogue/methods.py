@@ -23,23 +23,41 @@ _STANDARD: Final = {name: name for name in ("create", "get", "list", "patch", "u
     "insert": "create"
 }
 _FOR_FIELDS: Final = re.compile("(?:set|add|remove)[A-Z]|enable$|disable$|resize$")
+_PAGES: Final = frozenset({"pageSize", "maxResults"})
+_FOR_STOPPED: Final = re.compile(r"\bstopped (?:VM )?instance")
+# Members of requests that name the object, or the state that a write is based on.
+_OF_REQUESTS: Final = frozenset(
+    {"clusterId", "fingerprint", "labelFingerprint", "name", "nodePoolId", "projectId", "zone"}
+)
 # Objects whose members are members of an update request.
 _OPENED: Final = ("config", "networkConfig")
 _MADE_BY_SERVICE: Final = re.compile(
     r"output only|assigned by the (?:server|service)|server-assigned|generated numeric|`tagValues/", re.IGNORECASE
 )
 _FULL_NAME: Final = re.compile(r"projects/|organizations/")
+# Members that tell objects of one collection from each other, the best first.
+_KEYS: Final = ("shortName", "displayName", "email", "entity", "environment")
 _CALLER: Final = re.compile(r"caller-specified|user-defined|client-assigned", re.IGNORECASE)
+
+
+# APIs that know the objects of a region under a host of that region alone.
+_REGIONAL: Final = frozenset({"aiplatform", "contactcenterinsights", "dialogflow", "documentai", "pubsublite"})
 
 
 def correct_methods(row: RowEntry, document: Document) -> None:
     """Corrects what a row says beside its fields."""
+    if row["api"] in _REGIONAL:
+        row["regional_host"] = f"{{region}}-{row['api']}.googleapis.com"
     _close_open_scope(row)
     _move_version(row)
     _order_scopes(row, document)
     _correct_id(row, document)
-    if "userLabels" in document.members(document.schema(row["schema"])):
-        row["labels"] = "userLabels"
+    named = document.members(document.schema(row["schema"])).get("name")
+    if named is not None and "pattern" in named:
+        row["id_pattern"] = named["pattern"]
+    _correct_labels(row, document)
+    _drop_list_of_another_scope(row, document)
+    _name_key(row)
     _read_update_request(row, document)
     _name_items(row, document)
     _name_members_of_methods(row, document)
@@ -138,15 +156,22 @@ def _update_style(methods: Mapping[str, MethodEntry]) -> str:
     return "put" if "update" in methods else "none"
 
 
+# --- Labels -----------------------------------------------------------------------------------------------------------
+
+
 # --- Ids --------------------------------------------------------------------------------------------------------------
 
 
 def _correct_id(row: RowEntry, document: Document) -> None:
     """Whether the service makes the id, whether it is the whole name that is sent, and beside what."""
-    found = row.get("id")
+    found, members = row.get("id"), document.members(document.schema(row["schema"]))
+    own_name = f"{_VARIABLE.findall(row['name'])[-1]}Name"
+    if found == {"in": "service"} and members.get(own_name, {}).get("description", "").startswith("Required"):
+        # `clusterName` of a cluster.
+        row["id"] = {"in": "body", "name": own_name}
+        return
     if found is None or found.get("in") != "body":
         return
-    members = document.members(document.schema(row["schema"]))
     create = row["methods"].get("create", {})
     request = document.members(document.schema(create.get("request", "")))
     if create.get("wrap") and found["name"] in request and found["name"] != "name":
@@ -163,6 +188,31 @@ def _correct_id(row: RowEntry, document: Document) -> None:
         found["form"] = "name"
 
 
+# --- Labels -----------------------------------------------------------------------------------------------------------
+
+
+def _correct_labels(row: RowEntry, document: Document) -> None:
+    """The member for the labels of the metadata: a map, and no field of the spec, which then decides about it alone."""
+    members = document.members(document.schema(row["schema"]))
+    if "userLabels" in members:
+        row["labels"] = "userLabels"
+    name = row.get("labels", "")
+    own = row["fields"].get(name, {})
+    is_map = "additionalProperties" in document.resolved(members.get(name, {}))
+    if name and (not is_map or (own.get("to", name) == name and own)):
+        del row["labels"]
+
+
+def _name_key(row: RowEntry) -> None:
+    """The member by which an object is found again whose id the service makes, and that can have no mark in labels."""
+    found = row.get("id", {})
+    if found.get("in") == "service" and not row.get("labels") and "key" not in found:
+        members = [str(field.get("to") or name) for name, field in row["fields"].items()]
+        keys = list[str](name for name in _KEYS if name in members)
+        if keys:
+            found["key"] = keys[:1]
+
+
 # --- Methods ----------------------------------------------------------------------------------------------------------
 
 
@@ -175,11 +225,42 @@ def _read_update_request(row: RowEntry, document: Document) -> None:
     sent, wrap = document.members(document.schema(request)), ""
     if "update" in sent and document.members(sent["update"]):
         sent, wrap = document.members(sent["update"]), "update"
-    found = {path: name for path in _paths(row, document) for name in _spellings(path) if name in sent}
+    members = document.members(document.schema(row["schema"]))
+    found = {
+        path: _request_path(name, sent, _schema_at(path, members, document), document)
+        for path in _paths(row, document)
+        for name in _spellings(path)
+        if name.partition(".")[0] in sent
+    }
+    found |= _of_same_schema(found, sent, members)
     if found:
         row["update_style"] = "put-request"
         method["sends_as"] = found
         method["wrap"] = wrap
+
+
+def _request_path(name: str, sent: Mapping[str, Schema], member: Schema, document: Document) -> str:
+    """The path in the request; a list or a map may be in an object of its own there: `labels.labels`."""
+    inside = document.members(sent[name]) if name in sent and "$ref" in sent[name] else {}
+    is_plain = "items" in member or "additionalProperties" in member
+    return f"{name}.{next(iter(inside))}" if is_plain and len(inside) == 1 else name
+
+
+def _of_same_schema(
+    found: Mapping[str, str], sent: Mapping[str, Schema], members: Mapping[str, Schema]
+) -> dict[str, str]:
+    """Members that are named otherwise in the request, and have a schema that no other one has."""
+    named: dict[str, str] = {}
+    for name, schema in sent.items():
+        same = [one for one, member in members.items() if member.get("$ref") == schema.get("$ref", "")]
+        if name not in found.values() and len(same) == 1 and same[0] not in found:
+            named.setdefault(same[0], name)
+    return named
+
+
+def _schema_at(path: str, members: Mapping[str, Schema], document: Document) -> Schema:
+    outer, _, inner = path.partition(".")
+    return document.resolved(document.members(members[outer])[inner] if inner else members[outer])
 
 
 def _paths(row: RowEntry, document: Document) -> list[str]:
@@ -194,9 +275,28 @@ def _paths(row: RowEntry, document: Document) -> list[str]:
     return [*(path for path in inner if path.split(".")[0] in _OPENED), *members]
 
 
-def _spellings(path: str) -> tuple[str, str]:
+def _spellings(path: str) -> tuple[str, ...]:
+    """The names that a member may have in a request; the last one that it has counts."""
     name = path.rpartition(".")[2]
-    return f"desired{name[0].upper()}{name[1:]}", name
+    switch = (f"desired{name.removeprefix('enable')}Config.enabled",) if name.startswith("enable") else ()
+    return (name, *switch, f"desired{name[0].upper()}{name[1:]}")
+
+
+def _drop_list_of_another_scope(row: RowEntry, document: Document) -> None:
+    """A list that needs more than the path to say what is listed serves no collection of ours.
+
+    An object whose id the service makes is looked for in the list of its parent.
+    """
+    if row.get("id", {}).get("in") == "service":
+        return
+    parameters = document.collection(row["collection"]).get("list", {}).get("parameters", {})
+    needed = [
+        name
+        for name, one in parameters.items()
+        if one.get("location") == "query" and one.get("description", "").startswith("Required") and name not in _PAGES
+    ]
+    if needed:
+        row["methods"].pop("list", None)
 
 
 def _name_items(row: RowEntry, document: Document) -> None:
@@ -213,8 +313,11 @@ def _name_items(row: RowEntry, document: Document) -> None:
 def _name_members_of_methods(row: RowEntry, document: Document) -> None:
     """What the request of a method for some fields holds: members of the object, or the value of one member."""
     members, unused = document.members(document.schema(row["schema"])), list[str]()
+    documented = document.collection(row["collection"])
     for name in row.get("per_field_methods", ()):
         method = row.get("other_methods", {}).get(name)
+        if method is not None and _FOR_STOPPED.search(documented.get(name, {}).get("description", "")):
+            method["stopped"] = True
         request = method.get("request", "") if method is not None else ""
         if method is None or not request:
             continue
@@ -224,22 +327,53 @@ def _name_members_of_methods(row: RowEntry, document: Document) -> None:
             method["field"] = field
             continue
         method["sends"] = sends
-        if not _is_needed(name, sends, members, row):
+        renamed = _renamed_members(name, sends, members, document)
+        if renamed and "sends_as" not in method:
+            method["sends_as"] = renamed
+        if "sends_as" not in method and not _is_needed(name, sends, members, row):
             unused.append(name)
     if unused:
         row["per_field_methods"] = [name for name in row["per_field_methods"] if name not in unused]
+
+
+def _renamed_members(
+    method: str, sends: list[str], members: Mapping[str, Schema], document: Document
+) -> dict[str, str]:
+    """`setEdgeSecurityPolicy` takes `edgeSecurityPolicy` as `securityPolicy`; `setLegacyAbac` what is in it."""
+    part = method.removeprefix("set")
+    part = part[:1].lower() + part[1:]
+    if not method.startswith("set") or part not in members or part in sends:
+        return {}
+    sent = [name for name in sends if name not in _OF_REQUESTS]
+    inside = document.members(members[part])
+    if "items" not in document.resolved(members[part]) and inside:
+        return {f"{part}.{name}": name for name in sent if name in inside}
+    return {part: sent[0]} if len(sent) == 1 else {}
 
 
 def _is_needed(name: str, sends: list[str], members: Mapping[str, Schema], row: RowEntry) -> bool:
     """Whether the method sets members of the object that no update sets."""
     if not sends or _of_elements(name, members):
         return True
-    sent = set(sends) & members.keys() - {"name", "description", "fingerprint"}
+    sent = set(sends) & members.keys() - {*_OF_REQUESTS, "description"}
     if row["update_style"] in ("none", "per-field") or name in ("setLabels", "setResourceLabels", "resize"):
         return bool(sent)
     if row["update_style"] == "put-request":
         return not sent <= row["methods"]["update"]["sends_as"].keys()
     return any(is_output(members[one]) for one in sent)
+
+
+def mark_set_later(row: RowEntry, document: Document) -> None:
+    """A member that the document calls output, and that a method sets: no part of a creation, and not of an update."""
+    members = document.members(document.schema(row["schema"]))
+    for name in row.get("per_field_methods", ()):
+        method = row.get("other_methods", {}).get(name, {})
+        parts = [*method.get("sends_as", {}), *method.get("sends", ())] if name.startswith("set") else []
+        for field, facts in row["fields"].items():
+            member = facts.get("to", field)
+            if member in parts and member in members and is_output(members[member]) and member != row.get("labels"):
+                facts.pop("output_only", None)
+                facts["later"] = True
 
 
 def _of_elements(method: str, members: Mapping[str, Schema]) -> bool:

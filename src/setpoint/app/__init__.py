@@ -13,7 +13,16 @@ from setpoint.app.engine import (
     read_only,
     require_valid,
 )
-from setpoint.app.kinds import all_plugins, annotation_policies, definitions, described_types, owners, select_kinds
+from setpoint.app.kinds import (
+    all_plugins,
+    all_types,
+    annotation_policies,
+    definitions,
+    definitions_of,
+    described_types,
+    owners,
+    select_kinds,
+)
 from setpoint.app.settings import (
     COOKIE_LOCATION_VARIABLE,
     DEFAULT_STORE,
@@ -42,9 +51,11 @@ __all__ = (
     "OpenedEngine",
     "StoreAccess",
     "all_plugins",
+    "all_types",
     "annotation_policies",
     "default_namespace",
     "definitions",
+    "definitions_of",
     "described_types",
     "dry_run_apply",
     "is_shared_store",

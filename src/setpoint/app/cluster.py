@@ -1,11 +1,12 @@
 """A store in a cluster: its client, its tenants, and the clients that act for them."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from setpoint.app.kinds import select_kinds
+from setpoint.app.kinds import catalogue_versions, named_kind, select_kinds, types_of_manifests
 from setpoint.app.settings import DIRECT_WIRING, STORE, AppSettings, ClientWiring, StoreAccess
 from setpoint.clients.http import HttpClient
 from setpoint.clients.http_transport import limits_from
@@ -14,6 +15,7 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import SECRETS, Owner, refers_to_secrets
 from setpoint.engine.ports import Store
+from setpoint.engine.requeue import error_backoff
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT, GrantedReferences, ReferenceGrantType
 from setpoint.engine.tenancy.tenants import (
@@ -24,6 +26,7 @@ from setpoint.engine.tenancy.tenants import (
     TenancyMode,
     Tenant,
 )
+from setpoint.errors import RemoteUnavailable
 from setpoint.kinds.kubernetes_object.clusters import OBJECTS, Clusters
 from setpoint.kinds.kubernetes_object.location import OWN
 
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
     from setpoint.stores.kubernetes.store import KubernetesStore
+
+
+_log: Final = logging.getLogger(__name__)
 
 
 class OpenedStore(NamedTuple):
@@ -108,10 +114,12 @@ def _open_cluster(
     access: StoreAccess,
     accounts: "ServiceAccountClients | None",
 ) -> "KubernetesStore":
-    from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes
+    from setpoint.stores.kubernetes.factory import CataloguedKinds, cluster_address_in, open_kubernetes
 
-    address = cluster_address_in(settings.store, settings.environment)
-    handled = [resource_types[name] for name in select_kinds(settings.kinds, resource_types)]
+    address, versions = cluster_address_in(settings.store, settings.environment), catalogue_versions()
+    # A command reaches any kind of the catalogue, and loads those that it meets; a controller has a list of its own.
+    names = resource_types if access is StoreAccess.RUN else [name for name in resource_types if name not in versions]
+    handled = [resource_types[name] for name in select_kinds(settings.kinds, names)]
     # RBAC on the kinds that owners make and read, and on Secrets, is there only where they are needed.
     related = {one for owner in handled if isinstance(owner, Owner) for one in (*owner.makes, *owner.reads)}
     if any(map(refers_to_secrets, handled)):
@@ -123,7 +131,32 @@ def _open_cluster(
         settings.clock,
         long_running=access is StoreAccess.RUN,
         accounts=accounts,
+        catalogued=CataloguedKinds({} if settings.kinds else versions, types_of_manifests(resource_types)),
     )
+
+
+async def handled_catalogue(settings: AppSettings, wiring: ClientWiring, clusters: Clusters) -> Collection[GroupKind]:
+    """The kinds of the catalogue that a controller handles: those that `--kinds` names, else those that are served.
+
+    It waits for a cluster that does not answer, as its watches do.
+    """
+    from setpoint.clients.kubernetes.discovery import Discovery
+    from setpoint.stores.kubernetes.served_kinds import served_names
+
+    known = catalogue_versions()
+    if settings.kinds:
+        return {name for name in (named_kind(word, known) for word in settings.kinds) if name is not None}
+    client, backoff = _cluster_client(settings, wiring, STORE, clusters), error_backoff()
+    try:
+        while True:
+            try:
+                return known.keys() & await served_names(Discovery(client))
+            except RemoteUnavailable as error:
+                delay = backoff.next()
+                _log.warning("kinds not found", extra={"why": str(error), "seconds": round(delay, 3)})
+                await settings.clock.sleep(delay)
+    finally:
+        await client.close()
 
 
 def _accounts(settings: AppSettings, client: "KubernetesClient", access: StoreAccess) -> "ServiceAccountClients | None":

@@ -1,12 +1,12 @@
 """The engine of a process: stores and clients are opened for it, and closed at the end."""
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from setpoint.app.cluster import OpenedStore, open_cluster_store, recorded_tenancy
+from setpoint.app.cluster import OpenedStore, handled_catalogue, open_cluster_store, recorded_tenancy
 from setpoint.app.kinds import all_plugins, catalogue_kinds, kinds_with, owners_with, types_of_manifests
 from setpoint.app.settings import (
     DIRECT_WIRING,
@@ -107,9 +107,8 @@ async def open_app(
         stack.push_async_callback(clusters.close)
         environment = _environment(settings, wiring)
         kinds, owners = kinds_with(google, clusters, settings.clock, environment), owners_with(environment)
-        if not is_shared_store(settings):
-            # A cluster has no definitions of them.
-            kinds = joined(kinds, catalogue_kinds(google, environment))
+        names = await _catalogue_names(settings, access, wiring, clusters)
+        kinds = joined(kinds, catalogue_kinds(google, environment, names))
         plugins, context = all_plugins(), _PluginContext(settings, access, wiring, google.budgets, counts.append)
         if plugins:
             stack.push_async_callback(context.close)
@@ -189,6 +188,19 @@ async def _open_store(
     return OpenedStore(await _open_embedded(settings, access, resource_types))
 
 
+async def _catalogue_names(
+    settings: AppSettings, access: StoreAccess, wiring: ClientWiring, clusters: Clusters
+) -> Collection[GroupKind] | None:
+    """The kinds of the catalogue that are handled; None for all of them.
+
+    A controller watches each of its kinds: in a cluster it handles those that are served there.
+    """
+    is_other_store = wiring.recorded is not None or wiring.opened is not None
+    if access is not StoreAccess.RUN or is_other_store or not is_shared_store(settings):
+        return None
+    return await handled_catalogue(settings, wiring, clusters)
+
+
 def _has_tenants(settings: AppSettings, wiring: ClientWiring) -> bool:
     """Whether nothing is sent but on behalf of a tenant: a store that is not in a cluster belongs to one person."""
     if wiring.recorded is not None:
@@ -208,7 +220,7 @@ def _unreachable_connection() -> "ClusterConnection":
 
 def _google(settings: AppSettings, wiring: ClientWiring) -> GoogleSettings:
     if wiring.recorded is not None:
-        return GoogleSettings(_UNREACHABLE, _UNREACHABLE, GoogleAuth.ANONYMOUS)
+        return GoogleSettings(_UNREACHABLE, _UNREACHABLE, GoogleAuth.ANONYMOUS, base=_UNREACHABLE)
     return settings_from(settings.environment)
 
 

@@ -11,12 +11,13 @@ from setpoint.app.broken_types import BrokenKind, BrokenOwner
 from setpoint.app.kinds import catalogue_types, described_types, plugin_types
 from setpoint.app.plugins import Distribution, Plugins, clash_error
 from setpoint.core.schema.annotations import ANNOTATIONS
-from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
+from setpoint.core.schema.schema_nodes import SchemaNode, item_node, member_nodes, root_node
 from setpoint.core.schema.shape import KeyedList, Mark
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.engine.kind import ResourceType, keeps_cookie
+from setpoint.engine.capabilities import keeps_cookie
+from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import Owner, annotation_target
 from setpoint.kind.spec_references import ResourceReference, reference_target
 from setpoint.kinds.field_docs import field_docs
@@ -33,6 +34,7 @@ MARK_WORDS: Final = {
     Mark.WRITE_ONLY: "write-only",
     Mark.ASKED: "sent once",
     Mark.OUTPUT_ONLY: "output",
+    Mark.JSON_TEXT: "JSON",
 }
 _SCALARS: Final = {
     **{inspect.StrType: "text", inspect.IntType: "integer", inspect.BoolType: "true or false"},
@@ -173,8 +175,14 @@ class KnownKind(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Where it comes from, in words."""
-        return "built in" if self.distribution is None else str(self.distribution)
+        """Where it comes from, in words; and whether it is a preview, which no recording shows to be right."""
+        found = "built in" if self.distribution is None else str(self.distribution)
+        return f"{found}, preview" if self.is_preview else found
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether no recording of the service shows it to be right yet."""
+        return self.code is not None and self.code.definition.is_preview
 
     @property
     def role(self) -> str:
@@ -192,7 +200,8 @@ class KnownKind(NamedTuple):
             return {**data, "error": self.error}
         description = self.code.definition.description
         cookie: dict[str, Json] = {"reconciliation": self.role, "keepsCookie": keeps_cookie(self.code)}
-        return {**data, "description": description, **cookie, "revision": self.code.revision}
+        kept: dict[str, Json] = {"revision": self.code.revision, "preview": self.is_preview}
+        return {**data, "description": description, **cookie, **kept}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,42 @@
-"""The rows of the catalogue: one for each kind, with its methods and its fields, read when it is first asked for.
-
-`index.json` names the kinds of each service, so that the kinds are known without reading their rows.
-"""
+"""The rows of the catalogue: one for each kind, with its methods and its fields, read when it is first asked for."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct
 
+from setpoint.catalogue.index import FOLDER, kinds_by_group
 from setpoint.core.unstructured import GroupKind
 
-_FOLDER: Final = Path(__file__).parent / "google"
 FieldKind: TypeAlias = Literal["string", "integer", "boolean", "number", "object", "list", "map", "any"]
-ReferenceForm: TypeAlias = Literal["id", "name", "link", "email", "address", "version", "connectionName"]
+ReferenceForm: TypeAlias = Literal[
+    "id",
+    "name",
+    "link",
+    # The ids of the name, with dots between them: `project.dataset.table`.
+    "dotted",
+    # Others are what the status of the target has by this name.
+    "email",
+    "address",
+    "version",
+    "connectionName",
+    "clusterType",
+]
 UpdateStyle: TypeAlias = Literal[
-    "patch-mask-query", "patch-mask-body", "put-mask-query", "merge-patch", "put", "put-request", "per-field", "none"
+    "patch-mask-query",
+    # As before, with the path of each member that changes, not the member of the object that it is in.
+    "patch-paths-query",
+    "patch-mask-body",
+    "put-mask-query",
+    "merge-patch",
+    # A PATCH without a mask that replaces the object.
+    "patch-whole",
+    "put",
+    "put-request",
+    "per-field",
+    "none",
 ]
 FieldShape: TypeAlias = Literal[
     "object-to-list-of-one",
@@ -31,8 +50,16 @@ FieldShape: TypeAlias = Literal[
     "one-of-to-text",
     # Elements of a list that several fields share: those that have the members of `adds`.
     "part-of-list",
-    # `true` is an empty object, `false` none.
+    # A text that is the value of one element of such a list: that which has the members of `adds`.
+    "value-of-element",
+    # `true` is an object with the members of `adds`, `false` none.
     "true-to-object",
+    # An object with one field, which is an object: that one is sent.
+    "inner-object",
+    # A map of texts; the elements of the list have the key and the value as the two `keys`.
+    "map-to-key-value-list",
+    # A map of objects with the one field `within`, whose value is sent.
+    "map-of-objects-to-map",
 ]
 
 
@@ -43,6 +70,8 @@ class ReferenceFacts(Struct, frozen=True):
     form: ReferenceForm = "name"
     # What stands before the value: `//certificatemanager.googleapis.com/`.
     prefix: str = ""
+    # Whether it names the kind, though there is only one.
+    kinded: bool = False
 
 
 class FieldFacts(Struct, frozen=True):
@@ -73,6 +102,10 @@ class FieldFacts(Struct, frozen=True):
     shape: FieldShape | None = None
     # Whether it is unset when the spec leaves it out, though the service may have filled it in.
     pruned: bool = False
+    # Whether only an explicit value gives it up: backups, protection against deletion, how long data is kept.
+    protected: bool = False
+    # Whether it keeps its live value when the author takes it out: the service cannot do without one.
+    kept: bool = False
     items: str = ""
     # It is a parameter of the query of each write that has one of that name, and no member of the object.
     query: bool = False
@@ -81,8 +114,13 @@ class FieldFacts(Struct, frozen=True):
     prefix: str = ""
     # What a value of the spec is in the API, where the two have different words: `{"true": "ENABLED"}`.
     values: Mapping[str, Any] = {}
-    # The method that sets each value, of a field that no update sets: `{"true": "disable", "false": "enable"}`.
+    # The method that sets each value, of a field that no update sets: `{"true": "disable", "false": "enable"}`. It is
+    # sent once the object is there.
     toggle: Mapping[str, str] = {}
+    # It is no member of a creation: a method sets it once the object is there.
+    later: bool = False
+    # It can only grow, and others may let it: it is compared when the author has changed something, and not otherwise.
+    grows: bool = False
     # Members that are sent with the object of a field, whatever the spec says: `{"enable": true}`.
     adds: Mapping[str, Any] = {}
     fields: Mapping[str, "FieldFacts"] = {}
@@ -103,8 +141,10 @@ class MethodFacts(Struct, frozen=True):
     # Of a method for some fields: the members of its request, or the one member of the object that is the request.
     sends: Sequence[str] = ()
     field: str = ""
-    # Of an update by a request of its own (`put-request`): the member of the request for each member of the object.
+    # Of a request whose members are not named as the object's: the member of it, by the path in the object.
     sends_as: Mapping[str, str] = {}
+    # The object has to be stopped before.
+    stopped: bool = False
 
 
 class IdFacts(Struct, frozen=True, rename={"where": "in"}):
@@ -121,6 +161,11 @@ class IdFacts(Struct, frozen=True, rename={"where": "in"}):
     beside: Literal["", "wrap"] = ""
     # What is sent, where it is not the id alone.
     value: str = ""
+    # Of one that the service makes, in a collection without labels: the members by which an object that was created is
+    # found again, among those that were not there before.
+    key: Sequence[str] = ()
+    # The method that reads them, where the object itself does not have them. The ids are numbers that count up then.
+    key_method: str = ""
 
 
 class InsideFacts(Struct, frozen=True):
@@ -131,6 +176,27 @@ class InsideFacts(Struct, frozen=True):
 
     list: str
     key: str = "name"
+
+
+class RetirementFacts(Struct, frozen=True):
+    """What is done to an object that no method deletes: each object in it is destroyed, and members are cleared."""
+
+    # The collection in the object, the method that destroys an object of it, and the states in which that is done.
+    collection: str
+    method: str
+    done: Sequence[str] = ()
+    clears: Sequence[str] = ()
+
+
+class CreationDefaults(Struct, frozen=True):
+    """Members that Config Connector sends at creation when the spec leaves them out, in some places or cases alone.
+
+    `at`: the sort of place, `global`, `regions` or `zones`; anywhere without it. `given`: values of other members.
+    """
+
+    members: Mapping[str, Any]
+    at: str = ""
+    given: Mapping[str, Any] = {}
 
 
 class KindFacts(Struct, frozen=True):
@@ -147,9 +213,13 @@ class KindFacts(Struct, frozen=True):
     name: str
     fields: Mapping[str, FieldFacts]
     methods: Mapping[str, MethodFacts]
+    # The host for an object in a region, where that of all regions has none of them: `{region}-HOST`.
+    regional_host: str = ""
     places: Sequence[str] = ()
     other_methods: Mapping[str, MethodFacts] = {}
     id: IdFacts = IdFacts("service")
+    # What an id that the author chooses has to match as a whole; empty where it is not known.
+    id_pattern: str = ""
     update_style: UpdateStyle = "none"
     per_field_methods: Sequence[str] = ()
     # The sort of operation that create, update and delete return; absent: the method is synchronous.
@@ -158,12 +228,29 @@ class KindFacts(Struct, frozen=True):
     concurrency: Sequence[str] = ()
     # The last part of the name, where it is not the id itself: `{id}@{project}.iam.gserviceaccount.com`.
     own_id: str = ""
+    # Members that the service sets; dotted inside of an object.
     output_only: Sequence[str] = ()
     inside: InsideFacts | None = None
     # Members that are sent at creation whatever the spec says.
     constants: Mapping[str, Any] = {}
     # By a member: its value by which of other members is there, `{"type": {"tcpHealthCheck": "TCP"}}`.
     chosen: Mapping[str, Mapping[str, str]] = {}
+    # Groups of members of which an object has one: with another of the group, a constant is not sent.
+    alternatives: Sequence[Sequence[str]] = ()
+    # By a member: with one of which others the service makes it of them, and an update leaves it out.
+    derived: Mapping[str, Sequence[str]] = {}
+    # By what the object is in (`folders`): parameters of its writes.
+    place_query: Mapping[str, Mapping[str, str]] = {}
+    # By a member, or `member=value`: the method of the collection that creates an object with it.
+    create_methods: Mapping[str, str] = {}
+    # Members that are emptied before the object is deleted: the service refuses that as long as they are not.
+    emptied_first: Sequence[str] = ()
+    retirement: RetirementFacts | None = None
+    # Whether an update may change one member only: each goes in a write of its own.
+    updates_singly: bool = False
+    creation_defaults: Sequence[CreationDefaults] = ()
+    # By a member: the values with which an object counts as absent, `{"state": ["DELETE_REQUESTED"]}`.
+    absent: Mapping[str, Sequence[Any]] = {}
 
 
 # The verb of a method that has none in the file; and whether its path is that of the collection or of the object.
@@ -175,21 +262,12 @@ _STANDARD: Final = {
     "update": ("PUT", False),
     "delete": ("DELETE", False),
 }
-_index: Final = msgspec.json.Decoder(dict[str, dict[str, str]])
-_held: Final = msgspec.json.Decoder(dict[str, str])
-
-
-@cache
-def kinds_by_group() -> Mapping[GroupKind, str]:
-    """The service of each kind, by group and name; no row is read."""
-    index = _index.decode((_FOLDER / "index.json").read_bytes())
-    return {(group, kind): service for service, kinds in index.items() for kind, group in kinds.items()}
 
 
 @cache
 def rows_of(service: str) -> Mapping[str, KindFacts]:
     """The rows of a service, by kind."""
-    rows = msgspec.json.decode((_FOLDER / f"{service}.json").read_bytes())
+    rows = msgspec.json.decode((FOLDER / f"{service}.json").read_bytes())
     for row in rows.values():
         expand(row)
     return msgspec.convert(rows, dict[str, KindFacts])
@@ -222,8 +300,3 @@ def _put_shared(fields: dict[str, Any], shared: list[dict[str, Any]]) -> None:
 def facts_of(name: GroupKind) -> KindFacts:
     """The row of a kind."""
     return rows_of(kinds_by_group()[name])[name[1]]
-
-
-def held_kinds() -> Mapping[str, str]:
-    """The kinds of Config Connector's that are known but have no row, and why."""
-    return _held.decode((_FOLDER / "held.json").read_bytes())

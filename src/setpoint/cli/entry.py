@@ -18,8 +18,8 @@ TENANCY_HELP = "In a cluster: a namespace has one Google project (strict, defaul
 COMMAND_HELP = {
     "apply": "Declare the resources in PATH, and reconcile them. Exit 0 settled, 1 failed, 3 still waiting or blocked.",
     "completion": 'Print the completion script of a shell. Load it with eval "$(setpoint completion bash)".',
-    "crds": "Print the CustomResourceDefinitions of kinds. Those of all come with an admission policy, which warns of "
-    "annotations without effect. For kubectl apply --server-side -f -.",
+    "crds": "Print the CustomResourceDefinitions of kinds. Without a word, all but those of the catalogue, with an "
+    "admission policy, which warns of annotations without effect. For kubectl apply --server-side -f -.",
     "delete": "Delete resources and their live objects. Dependants go before what they need, and those that stay are "
     "named. On a terminal it asks. Exit 0 gone, 1 failed, not declared or not confirmed, 3 still waiting or blocked.",
     "demo": "Show drift, field policies and deletion of a local bucket. Touches nothing outside this process.",

@@ -65,6 +65,13 @@ class HttpRequest:
     tls: TlsOptions | None = None
     # Whether it may be sent twice, if its method is idempotent, when a connection ends before the response.
     is_repeatable: bool = True
+    # Whether it only reads, whatever its method: some services have reads that are sent by POST.
+    is_query: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it changes nothing."""
+        return self.is_query or self.method in READ_METHODS
 
     def __str__(self) -> str:
         """Method and path: the query and the body may hold secrets."""
@@ -343,7 +350,7 @@ def fenced_request(request: HttpRequest) -> HttpRequest:
     RemoteRefused for a path with a dot segment, wherever it comes from.
     """
     refuse_dot_segments(request.url)
-    if request.method in READ_METHODS:
+    if request.is_read:
         return request
     seconds = seconds_allowed(FencedWrite(request.method, urlsplit(request.url).path))
     return request if seconds >= request.seconds else replace(request, seconds=seconds)

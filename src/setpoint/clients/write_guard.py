@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 import msgspec
 
-from setpoint.clients.http import READ_METHODS, HttpInterceptor, HttpRequest, HttpResponse
+from setpoint.clients.http import HttpInterceptor, HttpRequest, HttpResponse
 from setpoint.clients.ratelimit.fair_queue import current_caller
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import ClientSocket
@@ -107,7 +107,7 @@ class WriteGuard:
 
     def on_request(self, request: HttpRequest) -> HttpResponse | None:
         """See HttpInterceptor."""
-        if not (request.method in READ_METHODS or (self.is_cluster and is_server_dry_run(request))):
+        if not (request.is_read or (self.is_cluster and is_server_dry_run(request))):
             path, body = urlsplit(request.url).path, decoded_body(request.body)
             raise self.blocked_writes.stop(self.way, request.method, path, body)
         return None if self.behind is None else self.behind.on_request(request)

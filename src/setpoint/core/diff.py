@@ -38,7 +38,7 @@ def diff(
     compared only if its path is in `resend`.
     """
     found = _changes((before, after), field, Path(), frozenset(resend))
-    return tuple(replace(one, immutable=True) if _is_immutable(field, one.path) else one for one in found)
+    return tuple(replace(one, immutable=True) if is_immutable(field, one.path) else one for one in found)
 
 
 def created_fields(wanted: Json, field: Field) -> tuple[FieldChange, ...]:
@@ -78,7 +78,7 @@ def redacted_change(change: FieldChange) -> FieldChange:
     return replace(change, before=before, after=after)
 
 
-def _is_immutable(field: Field, path: Path) -> bool:
+def is_immutable(field: Field, path: Path) -> bool:
     """Whether the field at `path`, or an object that contains it, is immutable."""
     for step in path.steps:
         if field.immutable:

@@ -152,6 +152,7 @@ class WriteStage:
 class PlanOptions:
     """How a kind plans its writes: the stages in order, and the fields to send although they cannot be compared.
 
+    A kind lists in `resend` the fields marked ASKED that are compared, and sent, when the intent has changed.
     `follow_up` names the write that completes a creation, and is retried until it succeeds. `after_creation` are fields
     that a creation cannot send: they follow in the stages.
     """

@@ -16,6 +16,14 @@ GroupKind: TypeAlias = tuple[str, str]
 _CONDITIONS: Final = Path(("status", "conditions"))
 
 
+def plural_name(kind: str) -> str:
+    """The plural of the name of a kind in English, in lower case: `computeaddresses`, `dnspolicies`, `kmskeyrings`."""
+    name = kind.lower()
+    if name.endswith("y") and name[-2:-1] not in "aeiou":
+        return f"{name[:-1]}ies"
+    return f"{name}{'es' if name.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}"
+
+
 def text_at(live: Json, *names: str) -> str:
     """The text at the path of these names, or "" when there is none."""
     for name in names:

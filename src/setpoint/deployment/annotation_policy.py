@@ -13,21 +13,23 @@ from setpoint.core.schema.annotations import (
     CONFIG_CONNECTOR,
     IGNORE_UNSPECIFIED,
     OURS,
+    PROJECT_ID,
     STATE_INTO_SPEC,
     AnnotationScope,
+    AnnotationTarget,
 )
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import NAME
 from setpoint.deployment.rbac import POLICY_GROUP, GroupResource, by_group
-from setpoint.engine.kind import ResourceType
-from setpoint.engine.owner import annotation_target
 
 ANNOTATION_POLICY: Final = f"{NAME}-annotations"
+# Stands for every kind of the catalogue: all of them read the same annotations.
+_CATALOGUED: Final = AnnotationTarget("*", (PROJECT_ID,))
 _ADVICE: Final = "see docs/annotations.md"
 
 
-def annotation_policy(types: Iterable[ResourceType], kinds: Iterable[GroupResource]) -> list[JsonObject]:
-    """The policy for `kinds`, and its binding, which makes it warn; `types` are all of ours."""
+def annotation_policy(targets: Iterable[AnnotationTarget], kinds: Iterable[GroupResource]) -> list[JsonObject]:
+    """The policy for `kinds`, and its binding, which makes it warn; `targets` are all of ours but the catalogue's."""
     spec: JsonObject = {
         # A warning is never worth a refused request.
         "failurePolicy": "Ignore",
@@ -38,7 +40,7 @@ def annotation_policy(types: Iterable[ResourceType], kinds: Iterable[GroupResour
             "objectSelector": {},
             "resourceRules": [_rule(group, plurals) for group, plurals in by_group(sorted(kinds))],
         },
-        "variables": _variables(tuple(types)),
+        "variables": _variables(tuple(targets)),
         "validations": list(_VALIDATIONS),
     }
     bound: JsonObject = {"policyName": ANNOTATION_POLICY, "validationActions": ["Warn"]}
@@ -85,13 +87,14 @@ _VALIDATIONS: Final[tuple[JsonObject, ...]] = (
 )
 
 
-def _variables(types: tuple[ResourceType, ...]) -> list[Json]:
+def _variables(targets: tuple[AnnotationTarget, ...]) -> list[Json]:
     """The list of annotations as CEL, and the keys of an object that are unknown, have a wrong value, or no effect."""
     checked = {one.key: one.values for one in ANNOTATIONS if one.values is not None}
     scoped = [one for one in ANNOTATIONS if one.scope not in (AnnotationScope.EVERY, AnnotationScope.RECORD)]
-    targets = list(map(annotation_target, types))
-    affected = {one.key: sorted(target.kind for target in targets if target.is_affected_by(one)) for one in scoped}
-    known = sorted({*(one.key for one in ANNOTATIONS), *(key for target in targets for key in target.read)})
+    every = (*targets, _CATALOGUED)
+    affected = {one.key: sorted(target.kind for target in every if target.is_affected_by(one)) for one in scoped}
+    known = sorted({*(one.key for one in ANNOTATIONS), *(key for target in every for key in target.read)})
+    named: list[Json] = [*sorted(target.kind for target in targets)]
     found: dict[str, str] = {
         "annotations": "object.metadata.?annotations.orValue({})",
         "ours": "variables.annotations.filter(key, "
@@ -104,7 +107,9 @@ def _variables(types: tuple[ResourceType, ...]) -> list[Json]:
         "unknown": "variables.ours.filter(key, !(key in variables.known))",
         "wrong": "variables.ours.filter(key, key in variables.values && "
         "!variables.annotations[key].matches(variables.values[key]))",
-        "idle": "variables.ours.filter(key, key in variables.affected && !(object.kind in variables.affected[key]) && "
+        "kind": f"object.kind in {_cel(named)} ? object.kind : {_cel(_CATALOGUED.kind)}",
+        "idle": "variables.ours.filter(key, key in variables.affected && "
+        "!(variables.kind in variables.affected[key]) && "
         f"!(key == {_cel(STATE_INTO_SPEC)} && {_cel(IGNORE_UNSPECIFIED)} in variables.annotations))",
     }
     return [{"name": name, "expression": expression} for name, expression in found.items()]

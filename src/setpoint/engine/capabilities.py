@@ -1,6 +1,6 @@
 """Optional capabilities of a kind, as protocols: dry run, wait, replace, watch, list, a Secret of its own."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import Any, NewType, Protocol, runtime_checkable
 
 from setpoint.core.decide import Decision
@@ -11,10 +11,12 @@ from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.kind import (
     Absent,
     AnyKind,
+    DescribedType,
     Intent,
     LiveObservation,
     Location,
     Present,
+    Reconciliation,
     ResolvedReferences,
     Unchanged,
 )
@@ -58,6 +60,19 @@ class SupportsForesight(Protocol, metaclass=CapabilityMeta):
 
         For an object that no other writer has changed since the last step settled, or that does not exist.
         """
+        ...
+
+
+@runtime_checkable
+class SupportsWriteRecord(Protocol, metaclass=CapabilityMeta):
+    """A kind whose object is known only by what was written, such as some entries of a list that others write to.
+
+    What a write is about to add is on record in the status before it is sent, so that it is known to be the resource's
+    own even if the process is killed then, and the author changes the spec.
+    """
+
+    def outputs_before_write(self, location: Location) -> JsonObject:
+        """The outputs that the status has to show before anything is written to the object at `location`."""
         ...
 
 
@@ -125,6 +140,15 @@ class SupportsDeletionPreparation(Protocol, metaclass=CapabilityMeta):
         ...
 
 
+@runtime_checkable
+class SupportsRetirement(Protocol, metaclass=CapabilityMeta):
+    """A kind with objects that cannot be deleted: a deletion makes them unusable, and they can still be seen."""
+
+    def stays_when_deleted(self) -> bool:
+        """Whether the objects of this kind are such."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratedSecret:
     """A Secret that belongs to a resource: one of its keys has a value that is generated once, such as a password.
@@ -160,6 +184,19 @@ class SupportsAliases(Protocol, metaclass=CapabilityMeta):
 
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
         """Whether the object at `location` is the one that the status of `resource` is about: then it has not moved."""
+        ...
+
+
+@runtime_checkable
+class SupportsServiceIds(Protocol, metaclass=CapabilityMeta):
+    """A kind whose service makes the ids of its objects: where an object is, is known once it is created.
+
+    Until then its location names a search, by what marks the object. `locate` returns the location on record as long as
+    it fits; an observation by a search that finds the object has the location of its own.
+    """
+
+    def creation_location(self, resource: Resource, resolved: ResolvedReferences) -> Location:
+        """The search for an object that is still to be created. UserError where the author names one by its id."""
         ...
 
 
@@ -236,3 +273,13 @@ class SupportsBulkObserve(Protocol, metaclass=CapabilityMeta):
     async def observe_many(self, locations: Sequence[Location]) -> Mapping[Location, LiveObservation]:
         """What `observe` would return for each, as of now. One that is left out is observed by itself."""
         ...
+
+
+def keeps_cookie(described: DescribedType) -> bool:
+    """Whether a resource of the type keeps a cookie: one of an owner does, one of a kind if it is stateful."""
+    return getattr(described, "reconciliation", Reconciliation.STATEFUL) is Reconciliation.STATEFUL
+
+
+def stateless_kinds(kinds: Iterable[AnyKind]) -> frozenset[str]:
+    """The names of the kinds without cookies."""
+    return frozenset(kind.name for kind in kinds if kind.reconciliation is Reconciliation.STATELESS)

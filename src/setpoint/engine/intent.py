@@ -182,6 +182,10 @@ def _meaningful_annotations(resource: Resource, kind: AnyKind) -> dict[str, Json
     return {key: annotations[key] for key in (*_POLICIES, *kind.annotations) if key in annotations}
 
 
+# A revision that was not counted, but made of data, has no earlier ones below it.
+_MOST_COUNTED: Final = 100
+
+
 # --- What is kept of an intent that was applied -----------------------------------------------------------------------
 
 
@@ -201,7 +205,8 @@ def is_only_revised(intent: Intent, kind: AnyKind, cookie: Cookie, applied: Appl
     # Stored by a version that did not keep it: an earlier revision that reads the manifest as this one can be told.
     resolved, shape = intent.resolved, shape_of(kind.tree_type)
     declared = None if _depends_on_document_alone(resolved, shape) else intent.declared
-    earlier = (_digest(declared, intent.resource, kind, resolved, revision) for revision in range(kind.revision))
+    revisions = range(min(kind.revision, _MOST_COUNTED))
+    earlier = (_digest(declared, intent.resource, kind, resolved, revision) for revision in revisions)
     return cookie.intent in earlier
 
 

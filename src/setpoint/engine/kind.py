@@ -43,7 +43,9 @@ class Reconciliation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """The service says that the object does not exist: a 404, and nothing else."""
+    """The object does not exist: a 404, and nothing else. `location`: the search for one whose id the service makes."""
+
+    location: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Present(Generic[L]):
     outputs: JsonObject = field(default_factory=dict)
     # The whole object as the service reports it, for waits.
     whole: Json = None
+    # Where the object is, if it was found or created by another location.
+    location: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,9 @@ class RemoteOperation:
     """A long-running operation of the service. Its name is put on record, so that a later step can poll it."""
 
     name: str
+
+
+DeletionAnswer: TypeAlias = RemoteOperation | Absent | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +216,9 @@ class CrdDetails:
     required: Sequence[str] = ()
     # Whether it has a status: a type without one is declared, and never reconciled.
     has_status: bool = True
+    # Whether lists without a bound have rules, whose cost a cluster limits; and whether the kind is not proven yet.
+    rules_in_lists: bool = True
+    is_preview: bool = False
 
 
 class DescribedType(Protocol):
@@ -240,11 +250,6 @@ class DescribedType(Protocol):
         ...
 
 
-def keeps_cookie(described: DescribedType) -> bool:
-    """Whether a resource of the type keeps a cookie: one of an owner does, one of a kind if it is stateful."""
-    return getattr(described, "reconciliation", Reconciliation.STATEFUL) is Reconciliation.STATEFUL
-
-
 # More names than these are not listed in a message.
 _MAX_NAMES: Final = 12
 
@@ -271,14 +276,15 @@ def unknown_type(
 
     `objects` has the version of each kind of object that is not reconciled.
     """
-    kind, known = resource.ref.kind, {**{name: one.version for name, one in types.items()}, **objects}
-    similar = nearest(kind, [name for _, name in known])[:1]
-    meant = next((one for one in known if one[1] == kind), next((one for one in known if one[1] in similar), None))
+    kind, known = resource.ref.kind, {*types, *objects}
+    similar = nearest(kind, sorted(name for _, name in known))[:1]
+    near = sorted((one[1] != kind, one) for one in known if one[1] in (kind, *similar))
+    meant = near[0][1] if near else None
     if meant is None:
         return unknown_kind(kind, types, str(resource.ref))
     group, name = meant
     field, of = ("apiVersion", f" of {resource.document['apiVersion']}") if name == kind else ("kind", "")
-    right = f"{name} of {'/'.join(filter(None, (group, known[meant])))}"
+    right = f"{name} of {'/'.join(filter(None, (group, objects.get(meant) or types[meant].version)))}"
     return ManifestInvalid(f"{resource.ref}: no kind {kind!r}{of} is known here; did you mean {right}?", field)
 
 
@@ -353,8 +359,8 @@ class Kind(ResourceType, Protocol[L, T]):
         """Sends one write of the plan. None as for `create`."""
         ...
 
-    async def delete(self, location: Location, before: Present[L], resource: Resource) -> RemoteOperation | None:
-        """Deletes the object."""
+    async def delete(self, location: Location, before: Present[L], resource: Resource) -> DeletionAnswer:
+        """Deletes the object. Absent: the answer says that it is gone. None: it has to be observed."""
         ...
 
     async def poll(self, operation: RemoteOperation) -> bool:
@@ -385,11 +391,6 @@ def match_location(pattern: re.Pattern[str], location: str) -> re.Match[str]:
             "remove it to leave the object as it is"
         )
     return found
-
-
-def stateless_kinds(kinds: Iterable[AnyKind]) -> frozenset[str]:
-    """The names of the kinds without cookies."""
-    return frozenset(kind.name for kind in kinds if kind.reconciliation is Reconciliation.STATELESS)
 
 
 async def observe_decoded(location: Location, kind: AnyKind) -> LiveObservation:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setpoint.app import AppSettings, default_namespace
+from setpoint.app.kinds import catalogue_versions
 from setpoint.core.secret_fields import SecretFields
 from setpoint.engine.context import EngineContext
 from setpoint.engine.owners.children import is_unreconciled
@@ -86,7 +87,8 @@ class SessionReads:
             found = [one for one in listing.resources if matches_targets(one, wanted)]
             found += await self._unlisted(targets, found, engine)
             require_served((kind for kind, _ in wanted), engine)
-            if not wanted and (missing := unserved_kinds(engine.store)):
+            # Of the catalogue a cluster has what it uses.
+            if not wanted and (missing := unserved_kinds(engine.store) - catalogue_versions().keys()):
                 self.settings.warn(str(not_served(missing)))
             if not ignore_not_found:
                 require_targets_found(wanted, found)

@@ -141,7 +141,11 @@ def ref_of_target(target: Target, namespace: str | None, engine: EngineContext) 
 def kind_of_word(word: str, engine: EngineContext) -> GroupKind:
     """The group and name of the kind that `word` names."""
     types = engine.resource_types
-    return named_kind(word, types) or find_kind(word, [*types, *unreconciled_kinds(engine)])
+    found = named_kind(word, types)
+    if found is not None and found[1] == "Service" and "." not in word:
+        # That of Kubernetes is meant, where there is one: Google's is named with its group.
+        found = named_kind(word, [one for one in unreconciled_kinds(engine) if not one[0]]) or found
+    return found or find_kind(word, [*types, *unreconciled_kinds(engine)])
 
 
 def parse_target(target: str, engine: EngineContext) -> tuple[GroupKind, str]:

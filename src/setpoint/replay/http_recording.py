@@ -123,10 +123,22 @@ class HttpReplayer:
         """See HttpInterceptor. Never called, either."""
 
 
+# Services whose requests are told apart by their paths alone.
+_BY_PATH: Final = ("sqladmin.googleapis.com", "storage.googleapis.com")
+_GOOGLE: Final = ".googleapis.com"
+
+
+def _service_path(host: str, path: str) -> str:
+    """The path with the host of a service of Google's before it, as below a base for all of them."""
+    whole = f"/{host}{path}" if host.endswith(_GOOGLE) else path
+    return next((whole.removeprefix(f"/{one}") for one in _BY_PATH if whole.startswith(f"/{one}/")), whole)
+
+
 def request_key(way: str, request: HttpRequest, masker: Masker | None) -> RequestKey:
-    """The key of `request`, independent of its host. The body counts by the digest of its masked content."""
+    """The key of `request`, wherever its service is. The body counts by the digest of its masked content."""
     parts = urlsplit(request.url)
-    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    path = _service_path(parts.hostname or "", parts.path)
+    target = f"{path}?{parts.query}" if parts.query else path
     form = request.headers.get("Accept", _JSON_TYPE)
     return RequestKey(way, request.method, target, form, _body_digest(request.body, masker) if request.body else "")
 

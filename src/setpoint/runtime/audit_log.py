@@ -17,7 +17,7 @@ from typing import Final
 
 import orjson
 
-from setpoint.clients.http import READ_METHODS, HttpRequest, HttpResponse
+from setpoint.clients.http import HttpRequest, HttpResponse
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.write_guard import decoded_body, is_server_dry_run
 from setpoint.core.diff import FieldChange
@@ -181,7 +181,7 @@ def append_after(log: AuditLog, event: str, members: Mapping[str, Json]) -> None
 def _write_of(request: HttpRequest) -> str | None:
     """The write that a request belongs to; None for a read, a dry run, and for requests outside of writes."""
     write = _current_write.get()
-    return None if write is None or request.method in READ_METHODS or is_server_dry_run(request) else write
+    return None if write is None or request.is_read or is_server_dry_run(request) else write
 
 
 def _write_data(write: ReportedWrite) -> dict[str, Json]:

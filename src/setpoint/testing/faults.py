@@ -12,7 +12,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from setpoint.clients.http import READ_METHODS, HttpRequest, HttpResponse
+from setpoint.clients.http import HttpRequest, HttpResponse
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import RemoteConflict, RemoteError, RemoteRefused, RemoteUnavailable
@@ -66,7 +66,7 @@ def http_failure(fault: CallFault, call: str) -> object:
 
 def http_verb(request: HttpRequest) -> str:
     """What a request does, by its method: `FaultyClient(HttpClient(), {"send": http_verb}, failure=http_failure)`."""
-    return "get" if request.method in READ_METHODS else _VERBS_OF_METHODS.get(request.method, "update")
+    return "get" if request.is_read else _VERBS_OF_METHODS.get(request.method, "update")
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, set_at
-from setpoint.engine.capabilities import SupportsBulkObserve, SupportsFormerRevisions, SupportsList
+from setpoint.engine.capabilities import SupportsBulkObserve, SupportsFormerRevisions, SupportsList, SupportsServiceIds
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import ResourceRef
@@ -350,6 +350,8 @@ class KindFixture(ABC):
                 return "it is made with a client, and knows nothing of plans"
             case Part.FORMER if not isinstance(self.kind, SupportsFormerRevisions):
                 return "it has no former implementation"
+            case Part.ADOPTION if isinstance(self.kind, SupportsServiceIds):
+                return "its service makes the ids: no object is found by its name"
             case Part.LIST if not isinstance(self.kind, SupportsList):
                 return "its objects cannot be listed"
             case Part.BULK_OBSERVE if not isinstance(self.kind, SupportsBulkObserve):

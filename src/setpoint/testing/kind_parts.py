@@ -19,6 +19,7 @@ class Part(StrEnum):
 
     # Found out from the kind itself: whether it is made with a KindContext, whether it keeps a cookie, and which
     # capabilities it has.
+    ADOPTION = "adoption"
     BULK_OBSERVE = "bulk observe"
     CONTEXT = "context"
     COOKIE = "cookie"

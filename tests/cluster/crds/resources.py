@@ -7,6 +7,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from setpoint.core.unstructured import plural_name
 from tests.cli.programs import DEADLINE
 from tests.cluster.access import Access, Answer
 from tests.cluster.polling import until
@@ -17,6 +18,7 @@ APIS = {
     "SQLDatabase": "sql.cnrm.cloud.google.com/v1beta1",
     "SQLUser": "sql.cnrm.cloud.google.com/v1beta1",
     "StorageBucket": "storage.cnrm.cloud.google.com/v1beta1",
+    **dict.fromkeys(("IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember"), "iam.cnrm.cloud.google.com/v1beta1"),
     "TrusteeConfig": "confidentialcontainers.org/v1alpha1",
     "KbsConfig": "confidentialcontainers.org/v1alpha1",
     "KubernetesObject": "setpoint.dev/v1alpha1",
@@ -92,4 +94,4 @@ class CustomResources:
         return answers[0]
 
     def _all(self, kind: str) -> str:
-        return f"/apis/{APIS[kind]}/namespaces/{self.namespace}/{kind.lower()}s"
+        return f"/apis/{APIS[kind]}/namespaces/{self.namespace}/{plural_name(kind)}"

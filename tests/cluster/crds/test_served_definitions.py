@@ -12,13 +12,15 @@ from tests.cluster.crds.conftest import Kubectl
 from tests.cluster.crds.resources import CustomResources, manifest
 
 INSTANCE = {"databaseVersion": "POSTGRES_16", "region": "europe-west1", "settings": {"tier": "db-custom-2-8192"}}
-GOOGLE = "sqldatabases sqlinstances sqlusers storagebuckets"
-OURS = f"kubernetesobjects referencegrants {GOOGLE}"
+POLICIES = "iampartialpolicies iampolicies iampolicymembers"
+SQL_AND_STORAGE = "sqldatabases sqlinstances sqlusers storagebuckets"
+GOOGLE = f"{POLICIES} {SQL_AND_STORAGE}"
+OURS = f"{POLICIES} kubernetesobjects referencegrants {SQL_AND_STORAGE}"
 
 
 def test_the_definitions_are_established(cluster: Access, definitions: str) -> None:
     named = [one for one in yaml.safe_load_all(definitions) if one["kind"] == "CustomResourceDefinition"]
-    assert len(named) == 8
+    assert len(named) == 11
     for document in named:
         name = document["metadata"]["name"]
         found = cluster.call("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}").body
@@ -36,7 +38,7 @@ def test_applying_them_again_changes_nothing(cluster: Access, kubectl: Kubectl, 
     kubectl("apply", "--server-side", "-f", "-", stdin=definitions)
 
     assert versions() == before
-    assert len(before) == 8
+    assert len(before) == 11
 
 
 @pytest.mark.usefixtures("cluster")
@@ -67,9 +69,7 @@ def test_kubectl_get_shows_the_condition_ready(resources: CustomResources, kubec
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize(
-    ("category", "names"), [("gcp", GOOGLE), ("setpoint", f"kubernetesobjects referencegrants {GOOGLE}")]
-)
+@pytest.mark.parametrize(("category", "names"), [("gcp", GOOGLE), ("setpoint", OURS)])
 def test_a_category_lists_all_kinds(category: str, names: str, kubectl: Kubectl) -> None:
     listed = kubectl("api-resources", f"--categories={category}", "-o", "name").split()
 

@@ -16,7 +16,9 @@ from tests.forking.processes import SETPOINT, Start, run
 
 def test_the_table_has_rows_of_every_kind() -> None:
     assert len(WRONG) >= 60
-    assert set(Counter(row.kind for row in WRONG)) == set(RIGHT)
+    # What an API server can afford to check of policies is little: the kinds check them themselves.
+    policies = {"IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember"}
+    assert set(Counter(row.kind for row in WRONG)) == set(RIGHT) - policies
 
 
 @pytest.mark.parametrize("kind", RIGHT)

@@ -31,6 +31,13 @@ RIGHT: Final[dict[str, Any]] = {
         },
     },
     "SQLDatabase": {"instanceRef": {"external": "main"}},
+    "IAMPartialPolicy": {"resourceRef": {"kind": "Project", "external": "projects/p"}, "bindings": []},
+    "IAMPolicy": {"resourceRef": {"kind": "Project", "external": "projects/p"}, "bindings": []},
+    "IAMPolicyMember": {
+        "resourceRef": {"kind": "Project", "external": "projects/p"},
+        "role": "roles/viewer",
+        "member": "user:a@example.com",
+    },
     "SQLUser": {"instanceRef": {"external": "main"}, "passwordPolicy": {"enableFailedAttemptsCheck": True}},
     "KubernetesObject": {"manifest": CONFIG_MAP, "ignoreFields": ["data"], "deletion": {"propagation": "Orphan"}},
     "TrusteeConfig": {"profileType": "Permissive", "tlsConfig": {"profile": "custom", "ciphers": ["ECDHE-A"]}},

@@ -39,15 +39,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
+{{/* Every kind by its name in lower case, as JSON. Those of the catalogue are handled when `kinds` names them. */}}
+{{- define "setpoint.known" -}}
+{{- $known := .Files.Get "files/kinds.yaml" | fromYaml }}
+{{- range $name, $row := .Files.Get "files/catalogue.yaml" | fromYaml }}
+{{- $kind := dict "kind" (index $row 0) "group" (index $row 1) "plural" (index $row 2) "watches" (slice $row 3) }}
+{{- $_ := set $known $name (merge $kind (dict "default" false "catalogued" true "writtenBy" "edit" "makes" list "reads" list)) }}
+{{- end }}
+{{- toJson $known }}
+{{- end }}
+
 {{/* The handled kinds in lower case, as a JSON list, in the order given: those that are named, else the default ones. */}}
 {{- define "setpoint.kinds" -}}
-{{- $known := .Files.Get "files/kinds.yaml" | fromYaml }}
+{{- $known := include "setpoint.known" . | fromJson }}
 {{- $names := list }}
 {{- range .Values.kinds }}
 {{- $name := lower . }}
-{{- if not (hasKey $known $name) }}{{ $name = trimSuffix "s" $name }}{{ end }}
 {{- if not (hasKey $known $name) }}
-{{- fail (printf "kinds: no kind %q is known here; there is %s" . (keys $known | sortAlpha | join ", ")) }}
+{{- range $other, $kind := $known }}{{ if eq $kind.plural $name }}{{ $name = $other }}{{ end }}{{ end }}
+{{- end }}
+{{- if not (hasKey $known $name) }}
+{{- $own := keys ($.Files.Get "files/kinds.yaml" | fromYaml) | sortAlpha | join ", " }}
+{{- fail (printf "kinds: no kind %q is known here; there is %s, and what files/catalogue.yaml has" . $own) }}
 {{- end }}
 {{- $names = append $names $name }}
 {{- end }}
@@ -66,7 +79,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* The handled kinds by name, as an option takes them. */}}
 {{- define "setpoint.kindNames" -}}
-{{- $known := .Files.Get "files/kinds.yaml" | fromYaml }}
+{{- $known := include "setpoint.known" . | fromJson }}
 {{- $names := list }}
 {{- range include "setpoint.kinds" . | fromJsonArray }}{{ $names = append $names (index $known .).kind }}{{ end }}
 {{- join "," $names }}
@@ -74,7 +87,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* What the handled kinds have in `member` of files/kinds.yaml, as a sorted JSON list; `resource`: GROUP/PLURAL. */}}
 {{- define "setpoint.ofKinds" -}}
-{{- $known := .context.Files.Get "files/kinds.yaml" | fromYaml }}
+{{- $known := include "setpoint.known" .context | fromJson }}
 {{- $found := list }}
 {{- range include "setpoint.kinds" .context | fromJsonArray }}
 {{- $kind := index $known . }}

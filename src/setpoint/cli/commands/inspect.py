@@ -1,4 +1,4 @@
-"""`setpoint get`, `describe`, `explain`, `events` and `crds`: what is on record, as text and as data."""
+"""`setpoint get`, `describe`, `explain` and `events`: what is on record, as text and as data."""
 
 import datetime
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from setpoint.app import all_plugins, annotation_policies, definitions
-from setpoint.app.kinds import find_kind
 from setpoint.cli.request import (
     CommandRequest,
     names_one,
@@ -162,23 +160,6 @@ async def events(request: CommandRequest) -> ExitCode:
         if request.watch:
             async for found in session.watch_events(*request.targets, since=listing, all_namespaces=everywhere):
                 show(found)
-    return ExitCode.DONE
-
-
-async def crds(request: CommandRequest) -> ExitCode:
-    """Prints the CustomResourceDefinitions of the named kinds; or of all, with the policies that go with them."""
-    from setpoint.core.values.yaml_documents import write_document
-
-    plugins = all_plugins()
-    known = definitions(plugins)
-    named = [known[find_kind(word, known)] for word in request.targets]
-    documents = named or [*known.values(), *annotation_policies(plugins)]
-    if request.output == "yaml":
-        request.console.out("---\n".join(write_document(document) for document in documents), end="")
-    elif len(request.targets) == 1:
-        print_document(documents[0], request)
-    else:
-        print_document({"apiVersion": "v1", "kind": "List", "items": documents}, request)
     return ExitCode.DONE
 
 

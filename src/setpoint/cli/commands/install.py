@@ -10,7 +10,14 @@ from typing import Any, Final
 import orjson
 from rich.text import Text
 
-from setpoint.app import all_plugins, annotation_policies, definitions, described_types, select_kinds
+from setpoint.app import (
+    all_plugins,
+    all_types,
+    annotation_policies,
+    definitions_of,
+    described_types,
+    select_kinds,
+)
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.terminal import error_console
 from setpoint.clients.kubernetes.client import KubernetesClient
@@ -60,7 +67,7 @@ def install(options: dict[str, Any]) -> int:
 
 
 async def _install(request: CommandRequest, options: dict[str, Any]) -> ExitCode:
-    kinds = installed_kinds(_words(options), described_types(all_plugins()))
+    kinds = _installed(_words(options))
     installation = _installation(kinds, options)
     objects = _objects(installation, kinds, options)
     for image in installation.mutable_images():
@@ -93,14 +100,18 @@ def _installation(kinds: Sequence[GroupKind], options: dict[str, Any]) -> Instal
 
 
 def _objects(installation: Installation, kinds: Sequence[GroupKind], options: dict[str, Any]) -> list[JsonObject]:
-    known = definitions(all_plugins())
-    process = controller_manifests(installation, _access(kinds, known))
+    process = controller_manifests(installation, _access(kinds))
     if not options["crds"]:
         return process
     # Grants are declared by administrators of namespaces, and go with every kind.
-    types = [one for name, one in known.items() if name in kinds or name == REFERENCE_GRANT]
+    types = list(definitions_of({*kinds, REFERENCE_GRANT}, all_plugins()).values())
     objects_too = options["aggregate_kubernetes_objects"]
-    return [*type_manifests(types, annotation_policies(all_plugins()), objects_too=objects_too), *process]
+    return [*type_manifests(types, annotation_policies(all_plugins(), kinds), objects_too=objects_too), *process]
+
+
+def _installed(words: Sequence[str]) -> Sequence[GroupKind]:
+    """The kinds of an installation. Those of the catalogue are handled when they are named."""
+    return installed_kinds(words, all_types(all_plugins()) if words else described_types(all_plugins()))
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:
@@ -130,9 +141,9 @@ def installed_kinds(words: Sequence[str], types: Mapping[GroupKind, ResourceType
     return chosen
 
 
-def _access(kinds: Collection[GroupKind], known: Mapping[GroupKind, JsonObject]) -> KindAccess:
-    types = described_types(all_plugins())
-    return access_of([types[name] for name in kinds], [known[name] for name in kinds])
+def _access(kinds: Collection[GroupKind]) -> KindAccess:
+    types = all_types(all_plugins())
+    return access_of([types[name] for name in kinds], definitions_of(kinds, all_plugins()).values())
 
 
 def _print(objects: Sequence[JsonObject], request: CommandRequest) -> None:
@@ -173,16 +184,14 @@ async def _set_up_tenant(request: CommandRequest, options: dict[str, Any]) -> Ex
 
 def _tenant_access(tenant: TenantOptions, options: Mapping[str, Any]) -> KindAccess:
     """What the account needs access to; only KubernetesObjects name another account than the default one."""
-    known, words = definitions(all_plugins()), _words(options)
-    kinds = installed_kinds(
-        words if words or tenant.is_default_account else [_OBJECT_KIND], described_types(all_plugins())
-    )
+    words = _words(options)
+    kinds = _installed(words if words or tenant.is_default_account else [_OBJECT_KIND])
     others = [name for _, name in kinds if name != _OBJECT_KIND]
     if others and not tenant.is_default_account:
         raise UserError(
             f"--kinds: a {others[0]} names no account: leave out --service-account, or all kinds but {_OBJECT_KIND}"
         )
-    access = _access(kinds, known)
+    access = _access(kinds)
     if options["role"] and KUBERNETES_OBJECTS not in access.kinds:
         raise UserError(f"--role says what a {_OBJECT_KIND} may do: add {_OBJECT_KIND} to --kinds, or leave it out")
     return access

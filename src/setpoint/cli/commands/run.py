@@ -15,7 +15,7 @@ from setpoint.app import AppSettings, OpenedEngine, select_kinds
 from setpoint.cli.request import CommandRequest, duration_option, run_command
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.engine.kind import stateless_kinds
+from setpoint.engine.capabilities import stateless_kinds
 from setpoint.engine.step.reports import StepReporter
 from setpoint.errors import UserError
 from setpoint.library.controller import ControllerOptions, Controllers, open_for_controllers

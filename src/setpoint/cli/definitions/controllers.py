@@ -65,12 +65,22 @@ def run(context: click.Context, /, **options: object) -> None:
 
 @command_named("crds")
 @click.argument("targets", nargs=-1, metavar="[KIND]...")
+@click.option(
+    "-f",
+    "--file",
+    "manifests",
+    multiple=True,
+    metavar="PATH",
+    help="The kinds of the manifests in a file or folder; - is standard input.",
+)
+@click.option("--service", "services", multiple=True, metavar="NAME", help="The kinds of a service of Google's.")
+@click.option("--all", "is_all", is_flag=True, help="All, with those of the catalogue of Google's kinds.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
 @click.pass_context
 def crds(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.inspect import crds
+    from setpoint.cli.commands.crds import crds
 
-    run_request(context, crds, options)
+    exit_with(context, crds, options)
 
 
 @command_named("kinds")
@@ -96,7 +106,9 @@ def kinds(context: click.Context, /, **options: object) -> None:
 @click.option("--replicas", type=click.IntRange(1, 100), default=2, show_default=True, help="How many there are.")
 @click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
 @click.option("--watch-namespace", metavar="NAMESPACE", help="Reconcile this one only, with no rights beyond it.")
-@click.option("--kinds", default="", metavar="KIND,...", help="These kinds only; otherwise all but Trustee's.")
+@click.option(
+    "--kinds", default="", metavar="KIND,...", help="These kinds only; otherwise all but Trustee's and the catalogue's."
+)
 @TENANCY
 @click.option(
     "--cookie-location", type=COOKIE_PLACES, default="status", show_default=True, help="Where cookies are kept."
@@ -116,7 +128,7 @@ def install(context: click.Context, /, **options: object) -> None:
 @command_named("tenant")
 @click.argument("tenant", metavar="NAMESPACE")
 @click.option("--dry-run", is_flag=True, help="Only print what would be applied, for kubectl or a repository.")
-@click.option("--kinds", default="", metavar="KIND,...", help="Rights for these kinds; otherwise all but Trustee's.")
+@click.option("--kinds", default="", metavar="KIND,...", help="Rights for these kinds; otherwise as install has it.")
 @click.option("--service-account", default="setpoint", show_default=True, metavar="NAME", help="The account.")
 @click.option("--role", metavar="CLUSTERROLE", help="That of KubernetesObjects; '' is none.  [default: edit]")
 @click.option("--project", default="", metavar="ID", help="The Google project of the namespace.")

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -38,6 +38,10 @@ STORAGE_ENDPOINT_VARIABLE: Final = "STORAGE_EMULATOR_HOST"
 # One for all of Google: a request for https://HOST/PATH goes to BASE/HOST/PATH.
 GOOGLE_ENDPOINT_VARIABLE: Final = "SETPOINT_GOOGLE_ENDPOINT"
 IAM_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS"
+# Of any other service, by the first part of its host.
+_OVERRIDES: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
+_HAND_WRITTEN: Final = (SQL_ENDPOINT_VARIABLE, IAM_ENDPOINT_VARIABLE)
+_EMULATORS: Final = {"PUBSUB_EMULATOR_HOST": "pubsub"}
 # Credentials of so many service accounts are kept at once.
 _MAX_ACCOUNTS: Final = 1000
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -61,11 +65,16 @@ class GoogleSettings:
     iam: str = "https://iamcredentials.googleapis.com"
     # Where requests to every other host go: `BASE/HOST/PATH` instead of `https://HOST/PATH`.
     base: str = ""
+    # Where requests to a host of another service go, by the first part of the host.
+    overrides: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
 
     def address(self, service: GoogleService | GoogleApi) -> str:
         """The endpoint of `service`, without the path that its methods start with."""
         match service:
-            case GoogleApi(host=host):
+            case GoogleApi(host=host, prefix=prefix):
+                own = self.overrides.get(host.partition(".")[0].rpartition("-")[2]) if self.overrides else None
+                if own:
+                    return own.removesuffix(prefix)
                 return f"{self.base}/{host}" if self.base else f"https://{host}"
             case GoogleService.SQL:
                 return self.sql
@@ -94,7 +103,15 @@ def settings_from(environment: Mapping[str, str]) -> GoogleSettings:
         GoogleAuth(word),
         address(IAM_ENDPOINT_VARIABLE, "/v1", known.iam),
         base,
+        _overrides(environment),
     )
+
+
+def _overrides(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The endpoints of single services, by the first part of their hosts."""
+    other = [name for name in environment if name.startswith(_OVERRIDES) and name not in _HAND_WRITTEN]
+    named = {**{name: name.removeprefix(_OVERRIDES).lower() for name in other}, **_EMULATORS}
+    return {service: found for name, service in named.items() if (found := _endpoint(environment, name, ""))}
 
 
 def _endpoint(environment: Mapping[str, str], name: str, version: str) -> str:
@@ -187,6 +204,11 @@ class GoogleClient:
         """The response to a create, or to a custom method."""
         return _require_success(*await self._send("POST", call, body))
 
+    async def query(self, call: GoogleCall, body: Json) -> bytes | None:
+        """The response to a read that is sent by POST; None when the service says that the object does not exist."""
+        request, response = await self._send("POST", call, body, is_query=True)
+        return None if is_not_found(response) else _require_success(request, response)
+
     async def put(self, call: GoogleCall, body: Json, *, is_creation: bool = False) -> bytes:
         """The response to a replacement of the whole object, or to its creation under a name of the caller's."""
         return _require_success(*await self._send("PUT", call, body, is_repeatable=not is_creation))
@@ -205,7 +227,13 @@ class GoogleClient:
         await self._http.close()
 
     async def _send(
-        self, method: str, call: GoogleCall, body: Json = None, *, is_repeatable: bool = True
+        self,
+        method: str,
+        call: GoogleCall,
+        body: Json = None,
+        *,
+        is_repeatable: bool = True,
+        is_query: bool = False,
     ) -> tuple[HttpRequest, HttpResponse]:
         tenant = self._require_allowed(call)
         url = self._settings.address(call.service) + call.path
@@ -215,7 +243,9 @@ class GoogleClient:
 
         def send(identity: Mapping[str, str]) -> Awaitable[HttpResponse]:
             nonlocal request
-            request = HttpRequest(method, url, {**identity, **headers}, content, is_repeatable=is_repeatable)
+            request = HttpRequest(
+                method, url, {**identity, **headers}, content, is_repeatable=is_repeatable, is_query=is_query
+            )
             return self._send_limited(call, tenant, request)
 
         response = await send_authenticated(self._credentials_for(url, tenant.account).headers, send)
@@ -244,7 +274,8 @@ class GoogleClient:
         return response
 
     def _budget_for(self, call: GoogleCall, tenant: GoogleTenant, request: HttpRequest) -> QuotaBudget:
-        key = quota_key(request.method, call, request.headers.get(QUOTA_PROJECT_HEADER))
+        method = "GET" if request.is_read else request.method
+        key = quota_key(method, call, request.headers.get(QUOTA_PROJECT_HEADER))
         if tenant.account or tenant.project:
             # What one tenant is throttled for is not held against another.
             project = key.project or tenant.project or ""
@@ -253,7 +284,7 @@ class GoogleClient:
         if found is not None:
             return found
         address = self._settings.address(call.service)
-        return self.budgets.make(key, initial_rate(request.method, call, address), address)
+        return self.budgets.make(key, initial_rate(method, call, address), address)
 
     def _credentials_for(self, url: str, account: str) -> GoogleCredentials:
         if not url.startswith("https://"):

@@ -22,12 +22,18 @@ from setpoint.errors import (
 # Rate limits; Google's older services report them with 403.
 _RATE_LIMIT_REASONS: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded"})
 _ALREADY_EXISTS_REASONS: Final = frozenset({"conflict", "alreadyExists", "instanceAlreadyExists", "ALREADY_EXISTS"})
+# Another operation changes the object: what is sent now is refused, and later it is not.
+_BUSY_REASONS: Final = frozenset({"operationInProgress", "resourceNotReady"})
+# Either that, or the object has changed since it was read.
+_ABORTED_REASONS: Final = frozenset({"aborted", "ABORTED"})
 _ADVICE: Final = {
     302: ". The service is not there: check the address",
     401: ". Check which account the credentials are for, and that they are still valid",
     404: ". Check the address, and whether what should hold the object is there",
 }
 _LONGEST_MESSAGE: Final = 500
+# Another operation is at work on the object: of Cloud SQL, of newer APIs, of Compute.
+_IN_PROGRESS_REASONS: Final = frozenset({"operationInProgress", "ABORTED", "aborted", "resourceNotReady"})
 
 
 class _Item(Struct):
@@ -55,6 +61,8 @@ def error_for_response(request: object, method: str, response: HttpResponse, now
     is_rate_limited = response.status == 403 and reason in _RATE_LIMIT_REASONS
     if response.status in (408, 429) or response.status >= 500 or is_rate_limited:
         return RemoteUnavailable(summary, retry_after(response, now))
+    if response.status in (400, 409) and reason in _BUSY_REASONS:
+        return OperationRunning(summary)
     match response.status:
         case 404 if is_not_found(response) and method in ("PATCH", "PUT"):
             return RemoteConflict(summary)
@@ -62,6 +70,8 @@ def error_for_response(request: object, method: str, response: HttpResponse, now
             return _conflict(summary, reason, method)
         case 412:
             return RemoteConflict(summary)
+        case 400 if reason in _IN_PROGRESS_REASONS:
+            return OperationRunning(summary)
         case status:
             advice = _ADVICE.get(status, "")
             # The message of the service may end with a full stop.
@@ -108,8 +118,9 @@ def error_message(body: bytes) -> str:
 
 
 def _conflict(summary: str, reason: str, method: str) -> RemoteError | OperationRunning:
-    if reason == "operationInProgress":
-        return OperationRunning(summary)
+    if reason in _ABORTED_REASONS:
+        # What replaces a part that was read before, such as a policy, is a POST.
+        return RemoteConflict(summary) if method == "POST" else OperationRunning(summary)
     # What could not be deleted now cannot be deleted at the next attempt either.
     is_taken = reason in _ALREADY_EXISTS_REASONS and method != "DELETE"
     return RemoteConflict(summary) if is_taken else RemoteRefused(summary)

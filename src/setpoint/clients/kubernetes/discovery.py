@@ -116,11 +116,16 @@ class Discovery:
         where = "any group" if group is None else group or "the core group"
         raise KindNotServed(f"the cluster serves no {kind} in {where}: apply its CRD, or check the name")
 
-    async def all_resources(self) -> tuple[Sequence[ApiResource], frozenset[str]]:
-        """All kinds in all versions, in the order of the cluster; and the groups of API servers that did not answer."""
+    async def all_resources(
+        self, roots: Sequence[str] = ("/api", "/apis")
+    ) -> tuple[Sequence[ApiResource], frozenset[str]]:
+        """All kinds in all versions, in the order of the cluster; and the groups of API servers that did not answer.
+
+        With `/apis` as the only root, without those of the core group.
+        """
         served: list[ApiResource] = []
         unavailable: set[str] = set()
-        for root in ("/api", "/apis"):
+        for root in roots:
             response = await self._client.read(root, _ACCEPT)
             if _AGGREGATED in response.headers.get("Content-Type", "").replace(" ", ""):
                 groups = decode_response(_groups, response.body, f"GET {root}", MAX_LIST_VALUES).items

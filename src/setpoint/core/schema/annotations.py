@@ -55,7 +55,10 @@ class AnnotationScope(StrEnum):
     FIELDS = "kinds that stand for one live object, except KubernetesObject"
     OWNERS = "kinds that generate other objects, such as TrusteeConfig and KbsConfig"
     # Kinds that name it in `annotations`, among those that change the meaning of a manifest.
-    GOOGLE = "SQLInstance, SQLDatabase, SQLUser, StorageBucket and kinds of plug-ins that read it"
+    GOOGLE = (
+        "SQLInstance, SQLDatabase, SQLUser, StorageBucket, IAMPolicy, IAMPartialPolicy, IAMPolicyMember and kinds of "
+        "plug-ins that read it"
+    )
     BUCKETS = "StorageBucket and kinds of plug-ins that read it"
     KUBERNETES_OBJECT = "KubernetesObject"
     NAMESPACE = "a Namespace"
@@ -173,7 +176,11 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
     ),
     KnownAnnotation(RECONCILE_REQUESTED, _EVERY, "Any new text requests a reconcile; `setpoint reconcile` writes it."),
     KnownAnnotation(GOOGLE_ACCOUNT, AnnotationScope.NAMESPACE, "The Google service account that a tenant acts as."),
-    KnownAnnotation(SHARED_PROJECTS, AnnotationScope.NAMESPACE, "Further projects whose networks a tenant may name."),
+    KnownAnnotation(
+        SHARED_PROJECTS,
+        AnnotationScope.NAMESPACE,
+        "Further projects whose objects a tenant may refer to: networks, images, topics.",
+    ),
     # --- Of Config Connector, without an effect here.
     KnownAnnotation(
         STATE_INTO_SPEC,

@@ -47,6 +47,11 @@ class Constraint(ABC):
         """The keywords of OpenAPI that say a part of it."""
         return {}
 
+    @property
+    def pattern_keyword(self) -> str:
+        """The pattern of OpenAPI that says the same of a text as the rule in CEL; empty when none does."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class OneOf(Constraint):
@@ -81,6 +86,11 @@ class OneOf(Constraint):
     def keywords(self) -> Mapping[str, Json]:
         """See Constraint."""
         return {"maxLength": _MAX_CHOICE}
+
+    @property
+    def pattern_keyword(self) -> str:
+        """See Constraint."""
+        return f"^(?{'i' if self.ignore_case else ''}:{'|'.join(map(re.escape, self._allowed))})$"
 
     @property
     def _allowed(self) -> tuple[str, ...]:
@@ -119,6 +129,11 @@ class Matches(Constraint):
     def keywords(self) -> Mapping[str, Json]:
         """See Constraint."""
         return {"maxLength": self.max_length}
+
+    @property
+    def pattern_keyword(self) -> str:
+        """See Constraint."""
+        return "" if self.reserved is not None else f"^(?:{self.pattern}){'?' if self.or_empty else ''}$"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The structural OpenAPI v3 schema of a struct type, for CustomResourceDefinitions, and the walk over its fields.
+"""The structural OpenAPI v3 schema of a struct type, for CustomResourceDefinitions.
 
 Defaults are described but not set: the API server would write them into the author's spec. A recursive type is not
 expanded, since structural schemas cannot be recursive: below it any field is accepted.
@@ -8,26 +8,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import inspect
 
 from setpoint.core.schema.checks import Check
 from setpoint.core.schema.constraints import Constraint
+from setpoint.core.schema.schema_nodes import SchemaNode, StructClass, item_node, member_nodes, root_node
 from setpoint.core.schema.shape import (
     Field,
     KeyedList,
     MapShape,
     Mark,
     ObjectShape,
-    field_below,
-    item_field,
     shape_of,
 )
 from setpoint.core.values.canonical import canonical
-from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
 
-StructClass: TypeAlias = type[msgspec.Struct]
 OpenApiSchema: TypeAlias = dict[str, Json]
 # The descriptions of a struct type's fields, by the names of their attributes.
 DescribeFields: TypeAlias = Callable[[StructClass], Mapping[str, str]]
@@ -40,6 +36,7 @@ PRESERVE_UNKNOWN_FIELDS: Final = "x-kubernetes-preserve-unknown-fields"
 VALIDATIONS: Final = "x-kubernetes-validations"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _LINE_BREAK: Final = re.compile(r"\s*\n\s*")
+_CONTAINERS: Final = (inspect.StructType, inspect.ListType, inspect.DictType, inspect.AnyType)
 _WHOLE: Final = {(-(2**31), 2**31 - 1): "int32", (-(2**63), 2**63 - 1): "int64"}
 _FORMS: Final[Mapping[frozenset[type], OpenApiSchema]] = {
     frozenset({str}): {"type": "string"},
@@ -57,77 +54,8 @@ _MARK_TEXTS: Final = {
     Mark.WRITE_ONLY: "Write-only.",
     Mark.ASKED: "Sent when it changes: after that the service has the last word.",
     Mark.OUTPUT_ONLY: "Set by the service.",
+    Mark.JSON_TEXT: "JSON as text.",
 }
-
-
-# --- The walk over the fields of a type ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaNode:
-    """A field of a type, or the item of a list or map. `type` is the type without null."""
-
-    path: str
-    field: Field
-    type: inspect.Type
-    is_required: bool = False
-    is_nullable: bool = False
-    # The name in JSON; the struct type that has the field, and the name of its attribute.
-    name: str = ""
-    struct: StructClass | None = None
-    attribute: str = ""
-    # The description in the type's annotation, if it is not in the docstring below the attribute.
-    description: str = ""
-
-
-def root_node(type_: StructClass) -> SchemaNode:
-    """The node of a whole struct type."""
-    return SchemaNode("", Field(shape_of(type_)), inspect.type_info(type_), is_required=True)
-
-
-def member_nodes(node: SchemaNode) -> Iterator[SchemaNode]:
-    """The fields of an object; none for any other node."""
-    if not isinstance(node.type, inspect.StructType):
-        return
-    for one in node.type.fields:
-        below = field_below(node.field, one.encode_name)
-        assert below is not None
-        path = f"{node.path}.{one.encode_name}".lstrip(".")
-        plain, is_nullable, description = _without_null(one.type)
-        names = (one.encode_name, node.type.cls, one.name)
-        yield SchemaNode(path, below, plain, one.required, is_nullable, *names, description)
-
-
-def item_node(node: SchemaNode) -> SchemaNode | None:
-    """The item of a list or a map; None for any other node."""
-    match node.type:
-        case inspect.ListType(item_type=item) | inspect.DictType(value_type=item):
-            plain, is_nullable, _ = _without_null(item)
-            return SchemaNode(
-                f"{node.path}{_item_step(node.field)}", item_field(node.field), plain, is_nullable=is_nullable
-            )
-        case _:
-            return None
-
-
-def _item_step(field: Field) -> str:
-    if isinstance(field.shape, KeyedList):
-        return f"[{','.join(f'{key}=…' for key in field.shape.keys)}]"
-    return "[…]"
-
-
-def _without_null(type_: inspect.Type) -> tuple[inspect.Type, bool, str]:
-    """The type without null and annotations, whether it is nullable, and its annotated description."""
-    match type_:
-        case inspect.Metadata(type=inner, extra_json_schema=extra):
-            plain, is_nullable, deeper = _without_null(inner)
-            return plain, is_nullable, str((extra or {}).get("description", "")) or deeper
-        case inspect.UnionType(types=types) if any(isinstance(one, inspect.NoneType) for one in types):
-            rest = tuple(one for one in types if not isinstance(one, inspect.NoneType))
-            plain, _, description = _without_null(rest[0] if len(rest) == 1 else inspect.UnionType(rest))
-            return plain, True, description
-        case _:
-            return type_, False, ""
 
 
 # --- The schema ------------------------------------------------------------------------------------------------------
@@ -138,9 +66,13 @@ def schema_of(type_: StructClass, describe: DescribeFields) -> OpenApiSchema:
     return schema_of_node(root_node(type_), describe)
 
 
-def schema_of_node(node: SchemaNode, describe: DescribeFields) -> OpenApiSchema:
-    """The schema of one field and everything below it."""
-    return _SchemaWriter(describe).schema(node)
+def schema_of_node(node: SchemaNode, describe: DescribeFields, *, rules_in_lists: bool = True) -> OpenApiSchema:
+    """The schema of one field and everything below it.
+
+    Without `rules_in_lists`, what is in a list or map without a bound has no rules in CEL, but patterns: an API server
+    estimates the cost of a rule by the longest list possible, and refuses a definition that is over its budget.
+    """
+    return _SchemaWriter(describe, rules_in_lists=rules_in_lists).schema(node)
 
 
 class _Validation(NamedTuple):
@@ -155,10 +87,19 @@ class _SchemaWriter:
     """Writes the schema of a node; `inside` are the struct types around it."""
 
     def __init__(
-        self, describe: DescribeFields, inside: tuple[StructClass, ...] = (), *, has_old_value: bool = True
+        self,
+        describe: DescribeFields,
+        inside: tuple[StructClass, ...] = (),
+        *,
+        has_old_value: bool = True,
+        rules_in_lists: bool = True,
+        has_rules: bool = True,
     ) -> None:
         self._describe = describe
         self._inside = inside
+        self._rules_in_lists = rules_in_lists
+        # Whether rules are written here at all.
+        self._has_rules = has_rules
         # Whether the API server can match a value with its old one: not inside an atomic list.
         self._has_old_value = has_old_value
 
@@ -169,8 +110,19 @@ class _SchemaWriter:
             **self._form(node),
             **_keywords(node.field),
             **({"nullable": True} if _is_nullable(node) else {}),
-            **_rules(list(self._validations(node))),
+            **(_rules(list(self._validations(node))) if self._has_rules else _pattern(node.field)),
         }
+
+    def _below(
+        self, *, inside: tuple[StructClass, ...] | None = None, has_old_value: bool = True, is_bounded: bool = True
+    ) -> "_SchemaWriter":
+        return _SchemaWriter(
+            self._describe,
+            self._inside if inside is None else inside,
+            has_old_value=self._has_old_value and has_old_value,
+            rules_in_lists=self._rules_in_lists,
+            has_rules=self._has_rules and (is_bounded or self._rules_in_lists),
+        )
 
     def _description(self, node: SchemaNode) -> str:
         struct, below = node.struct, node.attribute
@@ -203,7 +155,7 @@ class _SchemaWriter:
                 return _scalar(node)
 
     def _object(self, node: SchemaNode, cls: StructClass) -> OpenApiSchema:
-        below = _SchemaWriter(self._describe, (*self._inside, cls), has_old_value=self._has_old_value)
+        below = self._below(inside=(*self._inside, cls))
         members = list(member_nodes(node))
         required: list[Json] = [one.name for one in members if one.is_required]
         properties = {one.name: below.schema(one) for one in members}
@@ -217,7 +169,7 @@ class _SchemaWriter:
         inside = item_node(node)
         assert inside is not None
         keys = _keys(node, inside)
-        below = _SchemaWriter(self._describe, self._inside, has_old_value=self._has_old_value and bool(keys))
+        below = self._below(has_old_value=bool(keys), is_bounded=type_.max_length is not None)
         kind: OpenApiSchema = (
             {_LIST_TYPE: "map", "x-kubernetes-list-map-keys": keys} if keys else {_LIST_TYPE: "atomic"}
         )
@@ -228,7 +180,8 @@ class _SchemaWriter:
         inside = item_node(node)
         assert inside is not None
         bounds = _bounds({"minProperties": type_.min_length, "maxProperties": type_.max_length})
-        return {"type": "object", "additionalProperties": self.schema(inside), **bounds}
+        below = self._below(is_bounded=type_.max_length is not None)
+        return {"type": "object", "additionalProperties": below.schema(inside), **bounds}
 
     def _validations(self, node: SchemaNode) -> Iterator[_Validation]:
         choices = _values(node.type)
@@ -292,11 +245,15 @@ def _all_values(type_: inspect.Type) -> tuple[Json, ...]:
 
 
 def _keys(node: SchemaNode, inside: SchemaNode) -> list[Json]:
-    """The keys of a keyed list; none unless every key is required, as `x-kubernetes-list-map-keys` demands."""
+    """The keys of a keyed list; none unless each is required and a scalar: `x-kubernetes-list-map-keys` demands it."""
     if not isinstance(node.field.shape, KeyedList):
         return []
     keys = node.field.shape.keys
-    sure = {one.name for one in member_nodes(inside) if one.is_required and not one.is_nullable}
+    sure = {
+        one.name
+        for one in member_nodes(inside)
+        if one.is_required and not one.is_nullable and not isinstance(one.type, _CONTAINERS)
+    }
     return list(keys) if set(keys) <= sure else []
 
 
@@ -334,6 +291,12 @@ def _keywords(field: Field) -> OpenApiSchema:
     checks = field.shape.checks if isinstance(field.shape, ObjectShape) else ()
     found = [*(one.keywords for one in field.constraints), *(one.rule.keywords for one in checks)]
     return {name: value for keywords in found for name, value in keywords.items()}
+
+
+def _pattern(field: Field) -> OpenApiSchema:
+    """The pattern that stands for the rules about a text."""
+    found = next(filter(None, (one.pattern_keyword for one in field.constraints)), "")
+    return {"pattern": found} if found else {}
 
 
 def _check_validations(checks: Iterable[Check]) -> Iterator[_Validation]:

@@ -1,7 +1,7 @@
 """Field policy: which rule decides a field that the spec leaves out, compiled from the author's annotations."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Final
@@ -12,6 +12,7 @@ from setpoint.core.schema.shape import (
     AtomicList,
     Field,
     KeyedList,
+    Mark,
     ObjectShape,
     Shape,
     atomic_ancestor,
@@ -100,6 +101,8 @@ class FieldPolicy:
     unmanaged: tuple[Path, ...] = ()
     listed: tuple[Path, ...] = ()
     unspecified: Rule = Rule.PRUNED
+    # Unmanaged paths that lead into JSON that is a text here: the kind, which reads it, leaves those members alone.
+    inside_texts: tuple[Path, ...] = ()
     compiled: CompiledPolicy = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -110,10 +113,12 @@ class FieldPolicy:
     @staticmethod
     def parse(annotations: Mapping[str, str], shape: ObjectShape) -> "FieldPolicy":
         """The policy of these annotations; UnknownField names the nearest existing paths."""
+        inside_texts = tuple(_paths_inside_texts(annotations, shape))
         return FieldPolicy(
-            _paths(annotations, UNMANAGED, shape),
+            tuple(path for path in _paths(annotations, UNMANAGED, shape) if path not in inside_texts),
             _paths(annotations, DEFAULT_TO_GCP, shape),
             _unspecified(annotations),
+            inside_texts,
         )
 
     def on_create(self) -> "FieldPolicy":
@@ -150,9 +155,27 @@ def _paths(annotations: Mapping[str, str], key: str, shape: ObjectShape) -> tupl
         raise ManifestInvalid(Message(AnnotationTerm(key), ": ", message_of(error))) from error
 
 
+def _paths_inside_texts(annotations: Mapping[str, str], shape: ObjectShape) -> Iterator[Path]:
+    for path in _paths(annotations, UNMANAGED, shape):
+        if _text_above(path, shape):
+            yield path
+
+
+def _text_above(path: Path, shape: ObjectShape) -> bool:
+    """Whether the path leads into JSON that is a text."""
+    here: Field | None = Field(shape)
+    for step in path.steps:
+        if here is None or Mark.JSON_TEXT in here.marks:
+            return here is not None
+        here = field_below(here, step)
+    return False
+
+
 def _real_path(text: str, shape: ObjectShape) -> Path:
     """The path written as `text`, with selectors in the order of the list's keys."""
     path = Path.parse(text)
+    if _text_above(path, shape):
+        return path
     field_at(shape, path)
     whole = atomic_ancestor(shape, path)
     if whole != path:

@@ -43,6 +43,7 @@ class Mark(Enum):
     FILLED = "filled in by the service when the spec never had it; unset when the author takes it out"
     OUTPUT_ONLY = "set by the service"
     ASKED = "asked for once: the service has the last word"
+    JSON_TEXT = "JSON as text, with members that a path may name"
 
 
 # The marks of fields that keep their live value when the spec leaves them out.

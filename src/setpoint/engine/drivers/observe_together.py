@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import digest
-from setpoint.engine.capabilities import ListScope, SupportsBulkObserve, SupportsList
+from setpoint.engine.capabilities import ListScope, SupportsBulkObserve, SupportsList, keeps_cookie
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import FoundObject, ListedObject, ListedObjects, state_digest
 from setpoint.engine.intent import resolve_ignoring_readiness
-from setpoint.engine.kind import Location, Present, keeps_cookie
+from setpoint.engine.kind import Location, Present
 from setpoint.engine.management import Management, management_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState, outputs_in

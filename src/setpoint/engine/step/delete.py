@@ -16,6 +16,7 @@ from setpoint.engine.capabilities import (
     SupportsDeletionPreparation,
     SupportsGeneratedSecret,
     SupportsReplace,
+    SupportsRetirement,
 )
 from setpoint.engine.claims.claim import is_claim_kept
 from setpoint.engine.claims.record import recorded_state
@@ -113,19 +114,20 @@ def may_resume_deletion(context: KindStepContext) -> bool:
 
 
 async def _delete(context: KindStepContext, location: Location, observed: Present[Any]) -> StepOutcome:
-    operation = await _send_delete(context, location, observed, _DELETION)
-    if operation is not None:
-        context = replace(context, state=replace(context.state, operation=operation))
-        await stop_for_operation(operation, context)
+    answer = await _send_delete(context, location, observed, _DELETION)
+    if isinstance(answer, RemoteOperation):
+        context = replace(context, state=replace(context.state, operation=answer))
+        await stop_for_operation(answer, context)
     context.leave_scope()
-    if isinstance(await observe_decoded(location, context.kind), Present):
+    stays = isinstance(context.kind, SupportsRetirement) and context.kind.stays_when_deleted()
+    if answer is None and not stays and isinstance(await observe_decoded(location, context.kind), Present):
         raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
     return await _record_deleted(context)
 
 
 async def _send_delete(
     context: KindStepContext, location: Location, observed: Present[Any], why: str
-) -> RemoteOperation | None:
+) -> RemoteOperation | Absent | None:
     context.enter_scope(location, deleting=True)
     report = ReportedWrite(StepSubject.of(context), Action.DELETE, str(location), why)
     with context.engine.reporter.writing([report]):
@@ -253,10 +255,10 @@ async def delete_replaced(context: KindStepContext) -> NoReturn:
     assert before is not None
     observed = await observe_decoded(before, context.kind)
     if isinstance(observed, Present):
-        operation = await _send_delete(context, before, observed, Action.REPLACE.value)
-        if operation is not None:
-            context = replace(context, state=replace(context.state, operation=operation))
-            await stop_for_operation(operation, context)
+        answer = await _send_delete(context, before, observed, Action.REPLACE.value)
+        if isinstance(answer, RemoteOperation):
+            context = replace(context, state=replace(context.state, operation=answer))
+            await stop_for_operation(answer, context)
     raise OperationRunning(f"{before} gives way", after=0, begun=Action.REPLACE.value)
 
 

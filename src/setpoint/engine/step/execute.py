@@ -11,7 +11,9 @@ from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.redaction import REDACTED
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.engine import conditions
+from setpoint.engine.capabilities import SupportsServiceIds, SupportsWriteRecord
 from setpoint.engine.claims.claim import confirm_claim, release_claim
+from setpoint.engine.claims.own_location import at_own_location
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import (
     Absent,
@@ -71,7 +73,8 @@ async def execute_plan(
             record = step_record(context, first)
             await stop_for_operation(operation, replace(context, state=replace(context.state, step=record)), first)
         first = _with_answer(first, answer, intent, observed, context)
-        observed = await _observe_after(answer, write, intent, context)
+        found = at_own_location(context, intent, await _observe_after(answer, write, intent, context))
+        context, intent, observed = found.context, found.intent, found.observed
         follow_up = follow_up_of(context, intent, observed)
         if follow_up is not None:
             context = await send_follow_up(follow_up, intent, observed, context)
@@ -141,9 +144,12 @@ async def _record_before_send(
         state = replace(state, creating=planned.followed.resolved.versions)
     context = replace(context, state=state)
     if location_in(context.resource.status) != intent.location:
-        return await context.set_ready(conditions.CLAIMED)
-    must_save = is_creation or is_revert or context.finalizers is not None
-    return await context.save_state() if must_save else context
+        context = await context.set_ready(conditions.CLAIMED)
+    elif is_creation or is_revert or context.finalizers is not None:
+        context = await context.save_state()
+    if isinstance(context.kind, SupportsWriteRecord):
+        context = await context.save_state(context.kind.outputs_before_write(intent.location))
+    return context
 
 
 async def _send_first(
@@ -160,10 +166,20 @@ async def _send_first(
             await _forget_creation(context)
         raise
     except (RemoteRefused, OperationRunning):
-        # Where a dry run is refused, nothing is on record yet: no object is claimed, and none was deleted.
-        if write.action is Action.CREATE and write.is_foreseen and planned.plan.reason is not DecisionReason.DELETED:
+        if write.action is Action.CREATE and _is_released(planned, context, is_new=is_new):
             await replace(context, state=release_claim(context.state)).save_state()
         raise
+
+
+def _is_released(planned: EffectivePlan, context: KindStepContext, *, is_new: bool) -> bool:
+    """Whether a creation that was refused leaves nothing on record.
+
+    Where a dry run is refused, nothing is yet: no object is claimed, and none was deleted. The search for an object
+    whose id the service makes could find one of another author by now, once there is none of ours to be found.
+    """
+    if isinstance(context.kind, SupportsServiceIds):
+        return is_new
+    return planned.plan.writes[0].is_foreseen and planned.plan.reason is not DecisionReason.DELETED
 
 
 def _report_of(planned: EffectivePlan, context: KindStepContext) -> ReportedWrite:
@@ -182,7 +198,8 @@ async def _send(write: PlannedWrite, intent: Intent, observed: LiveObservation, 
             return await context.kind.update(intent, wanted, write, observed)
         case Action.DELETE:
             assert isinstance(observed, Present)
-            return await context.kind.delete(intent.location, observed, context.resource)
+            answer = await context.kind.delete(intent.location, observed, context.resource)
+            return None if isinstance(answer, Absent) else answer
         case _:
             assert_never(write.action)
 

@@ -1,10 +1,10 @@
 """The plan of one step: what differs, less what was tried already, and less the fields that are held."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from setpoint.core.decide import Cookie, Decision, DecisionReason, decide
-from setpoint.core.diff import FieldChange, redacted_change
+from setpoint.core.diff import FieldChange, is_immutable, redacted_change
 from setpoint.core.filled_fields import path_mark
 from setpoint.core.plan import Action, Hold, Plan, PlannedWrite, PlanOptions, plan_effective, retained_fields
 from setpoint.core.schema.policy import Rule
@@ -183,14 +183,27 @@ def plan_writes(
         return EffectivePlan(Plan(decision, withheld=left, because=NOT_TAKEN, held=Hold.NOT_CONVERGED), intent)
     if context.dry_run_writes is not None:
         return EffectivePlan(_dry_run_plan(decision, intent, observed, context), intent)
-    known, versions = context.state.secrets, intent.resolved.versions
-    rotated = tuple(Path.parse(name) for name, version in versions.items() if known.get(name) != version)
-    sending = replace(context.kind.sending(intent), resend=rotated)
+    rotated = tuple(_rotated(intent, context.state.secrets))
+    sending = context.kind.sending(intent)
+    asked = sending.resend if decision in (Decision.INTENT_CHANGED, Decision.BOTH) else ()
+    sending = replace(sending, resend=(*asked, *rotated))
     plan = _plan_effective(decision, intent, observed, context, options=sending)
     if isinstance(observed, Absent):
         return EffectivePlan(plan, intent)
-    # A secret that is to be sent again does not differ.
-    return EffectivePlan(_without_attempted(plan, intent, context), intent, None if rotated else plan.changes)
+    # What is to be sent again does not differ.
+    return EffectivePlan(_without_attempted(plan, intent, context), intent, None if sending.resend else plan.changes)
+
+
+def _rotated(intent: Intent, known: Mapping[str, str]) -> Iterator[Path]:
+    """The secrets that are sent again: those of another version than the one on record, or of none on record.
+
+    Of one that is fixed when the object is created, the latter was sent then.
+    """
+    whole = intent.declared.shape.as_field
+    for name, version in intent.resolved.versions.items():
+        path = Path.parse(name)
+        if known.get(name) != version and (name in known or not is_immutable(whole, path)):
+            yield path
 
 
 async def with_dry_run(

@@ -24,6 +24,7 @@ from setpoint.engine.claims.claim import (
     is_new_claim,
     release_claim,
 )
+from setpoint.engine.claims.own_location import located
 from setpoint.engine.claims.record import may_have_hidden_record, recorded_state, restore_finalizers
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import (
@@ -271,6 +272,8 @@ async def _plan_intent(context: KindStepContext, intent: Intent) -> StepPlan:
         return _plan_read_failure(context, error)
     if isinstance(observed, Unchanged):
         return _plan_idle(context, intent)
+    found = await located(context, intent, observed)
+    context, intent, observed = found.context, found.intent, found.observed
     begun = InterruptedCreation.of(context, intent, observed)
     context, planned = await plan_observation(
         replace(context, state=begun.state), intent, observed, is_created=begun.is_under_way

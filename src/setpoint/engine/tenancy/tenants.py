@@ -67,7 +67,7 @@ class Tenant:
     google_account: str = ""
     # The project of resources that name none; empty for the one that is named like the namespace.
     default_project: str = ""
-    # Other projects whose networks the resources of the namespace may name.
+    # Other projects whose objects the resources of the namespace may refer to.
     shared_projects: frozenset[str] = frozenset()
 
 

@@ -11,7 +11,8 @@ from itertools import chain
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
-from setpoint.catalogue.rows import KindFacts, MethodFacts, kinds_by_group, rows_of
+from setpoint.catalogue.index import kinds_by_group
+from setpoint.catalogue.rows import KindFacts, MethodFacts, rows_of
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.localcloud.google.members import ApiMember, MemberType, object_of
 

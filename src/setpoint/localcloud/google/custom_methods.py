@@ -1,6 +1,7 @@
 """Methods that change one part of an object: `setLabels`, `setTags`, `resize`, `enable`, `addRule` and their like."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from setpoint.localcloud import api_errors
@@ -10,12 +11,21 @@ from setpoint.localcloud.google.objects import refuse_stale, refuse_while_pendin
 from setpoint.localcloud.google.outputs import ObjectAddress
 from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, find
 from setpoint.localcloud.google.validation import invalid_argument, refuse_immutable_changes, validated
-from setpoint.localcloud.schema import JsonBody
+from setpoint.localcloud.schema import JsonBody, NullMeaning, merge_patch, with_member
 
 _FINGERPRINTS: Final = ("fingerprint", "labelFingerprint")
-_STATES: Final = {"enable": "ENABLED", "disable": "DISABLED", "start": "RUNNING", "stop": "TERMINATED"}
+_STATES: Final = {
+    "enable": "ENABLED",
+    "disable": "DISABLED",
+    "start": "RUNNING",
+    "stop": "TERMINATED",
+    "suspend": "SUSPENDED",
+}
+_STOPPED: Final = ("TERMINATED", "STOPPED")
 # The members of requests that are named otherwise in the object.
 _RENAMED: Final = {"size": "targetSize", "target": "target"}
+# Members of requests that name the object once more.
+_OF_REQUESTS: Final = ("name", "projectId", "zone", "clusterId", "nodePoolId")
 
 
 def custom_method(services: CatalogueServices, call: CollectionCall) -> JsonBody:
@@ -30,6 +40,8 @@ def custom_method(services: CatalogueServices, call: CollectionCall) -> JsonBody
     refuse_while_pending(found, address)
     refuse_stale(call, found, {})
     _refuse_stale_part(call, found.body)
+    if call.facts.stopped and found.body.get("status") not in _STOPPED:
+        raise invalid_argument(f"Invalid state of {address.name}: {call.method} needs a stopped instance.")
     after = change(call, found.body)
     refuse_immutable_changes(call.collection.shape, _without_set(call, found.body), _without_set(call, after))
     return store_changed(services, call, address, after, verb=call.method)
@@ -43,7 +55,14 @@ def _change_of(call: CollectionCall) -> PartChange | None:
     special = _SPECIAL.get(name)
     if special is not None:
         return special
-    prefixes: Mapping[str, PartChange] = {"set": _set, "add": _add, "remove": _remove, "resize": _set}
+    prefixes: Mapping[str, PartChange] = {
+        "set": _set,
+        "update": _set,
+        "expand": _set,
+        "add": _add,
+        "remove": _remove,
+        "resize": _set,
+    }
     return next((change for prefix, change in prefixes.items() if name.startswith(prefix)), None)
 
 
@@ -68,6 +87,8 @@ def _body(call: CollectionCall) -> JsonBody:
 
 def _part(call: CollectionCall) -> str:
     """The member that a method is named after: `setLabels` → `labels`."""
+    if call.facts.field:
+        return call.facts.field
     bare = call.method
     for prefix in ("set", "add", "remove"):
         bare = bare.removeprefix(prefix)
@@ -103,15 +124,42 @@ def _members(call: CollectionCall) -> Mapping[str, ApiMember]:
 def _set(call: CollectionCall, live: JsonBody) -> JsonBody:
     """The object with the members that the request names; or with the request as the member it is named after."""
     sent, members, part = _sent(call), _members(call), _part(call)
-    if all(name in members for name in sent):
-        changed = validated(call.collection.shape, sent)
+    if call.facts.sends_as:
+        changed = _named_in_object(call, sent)
+    elif all(name in members for name in sent) and not call.facts.field:
+        changed = sent
     elif part in members:
-        changed = validated(call.collection.shape, {part: sent})
+        changed = {part: sent}
     else:
         unknown = next(name for name in sent if name not in members)
         raise api_errors.unknown_name(unknown, "")
+    changed = validated(_open_for(call, changed), changed, NullMeaning.REMOVE)
     _refuse_shrinking(call, live, changed)
-    return {**live, **changed}
+    if call.facts.verb == "PATCH":
+        return merge_patch(live, changed)
+    return {name: value for name, value in {**live, **changed}.items() if value is not None}
+
+
+def _named_in_object(call: CollectionCall, sent: JsonBody) -> JsonBody:
+    """What a request with names of its own sets, by the names of the object."""
+    paths = {name: path for path, name in call.facts.sends_as.items()}
+    tree: JsonBody = {}
+    for name, value in sent.items():
+        if name in _OF_REQUESTS and name not in paths:
+            continue
+        if name not in paths:
+            raise api_errors.unknown_name(name, "")
+        outer, _, inner = paths[name].partition(".0.")
+        one = {**tree.get(outer, [{}])[0], inner: value} if inner else value
+        tree = {**tree, outer: [one]} if inner else with_member(tree, outer, value)
+    return tree
+
+
+def _open_for(call: CollectionCall, changed: JsonBody) -> ApiMember:
+    """The shape of the object, in which what a method is there to set can be set."""
+    shape = call.collection.shape
+    opened = {name: replace(one, output_only=False) for name, one in shape.members.items() if name in changed}
+    return replace(shape, members={**shape.members, **opened})
 
 
 def _refuse_shrinking(call: CollectionCall, live: JsonBody, changed: JsonBody) -> None:
@@ -198,6 +246,7 @@ _SPECIAL: Final[Mapping[str, PartChange]] = {
     "disable": _switch,
     "start": _switch,
     "stop": _switch,
+    "suspend": _switch,
     "getRule": _rule,
     "addRule": _add_rule,
     "patchRule": _patch_rule,
@@ -207,5 +256,5 @@ _SPECIAL: Final[Mapping[str, PartChange]] = {
 
 def _without_set(call: CollectionCall, body: JsonBody) -> JsonBody:
     """An object without what the method is there to change: a part may be fixed for `patch` and not for its method."""
-    changed = {*_sent(call), _part(call)}
+    changed = {*_sent(call), _part(call), *(path.split(".")[0] for path in call.facts.sends_as)}
     return {name: value for name, value in body.items() if name not in changed}

@@ -71,6 +71,7 @@ _FORMATS: Final = {
     "int64": MemberType.INT64,
     # A JSON document as text in the spec, and as what it is in the API.
     "json-text": MemberType.ANY,
+    "number-text": MemberType.NUMBER,
 }
 
 
@@ -137,6 +138,7 @@ def _merged(one: ApiMember, other: ApiMember) -> ApiMember:
         element=element,
         required=one.required and other.required,
         immutable=one.immutable and other.immutable,
+        input_only=one.input_only and other.input_only,
         values=tuple(dict.fromkeys((*one.values, *other.values))) if one.values and other.values else (),
         default=one.default if one.default == other.default else UNSET,
     )
@@ -148,7 +150,7 @@ def _member(facts: FieldFacts, path: str) -> ApiMember:
         required=facts.required and not facts.output_only,
         immutable=facts.immutable,
         # What only a method of its own sets is not set by an update.
-        output_only=facts.output_only or bool(facts.toggle),
+        output_only=facts.output_only or facts.later or bool(facts.toggle),
         # A certificate may be kept in a Secret beside its key, but it is none.
         input_only=(facts.input_only or facts.secret) and "certificate" not in path.lower(),
     )
@@ -161,18 +163,31 @@ def _shaped(facts: FieldFacts) -> ApiMember:
         return _reference(facts)
     if facts.shape is None:
         return _plain(facts)
+    if facts.shape == "inner-object":
+        return _shaped(next(iter(facts.fields.values())))
     text, free = ApiMember(MemberType.TEXT, is_reference=True), ApiMember(MemberType.OBJECT)
+    named = {name: ApiMember(MemberType.TEXT) for name in (*facts.adds, "value")}
     shapes = {
+        "value-of-element": ApiMember(MemberType.LIST, element=ApiMember(MemberType.OBJECT, members=named)),
         "part-of-list": ApiMember(MemberType.LIST, element=_object(facts)),
         "true-to-object": free,
+        "map-to-key-value-list": ApiMember(MemberType.LIST, element=free),
+        "map-of-objects-to-map": ApiMember(MemberType.MAP, element=_ANY),
         "object-to-list-of-one": ApiMember(MemberType.LIST, element=_object(facts)),
         "list-of-one-to-object": _object(facts),
         "key-value-list-to-map": ApiMember(MemberType.MAP, element=_ANY),
-        "keyed-list-to-map": ApiMember(MemberType.MAP, element=_object(facts)),
+        "keyed-list-to-map": ApiMember(MemberType.MAP, element=_keyed(facts)),
         "refs-to-texts": ApiMember(MemberType.LIST, element=text),
-        "one-of-to-text": text,
+        "one-of-to-text": _wrapped_value(facts) or text,
     }
     return shapes[facts.shape]
+
+
+def _wrapped_value(facts: FieldFacts) -> ApiMember | None:
+    """The value of an object whose one field is neither a text nor a reference."""
+    inner = list(facts.fields.values())
+    is_text = len(inner) != 1 or inner[0].ref is not None or inner[0].fields or inner[0].type == "string"
+    return None if is_text else _plain(inner[0])
 
 
 def _reference(facts: FieldFacts) -> ApiMember:
@@ -196,6 +211,14 @@ def _plain(facts: FieldFacts) -> ApiMember:
 
 def _object(facts: FieldFacts) -> ApiMember:
     return ApiMember(MemberType.OBJECT, members={**_members(facts.fields), **_added(facts)})
+
+
+def _keyed(facts: FieldFacts) -> ApiMember:
+    """A value of a map whose elements are a list in the spec: its key is a member of it only where the row says so."""
+    found = _object(facts)
+    key = facts.keys[0] if facts.keys else ""
+    is_member = key in facts.fields and bool(facts.fields[key].to)
+    return replace(found, members={name: one for name, one in found.members.items() if name != key or is_member})
 
 
 def _added(facts: FieldFacts) -> Mapping[str, ApiMember]:

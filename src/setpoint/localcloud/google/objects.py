@@ -11,7 +11,14 @@ from setpoint.localcloud.google import api_words, operations
 from setpoint.localcloud.google.collections import ApiCollection
 from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
 from setpoint.localcloud.google.outputs import ObjectAddress, created, id_in, numeric_id, touched
-from setpoint.localcloud.google.reads import CatalogueServices, CollectionCall, check_parent, check_references, find
+from setpoint.localcloud.google.reads import (
+    CatalogueServices,
+    CollectionCall,
+    check_parent,
+    check_references,
+    find,
+    is_deleted,
+)
 from setpoint.localcloud.google.service_facts import filled
 from setpoint.localcloud.google.validation import (
     invalid_argument,
@@ -23,10 +30,16 @@ from setpoint.localcloud.google.validation import (
     validated,
     with_defaults,
 )
-from setpoint.localcloud.schema import JsonBody, NullMeaning, merge_patch, with_member
+from setpoint.localcloud.schema import JsonBody, NullMeaning, member, merge_patch, with_member, without_member
 
 _COMPUTE_ID: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _MASKS: Final = ("updateMask", "fieldMask", "mask.fieldPaths")
+# Members that are unique together, of collections whose ids the service makes.
+_UNIQUE: Final[Mapping[str, Sequence[str]]] = {
+    "cloudresourcemanager/folders": ("parent", "displayName"),
+    "cloudresourcemanager/tagKeys": ("parent", "shortName"),
+    "cloudresourcemanager/tagValues": ("parent", "shortName"),
+}
 _FORCE: Final = ("force", "deleteContents")
 # Ids that the client gives in the body are full names here, and may be left to the service.
 _GENERATED_NAMES: Final = "name"
@@ -45,8 +58,21 @@ def create_object(services: CatalogueServices, call: CollectionCall) -> JsonBody
     check_parent(services, address)
     if address.key in services.state.objects:
         raise api_words.already_exists(address)
+    _check_unique(services, call, address, body)
     check_references(services, address, body)
     return store_new(services, call, address, body)
+
+
+def _check_unique(services: CatalogueServices, call: CollectionCall, address: ObjectAddress, body: JsonBody) -> None:
+    """Refuses a second object of a parent with the same name for people, where the service does so."""
+    unique = _UNIQUE.get(f"{call.collection.api}/{call.collection.plural}")
+    if unique is None:
+        return
+    siblings = f"{address.key.rpartition('/')[0]}/"
+    for key, one in services.state.objects.items():
+        is_sibling = key.startswith(siblings) and not is_deleted(call.collection, one.body)
+        if is_sibling and all(one.body.get(name) == body.get(name) for name in unique):
+            raise api_words.already_exists(ObjectAddress(call.collection, key.partition("/")[2]))
 
 
 def store_new(services: CatalogueServices, call: CollectionCall, address: ObjectAddress, body: JsonBody) -> JsonBody:
@@ -115,8 +141,12 @@ def _new_address(services: CatalogueServices, call: CollectionCall, sent: JsonBo
             given = call.query.get(id_.name)
             if not given:
                 raise api_errors.missing_parameter(id_.name)
+            given = given.removeprefix(id_.value.partition("{id}")[0])
         case "body":
             given = _id_in_body(call, sent, beside)
+        case "fields":
+            # The one object of its collection.
+            given = call.collection.row.own_id or None
         case _:
             given = None
     if given is None:
@@ -193,12 +223,20 @@ def _after_update(call: CollectionCall, live: JsonBody, sent: JsonBody, beside: 
 def _after_request(call: CollectionCall, live: JsonBody, sent: JsonBody) -> JsonBody:
     """The object after an update by a request of its own, whose members are not named as the object's."""
     paths = {name: path for path, name in call.facts.sends_as.items()}
-    tree: JsonBody = {}
-    for name, value in sent.items():
-        if name not in paths:
+    known = {name.partition(".")[0] for name in paths}
+    named = [name for name in sent if name not in ("etag", "name")]
+    for name in named:
+        if name not in known:
             raise api_errors.unknown_name(name, call.facts.wrap)
-        tree = with_member(tree, paths[name], value)
-    return merge_patch(live, validated(call.collection.shape, tree))
+    if call.facts.wrap and len(named) != 1:
+        raise invalid_argument("Must specify one field to update.")
+    given = {path: member(sent, name) for name, path in paths.items() if name.partition(".")[0] in named}
+    after = live
+    for path, value in given.items():
+        valid = validated(call.collection.shape, with_member({}, path, value))
+        found = member(valid, path)
+        after = without_member(after, path) if found is None else with_member(after, path, found)
+    return after
 
 
 def _is_kept(call: CollectionCall, name: str) -> bool:
@@ -279,8 +317,16 @@ def delete_object(services: CatalogueServices, call: CollectionCall) -> JsonBody
     below = [key for key in services.state.objects if key.startswith(f"{address.key}/")]
     if below and _asks_for_force(call.facts.query) and not any(call.query.get(name) == "true" for name in _FORCE):
         raise api_words.in_use(address, below[0].partition("/")[2])
-    change = ObjectChange("delete", None)
+    if is_deleted(call.collection, found.body):
+        raise invalid_argument(f"{address.name} was deleted already.")
+    change = _deletion(call, found)
     return carry_out(services, address, change, now=call.now, style=call.collection.row.operations.get("delete"))
+
+
+def _deletion(call: CollectionCall, found: CatalogueObject) -> ObjectChange:
+    """The end of an object; one that the service keeps for a time says that it was deleted."""
+    marks = {name: values[0] for name, values in call.collection.row.absent.items()}
+    return ObjectChange("delete", {**found.body, **marks} if marks else None)
 
 
 def _asks_for_force(parameters: Sequence[str]) -> bool:

@@ -171,7 +171,8 @@ def _operation_name(style: str, address: ObjectAddress, number: int) -> str:
     unique = numeric_id(address.key, number)
     if style == "compute":
         place = _PLACE.match(address.name)
-        return f"{place[1] if place else f'projects/{address.project}/global'}/operations/operation-{unique}"
+        scope = place[1] if place else f"projects/{address.project}/global" if address.project else "locations/global"
+        return f"{scope}/operations/operation-{unique}"
     if style == "dns" or address.collection.api in _BELOW_OBJECT:
         return f"{address.name}/operations/{unique}"
     if address.collection.api == "apigee" and (found := _ORGANIZATION.match(address.name)):

@@ -188,10 +188,18 @@ def _identity(address: ObjectAddress, body: JsonBody) -> JsonBody:
             return {"kind": f"dns#{collection.singular}", "name": body.get("name", address.id)}
         case "iam" if collection.plural == "serviceAccounts":
             return {"name": address.name, "email": address.id, "projectId": address.project}
+        case _ if _has_own_name(collection):
+            return {collection.row.id.name: address.id}
         case _ if collection.has_short_names:
             return {"name": address.id, **({"selfLink": address.link} if _is_output(collection, "selfLink") else {})}
         case _:
             return {"name": address.name}
+
+
+def _has_own_name(collection: ApiCollection) -> bool:
+    """Whether the member `name` is the client's, as the display name of a project is."""
+    known = collection.shape.members.get("name")
+    return collection.row.id.where == "body" and collection.row.id.name != "name" and not (known and known.output_only)
 
 
 def _compute_identity(address: ObjectAddress) -> JsonBody:

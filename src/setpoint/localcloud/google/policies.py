@@ -25,6 +25,11 @@ _MEMBER: Final = re.compile(
     r"|(?:deleted:)?principal(?:Set)?://\S+"
 )
 _VERSION_WITH_CONDITIONS: Final = 3
+_DEFAULT_MASK: Final = "bindings,etag"
+_BASIC_ROLES: Final = ("roles/owner", "roles/editor", "roles/viewer")
+_ANYONE: Final = ("allUsers", "allAuthenticatedUsers")
+# Members that are named by an e-mail address or a domain are kept in lower case.
+_LOWER_CASE: Final = re.compile(r"(?:deleted:)?(?:user|group|serviceAccount|domain):[^\[]*")
 _TEXT: Final = ApiMember(MemberType.TEXT)
 _CONDITION: Final = ApiMember(
     MemberType.OBJECT,
@@ -130,13 +135,15 @@ def _shown(policy: JsonBody, version: int) -> JsonBody:
 
 
 def _set(services: CatalogueServices, key: str, body: object) -> JsonBody:
-    policy = validated(_REQUEST, body).get("policy")
+    request = validated(_REQUEST, body)
+    policy = request.get("policy")
     if not isinstance(policy, dict):
         raise invalid_argument("Required field 'policy' not specified.")
+    mask = _mask(request)
     before = services.state.policies.get(key, _EMPTY)
     if policy.get("etag") not in (None, "", before["etag"]):
         raise _concurrent_change()
-    bindings = _checked_bindings(policy)
+    bindings = _checked_bindings(policy if "bindings" in mask else before)
     version = policy.get("version") or 1
     if version not in (1, _VERSION_WITH_CONDITIONS):
         raise invalid_argument(f"Policy version {version} is invalid.")
@@ -147,10 +154,20 @@ def _set(services: CatalogueServices, key: str, body: object) -> JsonBody:
     after: JsonBody = {"version": kept, "etag": digest(key, services.state.count)}
     if bindings:
         after = {**after, "bindings": bindings}
-    if policy.get("auditConfigs"):
-        after = {**after, "auditConfigs": policy["auditConfigs"]}
+    audit = (policy if "auditConfigs" in mask else before).get("auditConfigs")
+    if audit:
+        after = {**after, "auditConfigs": audit}
     services.state.policies[key] = after
     return after
+
+
+def _mask(request: JsonBody) -> frozenset[str]:
+    """The members of the policy that a request changes."""
+    names = [one.strip() for one in str(request.get("updateMask") or _DEFAULT_MASK).split(",")]
+    unknown = [one for one in names if one not in _POLICY.members]
+    if unknown:
+        raise invalid_argument(f"Invalid field mask: {', '.join(unknown)}.")
+    return frozenset(names)
 
 
 def _conditions(policy: JsonBody) -> list[JsonBody]:
@@ -169,11 +186,29 @@ def _checked_bindings(policy: JsonBody) -> list[JsonBody]:
                 raise invalid_argument(
                     f"The member {one} is of an unknown type. Set a valid type prefix for the member."
                 )
-        if "condition" in binding and not binding["condition"].get("expression"):
-            raise invalid_argument("A condition must have an expression.")
+        if "condition" in binding:
+            _check_condition(binding["condition"], role, members)
+        members = [_LOWER_CASE.sub(lambda found: _lowered(found[0]), one, count=1) for one in members]
         known = merged.setdefault(digest(role, binding.get("condition")), {**binding, "members": []})
         known["members"] = list(dict.fromkeys((*known["members"], *members)))
     return [one for one in merged.values() if one["members"]]
+
+
+def _check_condition(condition: JsonBody, role: str, members: list[str]) -> None:
+    if not condition.get("expression"):
+        raise invalid_argument("A condition must have an expression.")
+    if not condition.get("title"):
+        raise invalid_argument("A condition must have a title.")
+    if role in _BASIC_ROLES:
+        raise invalid_argument(f"Conditions are not supported for the basic role {role}.")
+    if any(one in _ANYONE for one in members):
+        raise invalid_argument("Conditions are not supported for allUsers and allAuthenticatedUsers.")
+
+
+def _lowered(member: str) -> str:
+    """The member with its type as it is, and the rest in lower case."""
+    start = member.index(":", len("deleted:") if member.startswith("deleted:") else 0)
+    return member[:start] + member[start:].lower()
 
 
 def _concurrent_change() -> CloudApiError:

@@ -127,11 +127,23 @@ def list_objects(services: CatalogueServices, call: CollectionCall) -> JsonBody:
     left = [key for key in found if key > after]
     size = _page_size(call)
     items = [services.state.objects[key].body for key in left[:size]]
-    kept = [one for one in items if _passes(call.query.get("filter", ""), one)]
+    kept = [one for one in items if _passes(call.query.get("filter", ""), one) and _is_asked_for(call, one)]
     result: JsonBody = {call.collection.list_key: kept} if kept or call.collection.api == "compute" else {}
     if call.collection.api in ("compute", "dns", "bigquery"):
         result = {"kind": f"{call.collection.api}#{call.collection.singular}List", **result}
     return {**result, "nextPageToken": left[size - 1]} if len(left) > size else result
+
+
+def _is_asked_for(call: CollectionCall, body: JsonBody) -> bool:
+    """Whether a list shows an object: of the parent in the query, and not one that was deleted a short time ago."""
+    if "parent" in call.facts.query and body.get("parent", "") != call.query.get("parent", ""):
+        return False
+    return call.query.get("showDeleted") == "true" or not is_deleted(call.collection, body)
+
+
+def is_deleted(collection: ApiCollection, body: JsonBody) -> bool:
+    """Whether an object was deleted, and the service keeps it for a time."""
+    return any(body.get(name) in values for name, values in collection.row.absent.items())
 
 
 def _below(services: CatalogueServices, call: CollectionCall, parent: list[str]) -> Iterator[str]:

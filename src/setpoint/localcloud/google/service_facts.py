@@ -38,6 +38,8 @@ _FILLED: Final[Mapping[str, Mapping[str, Any]]] = {
         "versionTemplate": _KEY_VERSION,
         "destroyScheduledDuration": "2592000s",
     },
+    "cloudresourcemanager/folders": {"state": "ACTIVE"},
+    "cloudresourcemanager/projects": {"lifecycleState": "ACTIVE", "projectNumber": "{number}"},
     "compute/addresses": {"address": "203.0.113.10", "addressType": "EXTERNAL", "networkTier": "PREMIUM"},
     "compute/backendServices": {
         "affinityCookieTtlSec": 0,

@@ -8,20 +8,23 @@ from setpoint.core.schema.openapi import (
     PRESERVE_UNKNOWN_FIELDS,
     DescribeFields,
     OpenApiSchema,
-    member_nodes,
-    root_node,
     rules_of,
     schema_of,
     schema_of_node,
 )
+from setpoint.core.schema.schema_nodes import member_nodes, root_node
 from setpoint.core.schema.shape import Keyed
 from setpoint.core.values.json_types import Int64, Json, JsonObject
-from setpoint.engine.kind import DescribedType, keeps_cookie
+from setpoint.engine.capabilities import keeps_cookie
+from setpoint.engine.kind import DescribedType
 from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.state import COOKIE, ENGINE_STATE
 
 PART_OF: Final = ("app.kubernetes.io/part-of", "setpoint")
 CATEGORY: Final = "setpoint"
+# The annotation of the definition of a kind that is a preview, and what its description says.
+PREVIEW: Final = "setpoint.dev/preview"
+PREVIEW_TEXT: Final = "Preview: no recording of the service shows it to be right yet."
 # Members of a status that only the engine writes, each as a whole.
 _WRITTEN_WHOLE: Final = (ENGINE_STATE, LAST_GENERATED)
 _READY: Final = ".status.conditions[?(@.type=='Ready')]"
@@ -99,7 +102,7 @@ def crd_for(kind: DescribedType, describe: DescribeFields) -> JsonObject:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural_of(kind)}.{kind.group}", "labels": {label: value}},
+        "metadata": {"name": f"{plural_of(kind)}.{kind.group}", "labels": {label: value}, **_preview_mark(kind)},
         "spec": {
             "group": kind.group,
             "names": _names(kind),
@@ -107,6 +110,10 @@ def crd_for(kind: DescribedType, describe: DescribeFields) -> JsonObject:
             "versions": [_version(kind, describe)],
         },
     }
+
+
+def _preview_mark(kind: DescribedType) -> JsonObject:
+    return {"annotations": {PREVIEW: "true"}} if kind.definition.is_preview else {}
 
 
 def _names(kind: DescribedType) -> JsonObject:
@@ -134,8 +141,9 @@ def _version(kind: DescribedType, describe: DescribeFields) -> JsonObject:
 
 def _schema(kind: DescribedType, describe: DescribeFields) -> OpenApiSchema:
     (spec,) = (one for one in member_nodes(root_node(kind.tree_type)) if one.name == "spec")
-    written = {"description": "What the author declares.", **schema_of_node(spec, describe)}
-    described = kind.definition.description
+    schema = schema_of_node(spec, describe, rules_in_lists=kind.definition.rules_in_lists)
+    written = {"description": "What the author declares.", **schema}
+    described = " ".join(filter(None, (kind.definition.description, PREVIEW_TEXT * kind.definition.is_preview)))
     return {
         **({"description": described} if described else {}),
         "type": "object",

@@ -1,13 +1,16 @@
 """Opens a Kubernetes store: which cluster and namespace its address names, and which kinds it serves and caches."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from msgspec import structs
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Representation
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients
-from setpoint.core.unstructured import GroupKind
+from setpoint.core.unstructured import GroupKind, plural_name
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.kind import DescribedType
 from setpoint.engine.owner import SECRETS, ObjectKind
@@ -16,15 +19,16 @@ from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import NAMESPACE
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.cache import ObjectCache
-from setpoint.stores.kubernetes.crds import engine_status_fields, plural_of
+from setpoint.stores.kubernetes.crds import CommonStatus, engine_status_fields, plural_of
 from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind
 from setpoint.stores.kubernetes.store import KubernetesStore
-from setpoint.stores.manifest_types import manifest_types
+from setpoint.stores.manifest_types import ManifestTypes, manifest_types
 
 SCHEME: Final = "kubernetes"
 # The namespace of the pods that `setpoint install` creates, and so of their leases; a pod gets it from its manifest.
 SYSTEM_NAMESPACE: Final = "setpoint-system"
 POD_NAMESPACE: Final = "POD_NAMESPACE"
+NO_VERSIONS: Final[Mapping[str, Collection[str]]] = MappingProxyType({})
 # Their annotations say what a tenant was given.
 _NAMESPACES: Final = ObjectKind(NAMESPACE[0], "v1", NAMESPACE[1], "namespaces", is_namespaced=False)
 
@@ -68,6 +72,17 @@ def cluster_address_in(url: str, environment: Mapping[str, str]) -> ClusterAddre
     return replace(parse_cluster_address(url), own=environment.get(POD_NAMESPACE) or None)
 
 
+class CataloguedKinds(NamedTuple):
+    """The versions of kinds of which a cluster may serve any, and the manifests of them and of all others."""
+
+    versions: Mapping[GroupKind, str] = MappingProxyType({})
+    # Those of the kinds that the store is opened with, if there are none.
+    types: ManifestTypes | None = None
+
+
+NO_KINDS: Final = CataloguedKinds()
+
+
 def open_kubernetes(
     place: ClusterAddress,
     client: KubernetesClient,
@@ -76,28 +91,58 @@ def open_kubernetes(
     *,
     long_running: bool,
     accounts: ServiceAccountClients | None = None,
+    catalogued: CataloguedKinds = NO_KINDS,
 ) -> KubernetesStore:
     """The store. A `long_running` process caches what it watches, and watches the metadata of Secrets only.
 
     Any other reads leases to see whether a controller runs: those of its namespace, and those of the whole cluster.
-    With `accounts`, it acts for tenants. Nothing is requested from the cluster yet.
+    With `accounts`, it acts for tenants. Of the `catalogued` kinds a command reaches those that the cluster serves, and
+    a long-running process says so when it comes to serve one. Nothing is requested from the cluster yet.
     """
     also = () if long_running or place.leases == SYSTEM_NAMESPACE else (SYSTEM_NAMESPACE,)
     kinds = tuple(kinds)
+    served = served_kinds(kinds, place.namespace, long_running=long_running)
+    others = {name: version for name, version in catalogued.versions.items() if name not in served}
     cluster_scope = ClusterScope(
-        served_kinds(kinds, place.namespace, long_running=long_running),
+        served if long_running else {**catalogued_kinds(others), **served},
         place.leases,
         place.namespace,
         also,
-        manifest_types((*kinds, SECRETS)),
+        manifest_types((*kinds, SECRETS)) if catalogued.types is None else catalogued.types,
+        _by_api_version(others) if long_running else NO_VERSIONS,
     )
     cache = ObjectCache((REFERENCE_GRANT,)) if long_running else None
     return KubernetesStore(client, clock, cluster_scope, cache, accounts)
 
 
+def catalogued_kinds(versions: Mapping[GroupKind, str]) -> dict[GroupKind, ServedKind]:
+    """Kinds of the catalogue by their versions alone: each is asked for by name, or listed once it is discovered."""
+    fields = tuple(one.encode_name for one in structs.fields(CommonStatus))
+    return {
+        (group, kind): ServedKind(
+            group,
+            version,
+            kind,
+            plural_name(kind),
+            listed=False,
+            is_optional=True,
+            status_fields=fields,
+            is_discovered=True,
+        )
+        for (group, kind), version in versions.items()
+    }
+
+
+def _by_api_version(versions: Mapping[GroupKind, str]) -> Mapping[str, Collection[str]]:
+    found: dict[str, set[str]] = {}
+    for (group, kind), version in versions.items():
+        found.setdefault(f"{group}/{version}", set()).add(kind)
+    return found
+
+
 def served_kinds(
     kinds: Iterable[DescribedType | ObjectKind], namespace: str | None = None, *, long_running: bool
-) -> Mapping[GroupKind, ServedKind]:
+) -> dict[GroupKind, ServedKind]:
     """The kinds with a definition of ours, in `namespace` or everywhere; Namespaces; and those of objects, as Secrets.
 
     Of the latter only metadata is watched; an object is read when a resource references it. A command, which watches

@@ -6,7 +6,8 @@ may read; a status that comes back without what was written shows it as well.
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -71,8 +72,16 @@ _documents, _open_api = msgspec.json.Decoder(_Documents), msgspec.json.Decoder(_
 class ServedDefinitions:
     """The definitions of these kinds, as they were last read; each that becomes outdated, or current, is logged."""
 
-    def __init__(self, client: KubernetesClient, kinds: Iterable[ServedKind], clock: Clock) -> None:
+    def __init__(
+        self,
+        client: KubernetesClient,
+        kinds: Iterable[ServedKind],
+        clock: Clock,
+        unhandled: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> None:
         self._client = client
+        # By apiVersion, the kinds that a process would handle if the cluster served them when it starts.
+        self._unhandled = {version: set(names) for version, names in unhandled.items()}
         self._clock = clock
         self._kinds = tuple(kind for kind in kinds if kind.status_fields)
         self._outdated: dict[GroupKind, tuple[str, ...]] = {}
@@ -109,7 +118,7 @@ class ServedDefinitions:
         try:
             response = await self._client.read(_ROOT, _ACCEPT)
             found = decode_response(_documents, response.body, f"GET {_ROOT}", MAX_LIST_VALUES).paths
-            for api_version in sorted({kind.api_version for kind in self._kinds}):
+            for api_version in sorted({*(kind.api_version for kind in self._kinds), *self._unhandled}):
                 await self._refresh_version(api_version, found.get(f"apis/{api_version}"))
         except RemoteError as error:
             if str(error) != self._unread:
@@ -145,6 +154,16 @@ class ServedDefinitions:
         self._read[api_version] = document.address
         for kind in kinds:
             self._set(kind, _missing_fields(kind, list(schemas)))
+        self._report_unhandled(api_version, {it.kind for one in schemas for it in one.names})
+
+    def _report_unhandled(self, api_version: str, served: set[str]) -> None:
+        """Logs each kind once that has come to be served."""
+        late = self._unhandled.get(api_version, set()) & served
+        for kind in sorted(late):
+            why = "its definition was installed after this process started: restart the process to handle it"
+            _log.warning("kind not handled", extra={"kind": kind, "why": why})
+        if late:
+            self._unhandled[api_version] -= late
 
     def _set(self, kind: ServedKind, missing: tuple[str, ...]) -> None:
         if missing and self._outdated.get(kind.name) != missing:

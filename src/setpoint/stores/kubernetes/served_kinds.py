@@ -1,7 +1,7 @@
 """The kinds of a cluster that a store serves, their endpoints, and the namespaces it is limited to."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, MutableMapping
 from dataclasses import field, replace
 from typing import Final
 
@@ -24,7 +24,8 @@ class ServedKind:
 
     Objects of a kind that is not `listed` are only read by name: there may be many that setpoint does not manage.
     A kind that is not `namespaced` is cluster-scoped. One that `is_optional` is empty until its CRD is installed.
-    `status_fields` are the members of its status that the engine relies on.
+    `status_fields` are the members of its status that the engine relies on. One that `is_discovered` is listed once
+    the cluster is found to serve it: there are many of that sort, and a cluster serves few.
     """
 
     group: str
@@ -36,6 +37,7 @@ class ServedKind:
     namespaced: bool = True
     is_optional: bool = False
     status_fields: tuple[str, ...] = ()
+    is_discovered: bool = False
 
     @property
     def name(self) -> GroupKind:
@@ -63,12 +65,14 @@ class ClusterScope:
     `others` are namespaces in which leases of other controllers are read as well.
     """
 
-    kinds: Mapping[GroupKind, ServedKind]
+    kinds: MutableMapping[GroupKind, ServedKind]
     leases: str
     namespace: str | None = None
     others: tuple[str, ...] = ()
     # What manifests of these kinds are.
     types: ManifestTypes = field(default_factory=lambda: ANY_TYPE)
+    # Kinds that this process could handle and does not, by apiVersion: the cluster did not serve them when it started.
+    unhandled: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @property
     def cached(self) -> frozenset[GroupKind]:
@@ -91,6 +95,17 @@ class ClusterScope:
             and (query.kind == kind.kind or (query.kind is None and kind.listed))
             and self._reaches(query, kind)
         )
+
+    async def discover(self, query: ResourceQuery, discovery: Discovery, unserved: "UnservedKinds") -> None:
+        """Lists the kinds from now on that the cluster is found to serve, if the query is about every kind."""
+        waiting = {name: kind for name, kind in self.kinds.items() if kind.is_discovered}
+        if query.kind is not None or not waiting:
+            return
+        served = await served_names(discovery)
+        for name, kind in waiting.items():
+            self.kinds[name] = replace(kind, is_discovered=False, listed=name in served)
+            if name not in served:
+                unserved.add(kind)
 
     def place(self, query: ResourceQuery) -> str | None:
         """The namespace to request; None for all of them."""
@@ -134,6 +149,15 @@ class ClusterKinds:
         if ours is not None:
             return replace(ours, version=version)
         return _served(await self.discovery.find(f"{ref.group}/{version}" if ref.group else version, ref.kind))
+
+
+async def served_names(discovery: Discovery) -> frozenset[GroupKind]:
+    """Group and kind of everything that the cluster serves beside the core group, by one request."""
+    try:
+        found, _ = await discovery.all_resources(("/apis",))
+    except KindNotServed:
+        return frozenset()
+    return frozenset((one.group, one.kind) for one in found)
 
 
 def _served(found: ApiResource) -> ServedKind:

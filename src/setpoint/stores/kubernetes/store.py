@@ -77,11 +77,12 @@ class KubernetesStore(DerivedStoreOperations):
         self._accounts = accounts
         self._scope = cluster_scope
         self._cache = cache
-        self._kinds = ClusterKinds(cluster_scope, Discovery(client))
+        self._discovery = Discovery(client)
+        self._kinds = ClusterKinds(cluster_scope, self._discovery)
         self._is_open = True
         self._watches: set[MultiKindWatch] = set()
         self._clock = clock
-        self.definitions = ServedDefinitions(client, cluster_scope.kinds.values(), clock)
+        self.definitions = ServedDefinitions(client, cluster_scope.kinds.values(), clock, cluster_scope.unhandled)
         self._unserved = UnservedKinds(is_watching=cache is not None)
         self._lister = MultiKindLister(client, cluster_scope, cache, self._unserved)
         self._events = EventRecorder(client, cluster_scope, clock)
@@ -136,6 +137,7 @@ class KubernetesStore(DerivedStoreOperations):
         """See Store."""
         self._require_open()
         with store_errors():
+            await self._scope.discover(query, self._discovery, self._unserved)
             return await self._lister.whole(query)
 
     async def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
@@ -144,6 +146,7 @@ class KubernetesStore(DerivedStoreOperations):
         with store_errors():
             if self._cache is not None and query == EVERYTHING:
                 await self.definitions.refresh()
+            await self._scope.discover(query, self._discovery, self._unserved)
             async with aclosing(self._lister.pages(query, size)) as pages:
                 async for page in pages:
                     yield page

@@ -370,7 +370,7 @@ CLAIMS = (
     claim(abandons_by_its_own_spec, Part.OWN_ABANDON),
     claim(an_observed_object_is_never_deleted),
     claim(a_plan_of_a_deletion_says_whether_the_object_is_deleted),
-    claim(a_plan_deletes_nothing_that_will_be_abandoned),
+    claim(a_plan_deletes_nothing_that_will_be_abandoned, Part.ADOPTION),
     claim(a_resource_that_was_paused_during_its_deletion_can_be_released),
     claim(an_invalid_management_can_be_corrected_during_deletion),
     claim(deletes_after_its_parent_is_gone, Part.REFERENCES),

@@ -210,6 +210,13 @@ _HAPPENINGS: Final[Mapping[Undertaking, tuple[Happening, ...]]] = {
 }
 _FAILED: Final = tuple(one for one in Undertaking if one is not Undertaking.HANDING_OVER)
 
+
+def _parts_for(undertaking: Undertaking, happening: Happening) -> frozenset[Part]:
+    if happening is _another_writer_creates_the_object:
+        return frozenset([Part.ADOPTION])
+    return frozenset([Part.SECRET] if undertaking is Undertaking.HANDING_OVER else [])
+
+
 CLAIMS = (
     *(
         LifecycleClaim(
@@ -224,7 +231,7 @@ CLAIMS = (
         LifecycleClaim(
             f"after any await, {undertaking},{happening.__name__.replace('_', ' ')}: it ends as declared",
             partial(_crossed, undertaking, happening),
-            frozenset([Part.SECRET] if undertaking is Undertaking.HANDING_OVER else []),
+            _parts_for(undertaking, happening),
             is_long=True,
         )
         for undertaking, happenings in _HAPPENINGS.items()

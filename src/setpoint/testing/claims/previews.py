@@ -132,13 +132,13 @@ async def a_process_that_may_not_write_plans_the_same(harness: ContractHarness) 
 
 CLAIMS = (
     claim(the_plan_of_a_creation),
-    claim(the_plan_of_an_adoption),
+    claim(the_plan_of_an_adoption, Part.ADOPTION),
     claim(the_plan_of_what_the_author_changed),
     claim(the_plan_of_drift),
     claim(the_plan_of_an_object_that_another_writer_deleted),
     claim(the_plan_of_a_creation_whose_answer_was_lost),
     claim(the_plan_of_nothing_to_do),
-    claim(the_plan_of_a_resource_that_is_only_observed),
+    claim(the_plan_of_a_resource_that_is_only_observed, Part.ADOPTION),
     claim(the_plan_of_a_paused_resource),
     claim(the_plan_of_a_deletion_deletes_and_only_execute_writes),
     claim(a_process_that_may_not_write_plans_the_same, Part.CONTEXT),

@@ -138,7 +138,7 @@ CLAIMS = (
     claim(waits_until_what_it_refers_to_is_ready, Part.REFERENCES),
     claim(waits_while_what_it_refers_to_has_a_new_spec, Part.REFERENCES),
     claim(a_rotated_secret_leaves_the_fast_path_and_reaches_the_service, Part.SECRET),
-    claim(an_object_that_is_adopted_is_given_the_secret_once, Part.SECRET),
+    claim(an_object_that_is_adopted_is_given_the_secret_once, Part.SECRET, Part.ADOPTION),
     claim(a_secret_shows_nowhere, Part.SECRET),
     claim(a_missing_key_of_a_secret_is_named, Part.SECRET),
     claim(waits_until_its_secret_is_there, Part.SECRET),

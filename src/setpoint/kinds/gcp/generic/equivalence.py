@@ -6,19 +6,22 @@ differs, and what the service added to the elements of a list stays.
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from setpoint.catalogue.rows import FieldFacts
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.kinds.gcp.generic.members import JSON_TEXT
+from setpoint.kinds.gcp.generic.members import JSON_TEXT, NUMBER_TEXT
 from setpoint.kinds.gcp.generic.spec_types import is_choice
 
-_ORIGIN: Final = re.compile(r"(?:https?:)?//[^/]+/(?:[a-z]+/)?(?:v[0-9a-z]+|beta|alpha)/|(?:https?:)?//[^/]+/")
+_ORIGIN: Final = re.compile(
+    r"(?:https?:)?//(?:[^/]+\.)?googleapis\.com/(?:(?:[a-z]+/)?(?:v[0-9][0-9a-z]*|beta|alpha)/)?"
+)
 _PROJECT: Final = re.compile(r"^projects/([^/]+)/")
 _DURATION: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?s")
+# A range of one port: `80` is returned as `80-80`.
+_RANGE_OF_ONE: Final = re.compile(r"([0-9]+)-\1")
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[Zz]|\+00:00)")
 
 
@@ -50,8 +53,10 @@ def same_text(one: str, other: str, facts: FieldFacts) -> bool:
     """Whether two texts mean the same in this field."""
     if one == other:
         return True
-    if facts.format == JSON_TEXT:
+    if facts.format in (JSON_TEXT, NUMBER_TEXT):
         return _same_json(one, other)
+    if _RANGE_OF_ONE.sub(r"\1", one) == _RANGE_OF_ONE.sub(r"\1", other):
+        return True
     if "/" in one and "/" in other and "//" in one + other:
         return same_link(one, other)
     for pattern in (_DURATION, _TIME):
@@ -113,7 +118,8 @@ def _fitted(value: Any, live: Json | Missing, facts: FieldFacts) -> Any:  # noqa
 
 def _fitted_single(value: Any, live: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if (facts.ref is not None or is_choice(facts)) and isinstance(value, Mapping) and isinstance(live, Mapping):
-        return live if _same_reference(value, live) else value
+        # Of a choice, the live member gives way to the declared one.
+        return live if _same_reference(value, live) else {**{name: None for name in live if name not in value}, **value}
     if facts.fields and isinstance(value, Mapping) and isinstance(live, Mapping):
         return fitted(value, live, facts.fields)
     if isinstance(value, str) and isinstance(live, str):
@@ -136,11 +142,10 @@ def _fitted_list(value: list[Any], live: Sequence[Any], facts: FieldFacts) -> li
     """The live list where every element of it means what the declared one does; else the declared elements, fitted."""
     if facts.keys and facts.fields:
         return _fitted_keyed(value, live, facts)
+    if facts.set or facts.ref is not None or is_choice(facts):
+        return _fitted_set(value, live, facts)
     if len(value) != len(live):
         return value
-    if facts.set or facts.ref is not None or is_choice(facts):
-        same = _in_live_order(value, live, facts)
-        return list(live) if same else value
     if all(_contains(now, was, facts) for was, now in zip(value, live, strict=True)):
         return list(live)
     return [_with_filled(was, now, facts) for was, now in zip(value, live, strict=True)]
@@ -171,17 +176,26 @@ def _fitted_keyed(value: list[Any], live: Sequence[Any], facts: FieldFacts) -> l
     return found
 
 
-def _in_live_order(value: list[Any], live: Sequence[Any], facts: FieldFacts) -> bool:
-    """Whether each declared element has a live one of its own, in any order."""
-    if all(isinstance(one, str) for one in (*value, *live)):
-        return Counter(value) == Counter(live)
-    rest = list(live)
-    for one in value:
-        found = next((now for now in rest if _contains(now, one, facts)), None)
-        if found is None:
-            return False
-        rest.remove(found)
-    return True
+def _fitted_set(value: list[Any], live: Sequence[Any], facts: FieldFacts) -> list[Any]:
+    """The live list where it has the same elements, in any order; else the declared ones, each fitted.
+
+    Each declared element has a live one of its own; one that is there twice counts once.
+    """
+    rest = _distinct(live)
+    found: list[Any] = []
+    all_found = True
+    for one in _distinct(value):
+        now = next((now for now in rest if _contains(now, one, facts)), None)
+        if now is None:
+            all_found = False
+        else:
+            rest.remove(now)
+        found.append(one if now is None else now)
+    return list(live) if all_found and not rest else found
+
+
+def _distinct(elements: Sequence[Any]) -> list[Any]:
+    return list({canonical(one): one for one in elements}.values())
 
 
 def _contains(live: Any, value: Any, facts: FieldFacts) -> bool:  # noqa: ANN401 - JSON

@@ -3,21 +3,22 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NoReturn
 
 import msgspec
 from msgspec import Struct
 
-from setpoint.catalogue.rows import FieldFacts, KindFacts
-from setpoint.clients.google.client import GoogleClient, item_name
+from setpoint.catalogue.index import is_preview
+from setpoint.catalogue.rows import KindFacts
+from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared, EffectiveState, effective_state
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import Json, JsonObject, Missing
-from setpoint.core.values.paths import Path
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import (
@@ -31,22 +32,39 @@ from setpoint.engine.kind import (
     RemoteOperation,
     ResolvedReferences,
     Unchanged,
+    Written,
     observe_decoded,
 )
 from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
-from setpoint.errors import RemoteConflict
-from setpoint.kind.typed_spec import decode_spec, field_invalid
+from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConflict
+from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.generic.equivalence import fitted
-from setpoint.kinds.gcp.generic.lists import listed_pages
-from setpoint.kinds.gcp.generic.members import from_members
+from setpoint.kinds.gcp.generic.json_texts import without_unmanaged
+from setpoint.kinds.gcp.generic.lists import listed_id, listed_pages
+from setpoint.kinds.gcp.generic.members import from_members, member_at
 from setpoint.kinds.gcp.generic.operations import is_operation_done, started_operation
-from setpoint.kinds.gcp.generic.placement import PlacedResource, segments
-from setpoint.kinds.gcp.generic.references import dependencies_in, resolved_fields
-from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, object_call, sending_of, update
-from setpoint.kinds.gcp.generic.spec_types import UNKNOWN, GoogleObject, GoogleStatus, tree_type_of
+from setpoint.kinds.gcp.generic.part_requests import method_call, must_stop_for, request_of, sending_of
+from setpoint.kinds.gcp.generic.placement import PlacedResource, collection_at
+from setpoint.kinds.gcp.generic.references import dependencies_in, resolved_fields, with_parameters
+from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, deletion, object_call
+from setpoint.kinds.gcp.generic.retirement import retire
+from setpoint.kinds.gcp.generic.spec_checks import field_problems
+from setpoint.kinds.gcp.generic.spec_types import (
+    ENGINE_NAMES,
+    LABELS,
+    GoogleObject,
+    has_own_labels,
+    name_rule,
+    reported_names,
+    status_type_of,
+    tree_type_of,
+)
+from setpoint.kinds.gcp.generic.tenant_references import require_own_projects
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
+    MANAGED_LABEL,
+    MARK_LABEL,
     PROJECT_ANNOTATION,
     TenantProjects,
     definition_for,
@@ -58,6 +76,11 @@ from setpoint.kinds.gcp.shared.config_connector import (
 
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _SPEC: Final = Path(("spec",))
+# Lets an object be stopped for a change that needs it. It is kept running then, unless the spec says otherwise.
+ALLOW_STOPPING: Final = "cnrm.cloud.google.com/allow-stopping-for-update"
+DISABLE_ON_DESTROY: Final = "cnrm.cloud.google.com/disable-on-destroy"
+# Raised when this code makes something else of the same row and manifest.
+_MEANING: Final = 1
 
 
 @cache
@@ -65,6 +88,28 @@ def _tree_type(kind: tuple[str, str]) -> type[Struct]:
     from setpoint.catalogue.rows import facts_of
 
     return tree_type_of(facts_of(kind))
+
+
+@cache
+def _status_type(kind: tuple[str, str]) -> type[Struct]:
+    from setpoint.catalogue.rows import facts_of
+
+    return status_type_of(facts_of(kind))
+
+
+@cache
+def _plan_options(kind: tuple[str, str]) -> PlanOptions:
+    from setpoint.catalogue.rows import facts_of
+
+    return sending_of(facts_of(kind))
+
+
+def revision_of(row: KindFacts) -> int:
+    """The revision of the kind of a row: another one for each row, and for each meaning that this code gives to it.
+
+    A process whose catalogue says something else about a kind compares its objects anew, once; it writes what differs.
+    """
+    return int(sha256_hex(msgspec.json.encode([_MEANING, row], order="deterministic"))[:8], 16)
 
 
 @dataclass(slots=True)
@@ -80,7 +125,7 @@ class GoogleKind:
     definition: CrdDetails
     projects: TenantProjects = ANY_PROJECT
     reconciliation: Reconciliation = Reconciliation.STATEFUL
-    revision: int = 1
+    revision: int = 0
     writes_through_clients: ClassVar = True
     annotations: Sequence[str] = (PROJECT_ANNOTATION,)
     live_type: type[GoogleObject] = GoogleObject
@@ -88,9 +133,16 @@ class GoogleKind:
     @staticmethod
     def of(row: KindFacts, google: GoogleClient, projects: TenantProjects = ANY_PROJECT) -> "GoogleKind":
         """The kind of a row."""
-        definition = definition_for(row.kind, GoogleStatus, f"A {row.kind} of {row.host}.")
-        tree_type = _tree_type((row.group, row.kind))
-        return GoogleKind(google, row, row.group, row.version, row.kind, tree_type, definition, projects)
+        from setpoint.kinds.gcp.generic.variants.choice import kind_class
+
+        name = (row.group, row.kind)
+        described = definition_for(row.kind, _status_type(name), f"A {row.kind} of {row.host}.")
+        definition = replace(described, rules_in_lists=False, is_preview=is_preview(name))
+        kind = kind_class(row)(google, row, row.group, row.version, row.kind, _tree_type(name), definition, projects)
+        kind.revision = revision_of(row)
+        if kind._can_stop:
+            kind.annotations = (PROJECT_ANNOTATION, ALLOW_STOPPING)
+        return kind
 
     def for_tenant(self, tenant: Tenant) -> "GoogleKind":
         """See SupportsTenants."""
@@ -104,10 +156,8 @@ class GoogleKind:
         problems = Problems()
         problems.collect(decode_spec, resource, self._spec_type)
         problems.collect(self.dependencies, resource)
-        problems.collect(resource_id, resource)
-        for at in _unsupported(resource.spec, self.row.fields, _SPEC):
-            problem = f" cannot be set: no member of {self.row.host} is known for it"
-            problems.add([field_invalid(resource, at, problem)])
+        problems.collect(resource_id, resource, name_rule(self.row))
+        problems.add(field_problems(self.row, resource))
         problems.require_none()
 
     @property
@@ -133,12 +183,22 @@ class GoogleKind:
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec with its references resolved, and the labels to send."""
-        spec = resolved_fields(resource.spec, self.row.fields, _SPEC, self._placed(resource, resolved))
+        placed = self._placed(resource, resolved)
+        spec = resolved_fields(resource.spec, self.row.fields, _SPEC, placed)
+        if self.projects.tenant is not None:
+            require_own_projects(spec, self.row.fields, _SPEC, placed)
+        if self._can_stop and _may_stop(resource):
+            spec = {**{name: next(iter(one.toggle)) for name, one in self.row.fields.items() if one.toggle}, **spec}
         if not self.row.labels:
             return {"spec": spec}
-        # A spec with labels of its own decides about them alone.
-        own = spec.get("labels") if "labels" in self.row.fields else None
-        return {"spec": spec, "metadata": {"labels": google_labels(resource) if own is None else own}}
+        # A spec with labels of its own has them instead of those of the metadata.
+        own = spec.pop(LABELS, None) if has_own_labels(self.row) else None
+        labels = google_labels(resource) if own is None else {**own, MANAGED_LABEL: "true"}
+        return {"spec": spec, "metadata": {"labels": labels}}
+
+    @property
+    def _can_stop(self) -> bool:
+        return any(method.stopped for method in self.row.other_methods.values())
 
     def view(self, live: GoogleObject) -> JsonObject:
         """The live object in the terms of the spec."""
@@ -152,40 +212,64 @@ class GoogleKind:
     def _fit(self, declared: Declared, live: JsonObject) -> Declared:
         own, now = declared.tree.get("spec"), live.get("spec")
         assert isinstance(own, Mapping)
-        spec = fitted(own, now if isinstance(now, Mapping) else {}, self.row.fields)
+        there = now if isinstance(now, Mapping) else {}
+        spec = fitted(without_unmanaged(own, there, declared.policy.inside_texts), there, self.row.fields)
         found = replace(declared, tree={**declared.tree, "spec": spec})
         return without_managed_label(found, live) if self.row.labels else found
 
     def abandons(self, resource: Resource) -> bool:
-        """Whether the service has no way to delete the object."""
-        return "delete" not in self.row.methods
+        """Whether the service has no way to delete the object, or a service of Google's is to stay enabled."""
+        stays_enabled = self.row.kind == "Service" and resource.annotations.get(DISABLE_ON_DESTROY) == "false"
+        return stays_enabled or ("delete" not in self.row.methods and self.row.retirement is None)
+
+    def stays_when_deleted(self) -> bool:
+        """See SupportsRetirement."""
+        return self.row.retirement is not None
 
     def sending(self, intent: Intent) -> PlanOptions:
-        """Labels by their own method where there is one; the rest in one update."""
-        return sending_of(self.row)
+        """What a method of its own sets in a write of its own, the rest in one update."""
+        found = _plan_options((self.group, self.name))
+        if not found.resend:
+            return found
+        declared = (path for path in found.resend if get_at(intent.declared.tree, path) not in (None, MISSING))
+        return replace(found, resend=tuple(declared))
 
     # --- The object ---------------------------------------------------------------------------------------------------
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[GoogleObject] | Unchanged:
         """Reads the object."""
-        body = await self.google.get(object_call(self.row, location))
+        body = await self.read(location)
         if body is None:
             return Absent()
         digest = sha256_hex(body)
-        return Unchanged() if digest == known else self._present(body, location, digest)
-
-    def _present(self, body: bytes, location: Location, digest: str | None = None) -> Present[GoogleObject]:
+        if digest == known:
+            return Unchanged()
         found = decode_response(_decoder, body, location)
-        labels = found.get(self.row.labels) if self.row.labels else None
-        live = GoogleObject(from_members(found, self.row.fields), labels)
-        return Present(live, digest, outputs=_outputs(self.row, found, location), whole=found)
+        return Absent() if is_absent(self.row, found) else self.present(found, location, digest)
+
+    async def read(self, location: Location) -> bytes | None:
+        """The object as the service has it; None for a 404."""
+        return await self.google.get(object_call(self.row, location))
+
+    def present(self, found: Mapping[str, Any], location: Location, digest: str | None = None) -> Present[GoogleObject]:
+        """The object, in the terms of the spec."""
+        labels = _shown_labels(member_at(found, tuple(self.row.labels.split(".")))) if self.row.labels else None
+        spec = from_members(found, self.row.fields)
+        if has_own_labels(self.row):
+            spec.pop(LABELS, None)
+        live = GoogleObject(spec, labels)
+        return Present(live, digest, outputs=self.outputs(found, location), whole=found)
+
+    def outputs(self, found: Mapping[str, Any], location: Location) -> JsonObject:
+        """What the status shows of the object."""
+        return _outputs(self.row, found, location)
 
     # --- Lists --------------------------------------------------------------------------------------------------------
 
     def list_scope_of(self, location: Location) -> ListScope | None:
         """The collection of the object; None where the service has no list, or one without whole objects."""
         method = self.row.methods.get("list")
-        return ListScope("/".join(segments(self.row, location)[:-1])) if method and method.items else None
+        return ListScope(collection_at(self.row, location)) if method and method.items else None
 
     def pages(self, list_scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
         """The objects of the collection."""
@@ -193,19 +277,21 @@ class GoogleKind:
 
     def location_of(self, item: bytes, list_scope: ListScope) -> Location:
         """The location of an object in a list."""
-        return Location(f"{list_scope}/{item_name(item, list_scope).rpartition('/')[2]}")
+        return Location(f"{list_scope}/{listed_id(self.row, item, list_scope)}")
 
     def read_item(self, item: bytes, location: Location) -> Present[GoogleObject] | None:
         """The object in a list."""
-        return self._present(item, location)
+        found = decode_response(_decoder, item, location)
+        return None if is_absent(self.row, found) else self.present(found, location)
 
     # --- Writes -------------------------------------------------------------------------------------------------------
 
-    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | Written[GoogleObject] | None:
         """Creates the object."""
-        request = creation(self.row, intent.location, wanted, intent.resource.spec)
+        spec = with_parameters(intent.resource.spec, self.row.fields, self._placed(intent.resource, intent.resolved))
+        request = creation(self.row, intent.location, wanted, spec)
         try:
-            answer = await self._send(request, is_creation=True)
+            answer = await self.send(request, is_creation=True)
         except RemoteConflict as error:
             raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
         return started_operation(self.row, "create", answer, intent.location)
@@ -216,17 +302,52 @@ class GoogleKind:
         """Sends one write of the plan."""
         live = before.whole
         assert isinstance(live, Mapping)
-        answer = await self._send(update(self.row, intent, wanted, write, live))
+        if must_stop_for(self.row, write, live):
+            await self._stop(intent, write)
+        answer = await self.send(request_of(self.row, intent, wanted, write, live))
         return started_operation(self.row, "update", answer, intent.location)
+
+    async def _stop(self, intent: Intent, write: PlannedWrite) -> NoReturn:
+        """Stops the object for a write. The write follows in a later step, which sees it stopped."""
+        is_wanted = intent.resource.spec.get("desiredStatus") == "TERMINATED"
+        if not is_wanted and not _may_stop(intent.resource):
+            paths = tuple(str(change.path) for change in write.changes)
+            raise ImmutableFieldChanged(
+                f"{', '.join(paths)} cannot change while {intent.location} runs: set spec.desiredStatus to TERMINATED,"
+                f' or the annotation {ALLOW_STOPPING}: "true", by which it is stopped and started again',
+                paths,
+            )
+        await self.send(GoogleRequest("POST", method_call(self.row, intent.location, "stop"), {}))
+        raise OperationRunning(f"{intent.location} is being stopped", after=1)
 
     async def delete(
         self, location: Location, before: Present[GoogleObject], resource: Resource
-    ) -> RemoteOperation | None:
-        """Deletes the object."""
-        answer = await self.google.delete(object_call(self.row, location))
-        return None if answer is None else started_operation(self.row, "delete", answer, location)
+    ) -> RemoteOperation | Absent | None:
+        """Deletes the object; one that no method deletes is made unusable.
 
-    async def _send(self, request: GoogleRequest, *, is_creation: bool = False) -> bytes:
+        One that a service keeps for a time is gone when its answer says so.
+        """
+        if self.row.retirement is not None:
+            await retire(self.row, self.row.retirement, location, self.google)
+            return None
+        await self._empty(location, before)
+        request = deletion(self.row, location, resource.spec)
+        answer = await self.google.delete(request.call) if request.verb == "DELETE" else await self.send(request)
+        operation = None if answer is None else started_operation(self.row, "delete", answer, location)
+        if operation is not None or not answer or not self.row.absent:
+            return operation
+        found: dict[str, Any] = decode_response(_decoder, answer, location)
+        return Absent() if is_absent(self.row, found) else None
+
+    async def _empty(self, location: Location, before: Present[GoogleObject]) -> None:
+        """Empties the members that keep the service from a deletion."""
+        assert isinstance(before.whole, Mapping)
+        members = [name for name in self.row.emptied_first if before.whole.get(name)]
+        if members:
+            await self.google.patch(object_call(self.row, location), {name: [] for name in members})
+
+    async def send(self, request: GoogleRequest, *, is_creation: bool = False) -> bytes:
+        """The answer to a request that changes an object."""
         match request.verb:
             case "PUT":
                 return await self.google.put(request.call, request.body, is_creation=is_creation)
@@ -240,34 +361,29 @@ class GoogleKind:
         return await is_operation_done(self.row, operation, self.google)
 
 
-def _unsupported(spec: Mapping[str, Any], fields: Mapping[str, FieldFacts], at: Path) -> list[str]:
-    """The fields of a spec that the catalogue knows no member for."""
-    found: list[str] = []
-    for name, value in spec.items():
-        facts = fields.get(name)
-        if facts is None:
-            continue
-        if facts.to == UNKNOWN:
-            found.append(str(at / name))
-        elif facts.fields and isinstance(value, Mapping):
-            found += _unsupported(value, facts.fields, at / name)
-        elif facts.fields and isinstance(value, list):
-            for place, one in enumerate(value):
-                found += _unsupported(one, facts.fields, at / name / place) if isinstance(one, Mapping) else []
-    return found
+def _may_stop(resource: Resource) -> bool:
+    return resource.annotations.get(ALLOW_STOPPING) == "true"
+
+
+def _shown_labels(labels: Any) -> dict[str, str] | None:  # noqa: ANN401 - JSON
+    """The labels of an object without the mark of its resource, which no author declares."""
+    if not isinstance(labels, Mapping):
+        return None
+    return {name: str(value) for name, value in labels.items() if name != MARK_LABEL}
+
+
+def is_absent(row: KindFacts, body: Mapping[str, Any]) -> bool:
+    """Whether an object counts as absent: it was deleted, and the service keeps it for a time."""
+    return any(body.get(name) in values for name, values in row.absent.items())
 
 
 def _outputs(row: KindFacts, body: Mapping[str, Any], location: Location) -> JsonObject:
     """What the status shows: the name, the link, and what the service set; as Config Connector has it."""
-    reported: dict[str, Json] = {name: body[name] for name in row.output_only if name in body and name != "name"}
+    reported: dict[str, Json] = {name: body[name] for name in reported_names(row) if name in body}
     found: dict[str, Json] = {"externalRef": location}
     link = body.get("selfLink")
     # Others refer to it by this, whether the service has links or not.
     found["selfLink"] = link if isinstance(link, str) else location
     if reported:
         found["observedState"] = reported
-    return {**{name: value for name, value in reported.items() if name not in _ENGINE_NAMES}, **found}
-
-
-# Members of a status that are not the service's.
-_ENGINE_NAMES: Final = ("conditions", "observedGeneration", "setpoint", "output", "serverDefaults")
+    return {**{name: value for name, value in reported.items() if name not in ENGINE_NAMES}, **found}

@@ -1,13 +1,15 @@
 """The lists of a collection, page by page; each item as the bytes that came."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 
 from setpoint.catalogue.rows import KindFacts
 from setpoint.clients.google.calls import GoogleCall
-from setpoint.clients.google.client import GoogleClient
+from setpoint.clients.google.client import GoogleClient, item_name
 from setpoint.clients.http import decode_response
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.capabilities import ListScope
@@ -19,24 +21,36 @@ _PAGE_SIZE: Final = 500
 _SMALLER_PAGE: Final = 10
 _TOKEN: Final = "nextPageToken"
 _decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_any_object: Final = msgspec.json.Decoder(dict[str, Any])
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-async def listed_pages(row: KindFacts, google: GoogleClient, scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
+async def listed_pages(
+    row: KindFacts, google: GoogleClient, scope: ListScope, parameters: Mapping[str, str] | None = None
+) -> AsyncGenerator[Sequence[bytes], None]:
     """The objects of a collection. RemoteRefused when there is no such list; RemoteUnavailable for one without end."""
-    method, tokens, token, size = row.methods["list"], {""}, "", _PAGE_SIZE
     # The older APIs, whose paths start with their names, call it otherwise.
     limit = "maxResults" if row.prefix.startswith(f"{row.api}/") else "pageSize"
+    call = GoogleCall(api_of(row, scope), tuple(scope.split("/")))
+    async for page in pages_at(replace(call, query=parameters or {}), row.methods["list"].items, google, limit=limit):
+        yield page
+
+
+async def pages_at(
+    call: GoogleCall, items: str, google: GoogleClient, *, limit: str = "pageSize"
+) -> AsyncGenerator[Sequence[bytes], None]:
+    """The objects that a call lists as its member `items`; `limit` is the parameter for the size of a page."""
+    tokens, token, size, scope = {""}, "", _PAGE_SIZE, "/".join(call.parts)
     while True:
-        query = {limit: str(size), **({"pageToken": token} if token else {})}
+        query = {**call.query, limit: str(size), **({"pageToken": token} if token else {})}
         try:
-            page = await _page(GoogleCall(api_of(row), tuple(scope.split("/")), query), google, scope)
+            page = await _page(replace(call, query=query), google, scope)
         except ResponseTooLarge:
             if size == 1:
                 raise
             size = max(1, size // _SMALLER_PAGE)
             continue
-        yield _objects(page, method.items)
+        yield _objects(page, items)
         token = _text(page.get(_TOKEN))
         if not token:
             return
@@ -45,10 +59,22 @@ async def listed_pages(row: KindFacts, google: GoogleClient, scope: ListScope) -
         tokens.add(token)
 
 
-async def _page(call: GoogleCall, google: GoogleClient, scope: ListScope) -> dict[str, Any]:
+def listed_id(row: KindFacts, item: bytes, scope: ListScope) -> str:
+    """The id of an object in a list: where a creation has it, if the list does too; else the last part of its name."""
+    found: Any = None
+    if row.id.where == "body" and row.id.name != "name":
+        found = decode_response(_any_object, item, scope)
+        for step in row.id.name.split("."):
+            found = found.get(step) if isinstance(found, dict) else None
+    return (found if isinstance(found, str) and found else item_name(item, scope)).rpartition("/")[2]
+
+
+async def _page(call: GoogleCall, google: GoogleClient, scope: str) -> dict[str, Any]:
     body = await google.get(call)
     if body is None:
-        raise RemoteRefused(f"{scope} cannot be listed: the service says that there is no such list")
+        raise RemoteRefused(
+            f"{scope} cannot be listed: the service says that there is no such list", HTTPStatus.NOT_FOUND
+        )
     return decode_response(_decoder, body, scope, MAX_LIST_VALUES)
 
 

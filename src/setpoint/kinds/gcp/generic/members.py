@@ -3,24 +3,25 @@
 A reference is `{external: TEXT}` in the compared tree, with the text as the API has it.
 """
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from setpoint.catalogue.parts import member_path as member_path
 from setpoint.catalogue.rows import FieldFacts
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.kinds.gcp.generic.spec_types import ADDRESS, UNKNOWN, choices_of, is_choice
+from setpoint.kinds.gcp.generic.shared_members import own_part, shared_paths
+from setpoint.kinds.gcp.generic.spec_types import choices_of, is_choice
 
 # A field whose text is JSON, and whose member is an object or a list.
 JSON_TEXT: Final = "json-text"
+# A field whose text is a number, and whose member is that number.
+NUMBER_TEXT: Final = "number-text"
+# A secret that is sent in base64.
+BYTES: Final = "byte"
 _Tree = Mapping[str, Any]
-
-
-def member_path(name: str, facts: FieldFacts) -> tuple[str, ...]:
-    """The path of the member that a field is sent as, below that of the object it is in; empty for one that is not."""
-    if facts.to in (*ADDRESS, UNKNOWN) or facts.output_only or facts.query:
-        return ()
-    return tuple(facts.to.split(".")) if facts.to else (name,)
+_OF_SHARED_LISTS: Final = ("part-of-list", "value-of-element")
 
 
 # --- To the API -------------------------------------------------------------------------------------------------------
@@ -33,17 +34,20 @@ def to_members(tree: _Tree, fields: Mapping[str, FieldFacts]) -> dict[str, Any]:
         facts = fields.get(name)
         path = member_path(name, facts) if facts is not None else ()
         if facts is not None and path:
-            _put(found, path, _member(value, facts))
+            put_member(found, path, _member(value, facts))
     return found
 
 
-def _put(target: dict[str, Any], path: tuple[str, ...], value: Json) -> None:
+def put_member(target: dict[str, Any], path: tuple[str, ...], value: Json) -> None:
+    """Puts a value at a path; what is there already and is an object or a list too is joined with it."""
     for step in path[:-1]:
         below = target.setdefault(step, {})
         if not isinstance(below, dict):
             below = target[step] = {}
         target = below
     known = target.get(path[-1])
+    if value is None and known is not None:
+        return
     # Two fields may be parts of one member.
     if isinstance(known, dict) and isinstance(value, Mapping):
         target[path[-1]] = {**known, **value}
@@ -57,12 +61,20 @@ def _member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if value is None:
         return None
     if facts.values:
-        return facts.values.get(_word(value), value)
+        return facts.values.get(word_of(value), value)
     if is_choice(facts):
         return [_chosen(one) for one in value] if facts.type == "list" else _chosen(value)
     if facts.shape is not None:
-        return _shaped_member(value, facts)
+        return _map_member(value, facts) if facts.type == "map" else _shaped_member(value, facts)
     return [_single(one, facts) for one in value] if facts.type == "list" else _single(value, facts)
+
+
+def _map_member(value: _Tree, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
+    """A map of a spec: as a list of keys and values, or with what is in each of its objects."""
+    if facts.shape == "map-to-key-value-list":
+        key, content = facts.keys
+        return [{key: name, content: one} for name, one in value.items()]
+    return {name: one.get(facts.within) for name, one in value.items()}
 
 
 def _shaped_member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
@@ -75,9 +87,15 @@ def _shaped_member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
             key, content = list(facts.fields)[:2]
             return {one[key]: one.get(content) for one in value}
         case "true-to-object":
-            return {} if value else None
+            return dict(facts.adds) if value else None
+        case "inner-object":
+            name, inner = next(iter(facts.fields.items()))
+            return _member(value.get(name), inner)
         case "part-of-list":
-            return [{**to_members(one, facts.fields), **facts.adds} for one in value]
+            elements = value if isinstance(value, list) else [value]
+            return [{**to_members(one, facts.fields), **facts.adds} for one in elements]
+        case "value-of-element":
+            return [{**facts.adds, "value": value}]
         case _:
             return {str(one[facts.keys[0]]): _keyed_member(one, facts) for one in value}
 
@@ -85,19 +103,24 @@ def _shaped_member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
 def _single(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if facts.ref is not None:
         text = _external(value)
-        return {facts.within: text} if facts.within else text
+        return {facts.within: text, **facts.adds} if facts.within else text
     if facts.secret:
-        return value.get("value") if isinstance(value, Mapping) else value
+        text = value.get("value") if isinstance(value, Mapping) else value
+        return _encoded(text) if facts.format == BYTES and isinstance(text, str) else text
     if facts.fields and isinstance(value, Mapping):
         return {**facts.adds, **to_members(value, facts.fields)}
     if facts.int64_text and isinstance(value, int):
         return str(value)
-    if facts.format == JSON_TEXT and isinstance(value, str):
+    if facts.format in (JSON_TEXT, NUMBER_TEXT) and isinstance(value, str):
         return json.loads(value)
     return value
 
 
-def _word(value: Json) -> str:
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
+
+
+def word_of(value: Json) -> str:
     """A value of a spec as the text that the row knows it by."""
     return json.dumps(value) if isinstance(value, bool) else str(value)
 
@@ -126,9 +149,16 @@ def _external(value: Any) -> Any:  # noqa: ANN401 - JSON
 def from_members(body: _Tree, fields: Mapping[str, FieldFacts]) -> dict[str, Any]:
     """The fields that an object of the API has; nulls, and what the row does not know, are left out."""
     found: dict[str, Any] = {}
+    claimers = {name: facts for name, facts in fields.items() if _claims_elements(facts)}
+    paths = {name: member_path(name, facts) for name, facts in fields.items()}
+    shared = shared_paths(paths)
     for name, facts in fields.items():
-        path = member_path(name, facts)
-        value = _at(body, path) if path and not facts.secret else MISSING
+        path = paths[name]
+        value = member_at(body, path) if path and not facts.secret else MISSING
+        if claimers and isinstance(value, list):
+            value = _own_elements(value, name, path, claimers)
+        elif name in shared and value is not MISSING:
+            value = own_part(value, name, fields)
         if value is MISSING or value is None:
             continue
         read = _field(value, facts)
@@ -137,7 +167,25 @@ def from_members(body: _Tree, fields: Mapping[str, FieldFacts]) -> dict[str, Any
     return found
 
 
-def _at(body: _Tree, path: tuple[str, ...]) -> Json | Missing:
+def _claims_elements(facts: FieldFacts) -> bool:
+    """Whether some elements of the list are this field's, though others share the list."""
+    return facts.shape in _OF_SHARED_LISTS or (facts.ref is not None and bool(facts.ref.prefix))
+
+
+def _own_elements(
+    value: list[Any], name: str, path: tuple[str, ...], claimers: Mapping[str, FieldFacts]
+) -> list[Any] | None:
+    """The elements of a list that are a field's: those that it claims, or those that no other field claims."""
+    others = [facts for other, facts in claimers.items() if member_path(other, facts) == path]
+    if not others:
+        return value
+    if name in claimers:
+        return [one for one in value if _is_part(one, claimers[name])] or None
+    return [one for one in value if not any(_is_part(one, facts) for facts in others)] or None
+
+
+def member_at(body: _Tree, path: tuple[str, ...]) -> Json | Missing:
+    """The member at a path; MISSING where there is none."""
     here: Any = body
     for step in path:
         if not isinstance(here, Mapping) or step not in here:
@@ -151,18 +199,31 @@ def _field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if facts.values:
         return _own_word(value, facts)
     if facts.shape is not None and not is_choice(facts):
-        return _shaped_field(value, facts)
+        return _map_field(value, facts) if facts.type == "map" else _shaped_field(value, facts)
     if facts.type == "list":
         return [_single_field(one, facts) for one in value] if isinstance(value, list) else None
     return _single_field(value, facts)
+
+
+def _map_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
+    if facts.shape == "map-to-key-value-list":
+        key, content = facts.keys
+        return {str(one.get(key)): one.get(content) for one in value}
+    return {name: {facts.within: one} for name, one in value.items()}
 
 
 def _shaped_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     match facts.shape:
         case "true-to-object":
             return True
+        case "inner-object":
+            name, inner = next(iter(facts.fields.items()))
+            return {name: _field(value, inner)}
         case "part-of-list":
-            return [from_members(one, facts.fields) for one in value if _is_part(one, facts)] or None
+            found = [from_members(one, facts.fields) for one in value if _is_part(one, facts)]
+            return (found if facts.type == "list" else found[0]) if found else None
+        case "value-of-element":
+            return next((one.get("value") for one in value if _is_part(one, facts)), None)
         case "object-to-list-of-one":
             return from_members(value[0], facts.fields) if value and isinstance(value, list) else None
         case "list-of-one-to-object":
@@ -191,12 +252,14 @@ def _own_word(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     """The value of the spec for a value of the API."""
     found = next((word for word, one in facts.values.items() if one == value), None)
     if found is None:
-        return value
+        return None if facts.type == "boolean" else value
     return found == "true" if facts.type == "boolean" else found
 
 
 def _is_part(element: Any, facts: FieldFacts) -> bool:  # noqa: ANN401 - JSON
     """Whether an element of a list that several fields share is one of this field."""
+    if isinstance(element, str):
+        return facts.ref is not None and facts.ref.prefix.strip("/") in element
     return isinstance(element, Mapping) and all(element.get(name) == one for name, one in facts.adds.items())
 
 
@@ -212,6 +275,6 @@ def _number(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     kind = facts.items if facts.type == "list" else facts.type
     if kind == "integer" and isinstance(value, str) and value.lstrip("-").isdecimal():
         return int(value)
-    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return json.dumps(value)
     return value

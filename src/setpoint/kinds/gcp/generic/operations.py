@@ -23,8 +23,11 @@ _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 def started_operation(row: KindFacts, verb: str, body: bytes, location: Location) -> RemoteOperation | None:
     """The operation that an answer names; None when there is none, or it is done already."""
     sort = row.operations.get(verb)
-    if sort is None:
-        return None
+    return None if sort is None else operation_in(sort, body, location)
+
+
+def operation_in(sort: str, body: bytes, location: Location) -> RemoteOperation | None:
+    """The operation of this sort that an answer names; None when there is none, or it is done already."""
     answer = decode_response(_decoder, body, location)
     name = _name(sort, answer, location)
     if not name or _is_done(answer, name):
@@ -73,11 +76,22 @@ async def is_operation_done(row: KindFacts, operation: RemoteOperation, google: 
 
     So is a text that is no operation: the status of a resource may hold anything.
     """
+    return await is_done_at(api_of(row, operation.name), operation, google)
+
+
+async def is_done_at(api: GoogleApi, operation: RemoteOperation, google: GoogleClient) -> bool:
+    """The same for an operation of any API."""
+    return await finished_operation(api, operation, google) is not None
+
+
+async def finished_operation(
+    api: GoogleApi, operation: RemoteOperation, google: GoogleClient
+) -> Mapping[str, Any] | None:
+    """The answer of an operation that is done; None while it runs. Nothing is known of one that has expired."""
     if _NAME.fullmatch(operation.name) is None:
-        return True
-    api = api_of(row)
-    body = await google.get(GoogleCall(GoogleApi(api.host, api.prefix), tuple(operation.name.split("/"))))
+        return {}
+    body = await google.get(GoogleCall(api, tuple(operation.name.split("/"))))
     if body is None:
-        return True
-    answer = decode_response(_decoder, body, operation.name)
-    return _is_done(answer, operation.name)
+        return {}
+    answer: dict[str, Any] = decode_response(_decoder, body, operation.name)
+    return answer if _is_done(answer, operation.name) else None

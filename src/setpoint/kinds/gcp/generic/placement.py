@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from setpoint.catalogue.rows import KindFacts, facts_of, kinds_by_group
+from setpoint.catalogue.index import kinds_by_group
+from setpoint.catalogue.rows import KindFacts, facts_of
 from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.kind import Location, ResolvedReferences, match_location
@@ -55,6 +56,15 @@ def segments(row: KindFacts, location: Location) -> tuple[str, ...]:
     return tuple(found[one[1:-1]] if one.startswith("{") else one for one in template.split("/"))
 
 
+def collection_at(row: KindFacts, location: Location) -> str:
+    """The relative name of the collection that a location is in."""
+    templates = templates_of(row)
+    # Most ids have no slash, and are the last segment: asked for every resource of a store at the start.
+    if len(templates) == 1 and location.count("/") == templates[0].count("/"):
+        return location.rpartition("/")[0]
+    return "/".join(segments(row, location)[:-1])
+
+
 def template_at(row: KindFacts, location: Location) -> str:
     """The template that a location was made of."""
     templates = templates_of(row)
@@ -87,19 +97,28 @@ class PlacedResource:
         wanted = f"/{GLOBAL}/" if place in ("", GLOBAL) else "{zone}" if _ZONE.fullmatch(place) else "{region}"
         return next((one for one in found if wanted in one), found[0])
 
-    def place(self) -> str:
-        """The location, region or zone in the spec; empty for one that names none."""
-        for name in _PLACES:
+    def place(self, sort: str = "") -> str:
+        """The location, region or zone in the spec, that of the sort first; empty for a spec that names none."""
+        for name in (sort, *sorted(_PLACES, key=self._is_optional)):
             value = self.spec.get(name)
             if isinstance(value, str) and value:
                 return value.rpartition("/")[2]
         return ""
+
+    def _is_optional(self, place: str) -> bool:
+        """Of a region and a zone, the one that must be given is where the object is."""
+        return place in self.row.fields and not self.row.fields[place].required
 
     def locate(self) -> Location:
         """The location. ManifestInvalid for a place that is missing, DependencyNotReady for a parent without one."""
         template = self.template()
         known = {**self.variables(), variables_of(template)[-1]: self.own_id()}
         return Location(_VARIABLE.sub(lambda found: known[found[1]], template))
+
+    def collection(self) -> str:
+        """The location of the collection that the object is in."""
+        known = self.variables()
+        return _VARIABLE.sub(lambda found: known[found[1]], self.template().rpartition("/")[0])
 
     def variables(self) -> Mapping[str, str]:
         """The variables of the template, without the id of the object."""
@@ -117,13 +136,15 @@ class PlacedResource:
         known = {
             **self.variables(),
             "place": GLOBAL if place in ("", GLOBAL) else f"{sort}/{place}",
-            **dict.fromkeys(_PLACES, place or GLOBAL),
+            **{name: self.place(name) or GLOBAL for name in _PLACES},
         }
         known.setdefault("project", self.project().project if "{project}" in text else "")
         return _VARIABLE.sub(lambda found: known.get(found[1], found[0]), text)
 
     def own_id(self) -> str:
         """The id of the object in its collection."""
+        if self.row.id.where == "fields" and not self.row.own_id:
+            return str(self.spec.get(variables_of(self.template())[-1], ""))
         found = resource_id(self.resource)
         if not self.row.own_id:
             return found
@@ -136,10 +157,10 @@ class PlacedResource:
         if name in _PLACES:
             return {name: self._required_place(name)}
         container = next((ref for word, ref in _CONTAINERS.items() if template.startswith(f"{word}/{{{name}}}")), "")
-        return {name: self._container(container)} if container else self._parent(name, template)
+        return {name: self._container(container)} if container in self.row.fields else self._parent(name, template)
 
     def _required_place(self, name: str) -> str:
-        found = self.place()
+        found = self.place(name)
         if not found and any(one in self.row.fields and self.row.fields[one].required for one in _PLACES):
             raise field_invalid(self.resource, f"spec.{name}", " is missing: write where the object is")
         return found or GLOBAL
@@ -147,16 +168,17 @@ class PlacedResource:
     def _container(self, field: str) -> str:
         at = f"spec.{field}"
         if at in self.resolved.resources:
-            return resource_id(self.resolved.resources[at])
+            return id_of(self.resolved.resources[at])
         value = self.spec.get(field)
         return str(value.get("external", "") if isinstance(value, Mapping) else "").rpartition("/")[2]
 
     def _parent(self, name: str, template: str) -> Mapping[str, str]:
-        field = next((one for one in self.row.fields if one in (f"{name}Ref", name, f"{name}Id")), None)
-        if field is None:
-            raise field_invalid(self.resource, f"spec.{name}Ref", f" is not known to {self.row.kind}")
         prefix = template[: template.index(f"{{{name}}}") + len(name) + 2]
-        value = self.spec.get(field)
+        field = parent_field(self.row, name, prefix)
+        if field is None:
+            problem = f" does not say in which {name} the object is: write the full name of what it is in as external"
+            raise field_invalid(self.resource, "spec", problem)
+        value = self.spec.get(field, self.row.fields[field].default)
         text = value if isinstance(value, str) else self._referenced(f"spec.{field}", value)
         found = _pattern(prefix).fullmatch(relative_name(text))
         if found is None:
@@ -186,12 +208,44 @@ class PlacedResource:
         return ResolvedProject(name, ProjectSource.REFERENCE)
 
 
+@cache
+def _templates(kind: str) -> Sequence[str]:
+    """The templates of a kind by its name; none for one that the catalogue does not have."""
+    found = next((one for one in kinds_by_group() if one[1] == kind), None)
+    return () if found is None else templates_of(facts_of(found))
+
+
+def parent_field(row: KindFacts, variable: str, prefix: str) -> str | None:
+    """The field for a variable of the name: by its own name, or a reference whose name or kind ends with that of it.
+
+    `prefix` is the template of what the object is in.
+    """
+    word = variable.lower()
+    found = next((one for one in row.fields if one in (f"{variable}Ref", variable, f"{variable}Id")), None)
+    refs = {name: facts.ref.kinds for name, facts in row.fields.items() if facts.ref is not None and facts.to == "url"}
+    named = (name for name in refs if name.removesuffix("Ref").lower().endswith(word))
+    placed = (name for name, kinds in refs.items() if any(prefix in _templates(kind) for kind in kinds))
+    of_kind = (name for name, kinds in refs.items() if any(kind.lower().endswith(word) for kind in kinds))
+    parents = [name for name in refs if name not in ("projectRef", *_CONTAINERS.values())]
+    only = parents if len(parents) == 1 else ()
+    return found or next(iter((*named, *placed, *of_kind, *only)), None)
+
+
 def recorded_location(target: Resource) -> Location:
     """The location of a resource that another refers to; DependencyNotReady while it has none."""
     found = location_in(target.status)
-    if found is None:
+    # A search is no object yet.
+    if found is None or "/~" in found:
         raise DependencyNotReady(f"reference {target.ref} is not ready: it has no object yet")
     return found
+
+
+def id_of(target: Resource) -> str:
+    """The id of the object of a resource that another refers to: the one that the service made, where it makes them."""
+    name = target.ref.group_kind
+    if name in kinds_by_group() and facts_of(name).id.where == "service":
+        return recorded_location(target).rpartition("/")[2]
+    return resource_id(target)
 
 
 # --- Names of other kinds ---------------------------------------------------------------------------------------------
@@ -210,3 +264,12 @@ def full_name(kind: str, text: str, at: PlacedResource) -> str:
         return text
     known = {one: at.project().project if one == "project" else at.place() or GLOBAL for one in others}
     return _VARIABLE.sub(lambda found: known.get(found[1], text) if found[1] != last else text, template)
+
+
+def own_id(kind: str, text: str, at: PlacedResource) -> str:
+    """The id alone of an object by its relative name, if it is one of the same service; else the text as it is."""
+    name = next((one for one in kinds_by_group() if one[1] == kind), None)
+    if name is None or "/" not in text or facts_of(name).host != at.row.host:
+        return text
+    is_name = any(_pattern(template).fullmatch(text) for template in templates_of(facts_of(name)))
+    return text.rpartition("/")[2] if is_name else text

@@ -10,9 +10,9 @@ from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.errors import DependencyNotReady
 from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.gcp.generic.members import member_path
-from setpoint.kinds.gcp.generic.placement import PlacedResource, full_name, recorded_location
+from setpoint.kinds.gcp.generic.placement import PlacedResource, full_name, id_of, own_id, recorded_location
+from setpoint.kinds.gcp.generic.shared_members import with_texts
 from setpoint.kinds.gcp.generic.spec_types import choices_of, group_of, is_choice
-from setpoint.kinds.gcp.shared.config_connector import resource_id
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
 _COMPUTE_GROUP: Final = "compute.cnrm.cloud.google.com"
@@ -88,6 +88,17 @@ def resolved_fields(
             found[name] = [_resolved(item, facts, at / name / place, placed) for place, item in enumerate(one)]
         else:
             found[name] = _resolved(one, facts, at / name, placed)
+    return with_texts(found, fields)
+
+
+def with_parameters(
+    spec: Mapping[str, Any], fields: Mapping[str, FieldFacts], placed: PlacedResource
+) -> dict[str, Any]:
+    """The spec with the text of each reference that is a parameter of a query."""
+    found = dict(spec)
+    for name, facts in fields.items():
+        if facts.query and facts.ref is not None and isinstance(spec.get(name), Mapping):
+            found[name] = _text(spec[name], facts.ref, Path(("spec", name)), placed)
     return found
 
 
@@ -115,8 +126,12 @@ def _text(value: Mapping[str, Any], ref: ReferenceFacts, at: Path, placed: Place
         return ref.prefix + _text_of(target, ref)
     external = str(value.get("external") or "")
     kind = str(value.get("kind") or (ref.kinds[0] if ref.kinds else ""))
-    if ref.form in ("name", "link") and kind != "Project":
+    if kind == "Project":
+        external = external.removeprefix("projects/") if ref.form == "id" else external
+    elif ref.form in ("name", "link"):
         external = full_name(kind, external, placed)
+    elif ref.form == "id":
+        external = own_id(kind, external, placed)
     return external if not ref.prefix or external.startswith(ref.prefix) or "//" in external else ref.prefix + external
 
 
@@ -124,12 +139,14 @@ def _text_of(target: Resource, ref: ReferenceFacts) -> str:
     """What is sent for a resource, in the form that the field has."""
     match ref.form:
         case "id":
-            return resource_id(target)
+            return id_of(target)
         case "name":
             return recorded_location(target)
         case "link":
             location = recorded_location(target)
             return f"{_COMPUTE}{location}" if target.ref.group == _COMPUTE_GROUP else location
+        case "dotted":
+            return ".".join(recorded_location(target).split("/")[1::2])
         case _:
             return _reported(target, ref.form)
 

@@ -1,20 +1,25 @@
 """The requests of a row: create, update in the style of the API, delete; each as a call and its body."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from setpoint.catalogue.rows import KindFacts, MethodFacts
+from setpoint.catalogue.parts import LABELS
+from setpoint.catalogue.rows import FieldFacts, KindFacts, MethodFacts
 from setpoint.clients.google.calls import GoogleApi, GoogleCall
-from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
+from setpoint.core.plan import PlannedWrite
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
-from setpoint.kinds.gcp.generic.members import from_members, member_path, to_members
+from setpoint.errors import ImmutableFieldChanged
+from setpoint.kinds.gcp.generic.members import from_members, member_path, put_member, to_members
 from setpoint.kinds.gcp.generic.placement import segments, template_at
+from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
-SET_LABELS: Final = "setLabels"
-_LABELS: Final = Path(("metadata", "labels"))
+# The region of a name; that of a zone is without its letter.
+_REGION: Final = re.compile(r"/(?:locations|regions|zones)/(?!global(?:/|$))([a-z0-9-]+?)(?:-[a-z])?(?:/|$)")
 _FINGERPRINTS: Final = ("fingerprint", "etag")
 
 
@@ -27,43 +32,34 @@ class GoogleRequest:
     body: Json = None
 
 
-def api_of(row: KindFacts) -> GoogleApi:
-    """The API of a row."""
-    return GoogleApi(row.host, f"/{row.prefix.rstrip('/')}")
+def api_of(row: KindFacts, name: str) -> GoogleApi:
+    """The API of a row, for what has this name; where each region has a host of its own, that of its region."""
+    region = _REGION.search(name) if row.regional_host else None
+    host = row.regional_host.replace("{region}", region[1]) if region else row.host
+    return GoogleApi(host, f"/{row.prefix.rstrip('/')}")
 
 
 def object_call(row: KindFacts, location: Location, query: Mapping[str, str] | None = None) -> GoogleCall:
     """The call that names the object."""
-    return GoogleCall(api_of(row), segments(row, location), query or {})
+    return GoogleCall(api_of(row, location), segments(row, location), query or {})
 
 
 def collection_call(row: KindFacts, location: Location, query: Mapping[str, str] | None = None) -> GoogleCall:
     """The call that names the collection of the object."""
-    return GoogleCall(api_of(row), segments(row, location)[:-1], query or {})
+    return GoogleCall(api_of(row, location), segments(row, location)[:-1], query or {})
 
 
-def sending_of(row: KindFacts) -> PlanOptions:
-    """How changes are sent: what a method of its own sets in a write of its own, the rest in one update.
-
-    What is switched by a method can only be switched once the object is there.
-    """
-    switched = [(name, Path(("spec", name))) for name, facts in row.fields.items() if facts.toggle]
-    stages = [WriteStage(name, (path,)) for name, path in switched]
-    stages += [WriteStage(name, (Path(("spec", field)),)) for field, name in own_methods(row).items()]
-    if SET_LABELS in row.per_field_methods and row.labels:
-        stages.append(WriteStage(SET_LABELS, (_LABELS,)))
-    return PlanOptions(tuple(stages), after_creation=tuple(path for _, path in switched))
+def path_call(
+    row: KindFacts, method: MethodFacts, location: Location, query: Mapping[str, str] | None = None
+) -> GoogleCall:
+    """The call of a method by its own path: that of the object, or of something that it is in; after a colon or not."""
+    path, _, custom = method.path.removeprefix(row.prefix).partition(":")
+    parts = segments(row, location)[: path.count("/") + 1]
+    return GoogleCall(api_of(row, location), parts, query or {}, method=custom)
 
 
-def own_methods(row: KindFacts) -> Mapping[str, str]:
-    """The method that sets a field, by the field: where it has a method of its own, which takes that one member."""
-    found: dict[str, str] = {}
-    for name in row.per_field_methods:
-        sends = [one for one in row.other_methods[name].sends if "ingerprint" not in one] if name != SET_LABELS else []
-        for field, facts in row.fields.items():
-            if len(sends) == 1 and member_path(field, facts) == (sends[0],) and name.startswith(("set", "resize")):
-                found[field] = name
-    return found
+def _is_custom(method: MethodFacts) -> bool:
+    return ":" in method.path.rpartition("/")[2]
 
 
 # --- Create -----------------------------------------------------------------------------------------------------------
@@ -72,12 +68,14 @@ def own_methods(row: KindFacts) -> Mapping[str, str]:
 def creation(row: KindFacts, location: Location, wanted: JsonObject, spec: JsonObject) -> GoogleRequest:
     """The request that creates the object. `spec` is what the author wrote."""
     method, own_id = row.methods["create"], _sent_id(row, location)
-    body = _with_constants(row, _without_nulls(_members(row, wanted)))
-    query = dict(_query_of(row, method, spec))
+    body = creation_members(row, wanted, location)
+    query = query_of(row, method, location, spec)
     content: dict[str, Any] = {method.wrap: body} if method.wrap else body
+    if _is_custom(method) or row.id.where == "fields":
+        return GoogleRequest(method.verb, path_call(row, method, location, query), content)
     match row.id.where:
         case "query":
-            query[row.id.name] = own_id
+            query[row.id.name] = row.id.value.replace("{id}", own_id) or own_id
         case "body":
             text = location if row.id.form == "name" else own_id
             if row.id.value:
@@ -88,26 +86,81 @@ def creation(row: KindFacts, location: Location, wanted: JsonObject, spec: JsonO
             return GoogleRequest(method.verb, object_call(row, location), content)
         case _:
             pass
-    return GoogleRequest(method.verb, collection_call(row, location, query), content)
+    call = collection_call(row, location, query)
+    return GoogleRequest(method.verb, replace(call, method=_create_method(row, body)), content)
 
 
-def _with_constants(row: KindFacts, body: dict[str, Any]) -> dict[str, Any]:
-    """The body with what the service wants whatever the spec says, or because of which members there are."""
+def _create_method(row: KindFacts, body: Mapping[str, Any]) -> str:
+    """The custom method that creates an object with such members; empty for the standard one."""
+    for condition, method in row.create_methods.items():
+        member, _, value = condition.partition("=")
+        if member in body and value in ("", body[member]):
+            return method
+    return ""
+
+
+def creation_members(row: KindFacts, wanted: JsonObject, location: Location) -> dict[str, Any]:
+    """The members of a new object, without its id."""
+    return _with_constants(row, without_nulls(members_of(row, _creatable(row, wanted))), template_at(row, location))
+
+
+def _creatable(row: KindFacts, wanted: JsonObject) -> JsonObject:
+    """The compared tree without the fields that can only be set once the object is there."""
+    own = wanted.get("spec")
+    assert isinstance(own, Mapping)
+    return {**wanted, "spec": {name: one for name, one in own.items() if not is_set_later(row, name)}}
+
+
+def is_set_later(row: KindFacts, field: str) -> bool:
+    """Whether a creation cannot send the field."""
+    facts = row.fields.get(field)
+    return facts is not None and (facts.later or bool(facts.toggle))
+
+
+def _with_constants(row: KindFacts, body: dict[str, Any], template: str) -> dict[str, Any]:
+    """The body with what is sent whatever the spec says, or because of which members there are, or of the place."""
+    constants = {
+        member: value
+        for member, value in row.constants.items()
+        if not any(member in group and other in body for group in row.alternatives for other in group)
+    }
     chosen = {
         member: word
         for member, words in row.chosen.items()
         for other, word in words.items()
         if other in body and member not in body
     }
-    return {**row.constants, **chosen, **body}
+    found = {**constants, **chosen, **body}
+    for one in row.creation_defaults:
+        if (not one.at or f"/{one.at}/" in template) and all(found.get(name) == of for name, of in one.given.items()):
+            found = _merged(one.members, found)
+    return found
 
 
-def _query_of(row: KindFacts, method: MethodFacts, spec: JsonObject) -> Iterator[tuple[str, str]]:
+def _merged(defaults: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    """A body with the members that it lacks, at any depth."""
+    found = {**defaults, **body}
+    for name, default in defaults.items():
+        if isinstance(default, Mapping) and isinstance(found[name], Mapping):
+            found[name] = _merged(default, found[name])
+    return found
+
+
+def query_of(row: KindFacts, method: MethodFacts, location: Location, spec: JsonObject) -> dict[str, str]:
+    """The parameters of the method that the spec, or the place of the object, has a value for."""
+    by_place = row.place_query.get(location.partition("/")[0], {})
+    found = {name: value for name, value in by_place.items() if name in method.query}
+    return {**found, **dict(_parameters(row, method, spec))}
+
+
+def _parameters(row: KindFacts, method: MethodFacts, spec: JsonObject) -> Iterator[tuple[str, str]]:
     """The fields of the spec that are parameters of the method."""
     for name, facts in row.fields.items():
         parameter = facts.to or name
-        if facts.query and parameter in method.query and spec.get(name) is not None:
-            value = spec[name]
+        value = spec.get(name, facts.default if facts.default_from == "sent" else None)
+        if facts.values:
+            value = facts.values.get(str(value))
+        if facts.query and parameter in method.query and value is not None:
             yield parameter, ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
@@ -128,20 +181,51 @@ def _identify(body: dict[str, Any], row: KindFacts, location: Location, own_id: 
     body[last] = own_id
 
 
-def _members(row: KindFacts, tree: JsonObject) -> dict[str, Any]:
-    """The members of the API's object for a compared tree."""
+def members_of(row: KindFacts, tree: JsonObject, write: PlannedWrite | None = None) -> dict[str, Any]:
+    """The members of the API's object for a compared tree, without those that a method switches.
+
+    Of two fields for one member, that which `write` changes.
+    """
     spec, metadata = tree.get("spec"), tree.get("metadata")
-    found = to_members(spec if isinstance(spec, Mapping) else {}, row.fields)
+    changed = {str(change.path.steps[1]) for change in write.changes} if write is not None else set()
+    ordered = sorted(spec.items(), key=lambda one: one[0] in changed) if isinstance(spec, Mapping) else ()
+    fields = {name: facts for name, facts in row.fields.items() if not facts.toggle}
+    found = to_members(_with_sent_defaults(dict(ordered), fields), fields)
     labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
     if row.labels and labels:
-        found[row.labels] = dict(labels) if isinstance(labels, Mapping) else labels
+        put_member(found, tuple(row.labels.split(".")), dict(labels) if isinstance(labels, Mapping) else labels)
     return found
 
 
-def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _with_sent_defaults(tree: Mapping[str, Any], fields: Mapping[str, FieldFacts]) -> dict[str, Any]:
+    """A tree with the defaults that Config Connector sends in the elements of lists: those elsewhere are there."""
+    return {name: _defaulted(one, fields[name]) if name in fields else one for name, one in tree.items()}
+
+
+def _defaulted(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
+    if not facts.fields or facts.ref is not None:
+        return value
     if isinstance(value, Mapping):
-        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+        return _with_sent_defaults(value, facts.fields)
+    if not isinstance(value, list | tuple):
+        return value
+    sent = {name: one.default for name, one in facts.fields.items() if one.default_from == "sent"}
+    return [{**sent, **_with_sent_defaults(one, facts.fields)} if isinstance(one, Mapping) else one for one in value]
+
+
+def without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, Mapping):
+        return {name: without_nulls(one) for name, one in value.items() if one is not None}
+    return [without_nulls(one) for one in value] if isinstance(value, list) else value
+
+
+def deletion(row: KindFacts, location: Location, spec: JsonObject) -> GoogleRequest:
+    """The request that deletes the object."""
+    method = row.methods["delete"]
+    query = query_of(row, method, location, spec)
+    if method.verb == "DELETE":
+        return GoogleRequest(method.verb, object_call(row, location, query))
+    return GoogleRequest(method.verb, path_call(row, method, location, query), {})
 
 
 # --- Update -----------------------------------------------------------------------------------------------------------
@@ -152,17 +236,18 @@ def update(
 ) -> GoogleRequest:
     """The request that sends a write of the plan. What the row does not model keeps its live value."""
     location = intent.location
-    if write.name != "update":
-        return _own_method(row, location, wanted, write, live)
-    before, after = _live_members(row, live), _without_nulls(_members(row, wanted))
-    changed = changed_members(row, write)
-    values = {name: _kept(live.get(name), before.get(name), after.get(name)) for name in changed}
-    query = {**_mask_query(row, changed), **dict(_query_of(row, _update_method(row), intent.resource.spec))}
+    _require_update(row, write)
+    if row.update_style == "patch-whole":
+        wanted = with_declared_lists(wanted, intent.declared.tree)
+    changed, settable = changed_members(row, write), _settable(row, live, members_of(row, intent.declared.tree))
+    values = update_members(row, wanted, write, settable)
+    query = {**_mask_query(row, changed, write), **query_of(row, _update_method(row), location, intent.resource.spec)}
     match row.update_style:
-        case "put" | "put-mask-query":
-            whole = {name: value for name, value in {**live, **values}.items() if value is not None}
-            return GoogleRequest("PUT", object_call(row, location, query), whole)
-        case "patch-mask-query":
+        case "put" | "put-mask-query" | "patch-whole":
+            whole = {name: value for name, value in {**settable, **values}.items() if value is not None}
+            verb = "PATCH" if row.update_style == "patch-whole" else _put_method(row).verb
+            return GoogleRequest(verb, object_call(row, location, query), whole)
+        case "patch-mask-query" | "patch-paths-query":
             present = {name: value for name, value in values.items() if value is not None}
             body = {**_precondition(row, live), **present}
             return GoogleRequest(_verb(row), object_call(row, location, query), body)
@@ -173,11 +258,27 @@ def update(
             return GoogleRequest(_verb(row), object_call(row, location), {**_precondition(row, live), **body})
 
 
+def update_members(row: KindFacts, wanted: JsonObject, write: PlannedWrite, live: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that a write changes, as they are to be; None for one that is to go."""
+    before, after = live_members(row, live), without_nulls(members_of(row, wanted, write))
+    return {name: kept(live.get(name), before.get(name), after.get(name)) for name in changed_members(row, write)}
+
+
+def _require_update(row: KindFacts, write: PlannedWrite) -> None:
+    if row.update_style in ("none", "per-field"):
+        paths = tuple(str(change.path) for change in write.changes)
+        raise ImmutableFieldChanged(
+            f"{', '.join(paths)} cannot change: {row.host} has no method for it. "
+            "Put the old value back, or delete the resource and apply it again",
+            paths,
+        )
+
+
 def changed_members(row: KindFacts, write: PlannedWrite) -> tuple[str, ...]:
     """The members of the API's object that a write changes."""
     found: dict[str, None] = {}
     for change in write.changes:
-        if _LABELS.covers(change.path):
+        if LABELS.covers(change.path):
             found[row.labels] = None
             continue
         name = str(change.path.steps[1])
@@ -186,20 +287,43 @@ def changed_members(row: KindFacts, write: PlannedWrite) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _live_members(row: KindFacts, live: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a live object that the row models."""
-    found = to_members(from_members(live, row.fields), row.fields)
-    if row.labels and row.labels in live:
-        found[row.labels] = live[row.labels]
+def with_declared_lists(wanted: JsonObject, declared: JsonObject) -> JsonObject:
+    """The tree with each list as it was declared: what the service filled in in its elements is left to it again."""
+    found: dict[str, Json] = {}
+    for name, value in wanted.items():
+        own = declared.get(name)
+        if isinstance(value, Mapping) and isinstance(own, Mapping):
+            found[name] = with_declared_lists(value, own)
+        else:
+            found[name] = own if isinstance(value, list | tuple) and isinstance(own, list | tuple) else value
     return found
 
 
-def _kept(live: Any, before: Any, after: Any) -> Any:  # noqa: ANN401 - JSON
+def _settable(row: KindFacts, live: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The live object without what only the service sets in its objects, and without what it makes of other members."""
+    derived = [name for name, sources in row.derived.items() if name not in declared and live.keys() & set(sources)]
+    found = {name: one for name, one in live.items() if name not in derived}
+    for outer, _, inner in (path.partition(".") for path in row.output_only if "." in path):
+        below = found.get(outer)
+        if isinstance(below, Mapping):
+            found[outer] = {name: one for name, one in below.items() if name != inner}
+    return found
+
+
+def live_members(row: KindFacts, live: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a live object that the row models."""
+    found = to_members(from_members(live, row.fields), row.fields)
+    if row.labels and isinstance(live.get(row.labels), Mapping):
+        found[row.labels] = {name: one for name, one in live[row.labels].items() if name != MARK_LABEL}
+    return found
+
+
+def kept(live: Any, before: Any, after: Any) -> Any:  # noqa: ANN401 - JSON
     """The value to be sent: `after`, with the members of the live object that are not modelled."""
     if isinstance(live, Mapping) and isinstance(after, Mapping):
         was = before if isinstance(before, Mapping) else {}
         unmodelled = {name: one for name, one in live.items() if name not in was and name not in after}
-        return {**unmodelled, **{name: _kept(live.get(name), was.get(name), one) for name, one in after.items()}}
+        return {**unmodelled, **{name: kept(live.get(name), was.get(name), one) for name, one in after.items()}}
     return after
 
 
@@ -211,8 +335,24 @@ def _with_removals(live: Any, value: Any) -> Any:  # noqa: ANN401 - JSON
     return value
 
 
-def _mask_query(row: KindFacts, changed: Sequence[str]) -> Mapping[str, str]:
+def _mask_query(row: KindFacts, changed: Sequence[str], write: PlannedWrite) -> Mapping[str, str]:
+    if row.update_style == "patch-paths-query":
+        return {"updateMask": ",".join(sorted({_changed_path(row, change.path) for change in write.changes}))}
     return {"updateMask": ",".join(changed)} if "mask-query" in row.update_style else {}
+
+
+def _changed_path(row: KindFacts, path: Path) -> str:
+    """The path of the member that a change is of; a list, a map or an object of another shape is one member."""
+    if LABELS.covers(path):
+        return row.labels
+    fields, found = row.fields, list[str]()
+    for step in path.steps[1:]:
+        facts = fields.get(str(step))
+        if facts is None:
+            break
+        found += member_path(str(step), facts)
+        fields = facts.fields if facts.type == "object" and facts.shape is None else {}
+    return ".".join(found)
 
 
 def _precondition(row: KindFacts, live: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,36 +374,10 @@ def _update_method(row: KindFacts) -> MethodFacts:
     return row.methods.get("patch") or row.methods["update"]
 
 
+def _put_method(row: KindFacts) -> MethodFacts:
+    """The method that replaces the object: some services do so by a PATCH without a mask."""
+    return row.methods.get("update") or row.methods["patch"]
+
+
 def _verb(row: KindFacts) -> str:
     return _update_method(row).verb
-
-
-def _own_method(
-    row: KindFacts, location: Location, wanted: JsonObject, write: PlannedWrite, live: Mapping[str, Any]
-) -> GoogleRequest:
-    """The request of a method that sets one field."""
-    if write.name == SET_LABELS:
-        return _set_labels(row, location, wanted, live)
-    call = object_call(row, location)
-    if write.name in row.fields and row.fields[write.name].toggle:
-        spec = wanted["spec"]
-        assert isinstance(spec, Mapping)
-        method = row.fields[write.name].toggle["true" if spec.get(write.name) else "false"]
-        return GoogleRequest("POST", _custom(row, call, method), {})
-    values = _without_nulls(_members(row, wanted))
-    members = changed_members(row, write)
-    return GoogleRequest("POST", _custom(row, call, write.name), {name: values.get(name) for name in members})
-
-
-def _custom(row: KindFacts, call: GoogleCall, method: str) -> GoogleCall:
-    """A method of the object's own: after a slash or a colon, as its path has it."""
-    path = row.other_methods[method].path if method in row.other_methods else f":{method}"
-    if path.endswith(f":{method}"):
-        return GoogleCall(call.service, call.parts, method=method)
-    return GoogleCall(call.service, (*call.parts, method))
-
-
-def _set_labels(row: KindFacts, location: Location, wanted: JsonObject, live: Mapping[str, Any]) -> GoogleRequest:
-    call = object_call(row, location)
-    body = {"labels": _members(row, wanted).get(row.labels, {}), "labelFingerprint": live.get("labelFingerprint", "")}
-    return GoogleRequest("POST", GoogleCall(call.service, (*call.parts, SET_LABELS)), body)

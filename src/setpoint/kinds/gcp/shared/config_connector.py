@@ -16,6 +16,7 @@ from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.checks import AnyOf, Check, Given, Not, NotEmpty, Predicate
 from setpoint.core.schema.constraints import Matches
 from setpoint.core.schema.policy import Rule
+from setpoint.core.unstructured import plural_name
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
@@ -33,6 +34,8 @@ PROJECT_VARIABLE: Final = "GOOGLE_CLOUD_PROJECT"
 # The namespace of resources that name none: it does not say which project is meant.
 _ASSUMED_NAMESPACE: Final = "default"
 MANAGED_LABEL: Final = "managed-by-cnrm"
+# On objects whose ids the service makes: the uid of the resource, by which a created object is found again.
+MARK_LABEL: Final = "managed-by-setpoint"
 # For the `__checks__` of a spec with a resourceID.
 RESOURCE_ID_CHECK: Final = Check(
     AnyOf(Not(Given("resourceID")), NotEmpty("resourceID")),
@@ -79,9 +82,9 @@ class SpecReference(ResourceReference, frozen=True):
 
 
 def definition_for(kind: str, outputs: type[Struct], description: str) -> CrdDetails:
-    """The CRD details of a kind, with the short names of Config Connector."""
-    name = f"gcp{kind.lower()}"
-    return CrdDetails(description, outputs, (name, f"{name}s"), ("gcp",))
+    """The CRD details of a kind, with the plural and the short names of Config Connector."""
+    name, plural = kind.lower(), plural_name(kind)
+    return CrdDetails(description, outputs, (f"gcp{name}", f"gcp{plural}"), ("gcp",), plural)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,13 +291,18 @@ class TenantProjects:
         if tenant is None or tenant.project is None:
             return
         found = _NETWORK.fullmatch(link)
-        project = (found[1] or tenant.project) if found else link
-        if project not in (tenant.project, *tenant.shared_projects):
-            raise ProjectRefused(
-                f"{resource.ref}: {at} names a network of the project {project!r}, and resources of the namespace "
-                f"{tenant.namespace} may name those of {tenant.project!r}; an administrator lists further projects in "
-                f"the annotation {SHARED_PROJECTS} of the Namespace"
-            )
+        self.require_shared((found[1] or tenant.project) if found else link, resource, at, "a network")
+
+    def require_shared(self, project: str, resource: Resource, at: str, what: str = "an object") -> None:
+        """ProjectRefused for an object of a project that is neither the tenant's nor shared with it."""
+        tenant = self.tenant
+        if tenant is None or tenant.project in (None, project) or project in tenant.shared_projects:
+            return
+        raise ProjectRefused(
+            f"{resource.ref}: {at} names {what} of the project {project!r}, and resources of the namespace "
+            f"{tenant.namespace} may name those of {tenant.project!r}; an administrator lists further projects in "
+            f"the annotation {SHARED_PROJECTS} of the Namespace"
+        )
 
 
 ANY_PROJECT: Final = TenantProjects()

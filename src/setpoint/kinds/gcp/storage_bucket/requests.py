@@ -36,9 +36,9 @@ def insert_body(intent: Intent, wanted: JsonObject, name: str) -> dict[str, Json
     sent = {_MEMBER.get(field, field) for field in spec}
     members = _members(wanted, (*sent, "labels"))
     members |= {field: spec[field] for field in ("location", "customPlacementConfig") if field in spec}
-    # In the author's spelling: the service corrects what Autoclass does not allow.
-    written = intent.resource.spec.get("storageClass")
-    return {**members, **({"storageClass": written} if written else {}), "name": name}
+    # In the author's spelling: the service puts the place in upper case, and corrects what Autoclass does not allow.
+    written = {field: intent.resource.spec.get(field) for field in ("location", "storageClass")}
+    return {**members, **{field: value for field, value in written.items() if value}, "name": name}
 
 
 def patch_body(intent: Intent, wanted: JsonObject, write: PlannedWrite, view: JsonObject) -> dict[str, Json]:

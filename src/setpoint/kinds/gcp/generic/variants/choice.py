@@ -1,0 +1,26 @@
+"""Which class the kind of a row is of."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from setpoint.catalogue.rows import KindFacts
+from setpoint.kinds.gcp.generic.kind import GoogleKind
+from setpoint.kinds.gcp.generic.variants.connections import ConnectionKind
+from setpoint.kinds.gcp.generic.variants.identities import IdentityKind
+from setpoint.kinds.gcp.generic.variants.made_ids import MadeIdKind
+from setpoint.kinds.gcp.generic.variants.parts import PartKind
+
+_BY_NAME: Final[Mapping[str, type[GoogleKind]]] = {
+    "ServiceIdentity": IdentityKind,
+    "ServiceNetworkingConnection": ConnectionKind,
+}
+
+
+def kind_class(row: KindFacts) -> type[GoogleKind]:
+    """The class of the kind of a row."""
+    found = _BY_NAME.get(row.kind)
+    if found is not None:
+        return found
+    if row.inside is not None:
+        return PartKind
+    return MadeIdKind if row.id.where == "service" else GoogleKind

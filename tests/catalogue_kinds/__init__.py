@@ -1,0 +1,1 @@
+"""The lifecycle of kinds of the catalogue: fixtures made from their rows."""

@@ -1,0 +1,69 @@
+"""Fixtures that are made from rows say what a person would write, and what they leave out."""
+
+import pytest
+
+from setpoint.catalogue.index import kinds_by_group
+from setpoint.catalogue.rows import FieldFacts, facts_of
+from setpoint.testing import MovedObject, Part, SpecifiedField
+from tests.catalogue_kinds.fixtures import fixture_of
+from tests.catalogue_kinds.left_out import KINDS, why_left_out
+from tests.catalogue_kinds.row_fixture import RowFixture
+from tests.catalogue_kinds.spec_values import value_of
+from tests.catalogue_kinds.varied_fields import CannotUpdate, FixedField
+
+
+def _fixture(kind: str) -> type[RowFixture]:
+    return fixture_of(next(name for name in kinds_by_group() if name[1] == kind))
+
+
+def test_the_fixture_of_a_topic() -> None:
+    found = _fixture("PubSubTopic")
+
+    assert found.path == "/pubsub.googleapis.com/v1/projects/some-project/topics/some-object"
+    assert found.minimal == {}
+    assert found.field == SpecifiedField("spec.messageRetentionDuration", "3600s", "7200s", "10800s")
+    assert found.moved == MovedObject({"resourceID": "another-object"}, "another-object")
+    assert found.labels_member == "labels"
+    assert found.referring.spec == {"kmsKeyRef": {"name": "target"}}
+    assert found.without[Part.OPERATIONS] == "the service answers an update when it is done"
+
+
+def test_the_fixture_of_an_object_in_another_one() -> None:
+    found = _fixture("WorkstationConfig")
+
+    cluster = "projects/some-project/locations/global/workstationClusters/some-workstationcluster"
+    assert found.minimal["parentRef"] == {"external": cluster}
+    assert found.location == f"{cluster}/workstationConfigs/some-object"
+
+
+def test_a_field_that_no_update_sets_has_one_value() -> None:
+    field = _fixture("PubSubSchema").field
+
+    assert isinstance(field, FixedField)
+    assert field.first == "first"
+    with pytest.raises(CannotUpdate):
+        _ = field.then
+
+
+@pytest.mark.parametrize(
+    ("facts", "values"),
+    [
+        (FieldFacts("string"), ["first", "second", "third"]),
+        (FieldFacts("string", enum=["KIND_UNSPECIFIED", "A", "B", "C"]), ["C", "B", "A"]),
+        (FieldFacts("integer"), [10, 20, 30]),
+        (FieldFacts("list", items="string"), [["first"], ["second"], ["third"]]),
+        (
+            FieldFacts("object", fields={"a": FieldFacts("string", required=True), "b": FieldFacts()}),
+            [{"a": "first"}] * 3,
+        ),
+    ],
+)
+def test_three_values_of_a_field(facts: FieldFacts, values: list[object]) -> None:
+    assert [value_of(facts, position) for position in range(3)] == values
+
+
+def test_what_is_left_out_by_name_is_in_the_catalogue_and_not_left_out_by_a_rule() -> None:
+    rows = {name[1]: facts_of(name) for name in kinds_by_group()}
+
+    assert [kind for kind in KINDS if kind not in rows] == []
+    assert {kind: why_left_out(rows[kind]) for kind in KINDS} == dict(KINDS)
