@@ -5,6 +5,7 @@ they are drawn anew each time.
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,10 @@ pytest.register_assert_rewrite(
     "tests.terraform.objects.workspace",
 )
 pytest_plugins = ["tests.cluster.fixtures", "tests.scheduling"]
+
+# A shell that starts a program in the background has it ignore Ctrl-C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SLOW_CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large)
 

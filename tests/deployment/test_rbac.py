@@ -96,7 +96,7 @@ def test_with_one_namespace_it_has_rights_there_only(
     user = _install(kubectl, Installation(home, watch_namespace=namespace, kinds=kinds))
 
     if wanted is None:
-        of_others = ("sql", "kubernetesobjects", "secrets")
+        of_others = ("sql", "iam", "kubernetesobjects", "secrets")
         wanted = {one for one in DEFAULTS if not one.resource.startswith(of_others)}
     assert rights.once_granted(user, namespace, wanted - OUT_OF_REACH) == wanted - OUT_OF_REACH
     assert rights.of(user, home) == LEASES

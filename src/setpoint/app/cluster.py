@@ -148,6 +148,8 @@ async def handled_catalogue(settings: AppSettings, wiring: ClientWiring, cluster
         return {name for name in (named_kind(word, known) for word in settings.kinds) if name is not None}
     client, backoff = _cluster_client(settings, wiring, STORE, clusters), error_backoff()
     try:
+        # A mistake in an option ends the process at once, whether or not the cluster answers.
+        _tenant_addresses(settings, client)
         while True:
             try:
                 return known.keys() & await served_names(Discovery(client))
