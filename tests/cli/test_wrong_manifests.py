@@ -41,6 +41,7 @@ class Judge:
             "SETPOINT_GCP_AUTH": "anonymous",
             "STORAGE_EMULATOR_HOST": cloud.url,
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{cloud.url}/",
+            "SETPOINT_GOOGLE_ENDPOINT": cloud.url,
         }
 
     async def run(self, command: Callable[[CommandRequest], Coroutine[Any, Any, int]], text: str) -> Verdict:
