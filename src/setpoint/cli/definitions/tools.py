@@ -79,7 +79,7 @@ def new() -> None:
 @click.pass_context
 def new_kind(context: click.Context, /, **options: object) -> None:
     """Write a package with the kind NAME. It has types and verbs, tests that pass as they are, and a page."""
-    from setpoint.cli.commands.new import new_kind as write_package
+    from setpoint.cli.commands.authoring.new import new_kind as write_package
 
     exit_with(context, write_package, options)
 
