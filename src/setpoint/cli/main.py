@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import click
 
-from setpoint.cli.definitions import authoring, controllers, fleet, resources, tools
+from setpoint.cli.definitions import controllers, fleet, resources, tools
 from setpoint.cli.definitions.options import COOKIE_LOCATION, command_named
 from setpoint.cli.entry import STORE_HELP, SUMMARY
 from setpoint.core.values.messages import printable
@@ -50,12 +50,5 @@ def completion(shell: str) -> None:
         click.echo(found(main, {}, "setpoint", "_SETPOINT_COMPLETE").source())
 
 
-for _one in (
-    *resources.COMMANDS,
-    *fleet.COMMANDS,
-    *controllers.COMMANDS,
-    *authoring.COMMANDS,
-    *tools.COMMANDS,
-    completion,
-):
+for _one in (*resources.COMMANDS, *fleet.COMMANDS, *controllers.COMMANDS, *tools.COMMANDS, completion):
     main.add_command(_one)
