@@ -46,7 +46,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check quick cover test cluster-assets laws contracts soak bench demo ci format manifests official-clients catalogue lock clean
+.PHONY: help setup check quick cover test cluster-assets laws contracts soak bench demo dist ci format manifests official-clients catalogue lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -103,6 +103,11 @@ bench: .venv-bench/.setpoint ## Measure against the alternatives, in an environm
 
 demo: .venv/.runtime .venv/.setpoint ## Show what setpoint does, on this machine alone
 	$(BIN)/setpoint demo $(ARGS)
+
+dist: setup ## Build what a release consists of into dist/: wheel, source distribution, Helm chart
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+	$(BIN)/helm package --destination dist deploy/helm/setpoint
 
 ci: test ## The same as test
 

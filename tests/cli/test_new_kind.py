@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.cli.commands.new import package_files, template_names
+from setpoint.cli.commands.authoring.new import package_files, template_names
 from setpoint.cli.main import main
 
 _ROOT = Path(__file__).parents[2]

@@ -1,22 +1,16 @@
 """The tutorial about kinds: a new package, its environment, its tests, an object, a real cluster, and a wheel."""
 
-import os
 import re
-import socket
-import subprocess
 import sys
-import sysconfig
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Timer
 from typing import Final
 
 import pytest
 
 from tests.cluster.access import Access
 from tests.cluster.children import last_lines
-from tests.cluster.polling import until
+from tests.docs.reader_shell import ReaderShell, install_setpoint
 from tests.docs.sessions import TYPED
 from tests.terraform.test_tutorial import FENCE, is_shown
 
@@ -28,80 +22,6 @@ _CRD: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/greenhous
 _NAMESPACE: Final = "/api/v1/namespaces/garden"
 # The port of the service on the page.
 _PORT: Final = "8080"
-_END: Final = "the line has ended"
-# Long enough for a busy machine: a deadline, not an assertion.
-_TIMEOUT_S: Final = 600.0
-
-
-class ReaderShell:
-    """A shell that stays open from one line to the next, with an empty home directory."""
-
-    def __init__(self, home: Path, programs: Sequence[Path], kubeconfig: Path) -> None:
-        self.home = home
-        self.port = str(_free_port())
-        path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
-        # Nothing is downloaded: pip finds what the project was set up with.
-        pip = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-        environment = {"PATH": path, "HOME": str(home), "KUBECONFIG": str(kubeconfig), "PYTHONUTF8": "1", **pip}
-        self._bash = subprocess.Popen(
-            ["bash"],
-            cwd=home,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
-    def run(self, line: str) -> str:
-        """What the line prints."""
-        if line == "pip install setpoint":
-            return _install_setpoint(self.home / "kinds")
-        assert self._bash.stdin is not None
-        assert self._bash.stdout is not None
-        # Behind a line break: the output need not end with one.
-        self._bash.stdin.write(f"{line.replace(_PORT, self.port)}\nprintf '\\n{_END}\\n'\n")
-        self._bash.stdin.flush()
-        watchdog = Timer(_TIMEOUT_S, self._bash.kill)
-        watchdog.start()
-        printed = "".join(takewhile(f"{_END}\n".__ne__, self._bash.stdout)).removesuffix("\n")
-        watchdog.cancel()
-        if "service.py" in line:
-            until(self._is_served)
-        return printed.replace(self.port, _PORT).replace(str(self.home), "~")
-
-    def log(self) -> str:
-        """What the operator has said."""
-        return last_lines(self.home / "setpoint-greenhouse" / "run.log")
-
-    def close(self) -> None:
-        """Ends it, and what it has started."""
-        os.killpg(self._bash.pid, 9)
-        self._bash.communicate()
-
-    def _is_served(self) -> bool:
-        with socket.socket() as connection:
-            return connection.connect_ex(("127.0.0.1", int(self.port))) == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-    return port
-
-
-def _install_setpoint(environment: Path) -> str:
-    """Installs a wheel of setpoint. Other packages are those of this environment, without setpoint itself."""
-    own = next(environment.glob("lib/*/site-packages"))
-    (own / "installed_packages.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
-    wheels = environment / "wheels"
-    build = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(wheels), str(_ROOT)]
-    subprocess.run([sys.executable, "-m", "pip", *build], capture_output=True, check=True)
-    install = ["install", "--no-deps", "--no-index", "--ignore-installed", *map(str, wheels.iterdir())]
-    subprocess.run([environment / "bin" / "python", "-m", "pip", *install], capture_output=True, check=True)
-    return ""
 
 
 @pytest.fixture
@@ -109,7 +29,7 @@ def shell(api_server: Access, kubectl_program: Path, tmp_path: Path) -> Iterator
     """A new shell; what the page makes in the cluster is deleted in the end."""
     home = tmp_path / "home"
     home.mkdir()
-    opened = ReaderShell(home, [kubectl_program.parent], api_server.kubeconfig)
+    opened = ReaderShell(home, [kubectl_program.parent], _PORT, {"KUBECONFIG": str(api_server.kubeconfig)})
     yield opened
     opened.close()
     for made in (_CRD, _NAMESPACE):
@@ -121,8 +41,8 @@ def test_a_reader_gets_from_nothing_to_an_object_in_a_cluster(shell: ReaderShell
     fences = FENCE.findall(_PAGE.read_text(encoding="utf-8"))
     for language, body in [*fences, *FENCE.findall(_PUBLISHING.read_text(encoding="utf-8"))]:
         for line, shown in TYPED.findall(body) if language == "console" else ():
-            printed = shell.run(line)
-            assert is_shown(printed, shown), f"$ {line}\n{printed}\n{shell.log()}"
+            printed = _run(shell, line)
+            assert is_shown(printed, shown), f"$ {line}\n{printed}\n{_log(shell)}"
             if line == "make test":
                 assert re.search(r"\d{3} passed, \d+ skipped", printed), printed
 
@@ -130,3 +50,17 @@ def test_a_reader_gets_from_nothing_to_an_object_in_a_cluster(shell: ReaderShell
     (python,), (toml,) = ([body for language, body in fences if language == one] for one in ("python", "toml"))
     assert python == (made / "src" / "setpoint_greenhouse" / "greenhouse.py").read_text(encoding="utf-8")
     assert toml in (made / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def _run(shell: ReaderShell, line: str) -> str:
+    if line == "pip install setpoint":
+        return install_setpoint(shell.home / "kinds")
+    printed = shell.run(line)
+    if "service.py" in line:
+        shell.wait_until_served()
+    return printed
+
+
+def _log(shell: ReaderShell) -> str:
+    """What the operator has said."""
+    return last_lines(shell.home / "setpoint-greenhouse" / "run.log")

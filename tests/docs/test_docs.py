@@ -17,8 +17,8 @@ from tests.localcloud.process import cloud_process
 PAGES = sorted([*Path().glob("*.md"), *Path("docs").rglob("*.md"), *Path("changelog.d").glob("*.md")])
 # STYLE.md shows bad code on purpose.
 TESTED = [page for page in PAGES if page.name != "STYLE.md"]
-# Its examples need a cloud: they are tested in tests/library.
-EMBEDDING = Path("docs/how-to/embed-the-engine.md")
+# Their examples need a cloud: they are tested in tests/library and test_first_steps.py.
+IN_A_CLOUD = (Path("docs/how-to/embed-the-engine.md"), Path("docs/tutorials/first-steps.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`((?:make|setpoint)(?: [^`]+)?)`")
 LINK = re.compile(r"\]\(([^)#:]+)\)")
@@ -50,7 +50,7 @@ def test_every_command_in_the_docs_exists(command: str) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in TESTED if page != EMBEDDING and any(fence[0] == "python" for fence in _fences(page))],
+    [page for page in TESTED if page not in IN_A_CLOUD and any(fence[0] == "python" for fence in _fences(page))],
     ids=str,
 )
 def test_a_python_example_prints_the_output_on_the_page(page: Path) -> None:
@@ -79,17 +79,18 @@ def test_every_command_is_in_the_docs() -> None:
     assert [name for name in main.commands if f"$ setpoint {name} --help" not in page] == []
 
 
-# Pages that need a cluster are tested in tests/cluster and tests/terraform.
-ON_A_CLUSTER = (
+# Pages that need a cluster or a real shell are tested in tests/cluster, tests/terraform and test_first_steps.py.
+TESTED_ELSEWHERE = (
     Path("docs/how-to/leave-config-connector.md"),
     Path("docs/how-to/patch-an-object.md"),
     Path("docs/how-to/publish-a-plug-in.md"),
     Path("docs/how-to/wait-for-an-object.md"),
+    Path("docs/tutorials/first-steps.md"),
     Path("docs/tutorials/terraform.md"),
     Path("docs/tutorials/write-a-kind.md"),
 )
 CONSOLE = [
-    page for page in TESTED if page not in ON_A_CLUSTER and any(fence[0] == "console" for fence in _fences(page))
+    page for page in TESTED if page not in TESTED_ELSEWHERE and any(fence[0] == "console" for fence in _fences(page))
 ]
 
 

@@ -222,9 +222,12 @@ def test_a_port_that_is_taken_is_an_error_that_says_so(over_http: Run) -> None:
     over_http(scenario)
 
 
-def test_the_announcement_is_one_line_with_all_variables() -> None:
+def test_the_announcement_is_a_script_with_all_variables() -> None:
     assert announcement("http://127.0.0.1:8123") == (
-        "setpoint local cloud, for demos and tests, not Google, at http://127.0.0.1:8123: "
-        "set CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL=http://127.0.0.1:8123/ STORAGE_EMULATOR_HOST=http://127.0.0.1:8123 "
-        "SETPOINT_GOOGLE_ENDPOINT=http://127.0.0.1:8123 SETPOINT_GCP_AUTH=anonymous\n"
+        "export STORAGE_EMULATOR_HOST=http://127.0.0.1:8123\n"
+        "export CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL=http://127.0.0.1:8123/\n"
+        "export SETPOINT_GOOGLE_ENDPOINT=http://127.0.0.1:8123\n"
+        "export SETPOINT_GCP_AUTH=anonymous\n"
+        "# setpoint local cloud, for demos and tests, not Google, at http://127.0.0.1:8123: "
+        "paste these lines into another terminal.\n"
     )

@@ -11,10 +11,10 @@ import msgspec
 
 from setpoint.app import AppSettings
 from setpoint.cli.commands.apply import apply, plan, reconcile
-from setpoint.cli.commands.crds import print_definitions
+from setpoint.cli.commands.authoring.crds import print_definitions
+from setpoint.cli.commands.authoring.kinds import kinds
 from setpoint.cli.commands.delete import delete
 from setpoint.cli.commands.inspect import explain, get
-from setpoint.cli.commands.kinds import kinds
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.terminal import SafeConsole
 from setpoint.core.values.yaml_documents import write_document

@@ -31,7 +31,8 @@ COMMAND_HELP = {
     "graph": "Draw the dependency graph, with the state of each node. Exit 1 for a cycle.",
     "import": "Import resources and their state from another store. Touches none of their live objects.",
     "install": "Install or upgrade setpoint in a cluster. The cluster is that of the current kubeconfig context.",
-    "kinds": "List the kinds that are installed, or describe some. Those of plug-ins, too, with their distribution. "
+    "kinds": "List the kinds that are installed, or describe some. Those of plug-ins, too, with their distribution; of "
+    "SQLInstance.spec.settings, that field and those below it. "
     "Exit 1 if one of them cannot be used.",
     "local-cloud": "Serve strict local Google services. For demos and tests.",
     "migrate": "Preview a migration from another controller; hand over. Exit 0 nothing to write, 2 changes, 1 error.",
@@ -40,8 +41,11 @@ COMMAND_HELP = {
     "reconcile": "Reconcile now, and retry what a service did not accept.",
     "record": "Record all that setpoint plan --all reads in one file. Without Secrets; it can be planned elsewhere.",
     "run": "Run the controllers, until SIGTERM or Ctrl-C.",
+    "schema": "Print the JSON Schema of manifests, for editors. Of all kinds, or of some; in one document.",
     "tenant": "Give a namespace the account that setpoint acts as there. With the rights that the kinds need.",
     "terraform": "Use setpoint as a provider of Terraform and OpenTofu.",
+    "validate": "Check manifests without any service or store. Each mistake with its file and line. Exit 0 valid, "
+    "1 not.",
     "verify-upgrade": "Plan one world with two versions, and compare. "
     "Exit 0 nothing new is written, 2 something is, 1 broken.\n\n"
     "SIDE may go on with ,KIND=stateless or ,KIND=stateful or ,KIND=REVISION, to handle a kind otherwise.",

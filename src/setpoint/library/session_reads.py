@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from setpoint.library.inspection.graph import ResourceGraph
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
+    from setpoint.library.manifests.validation import ManifestValidation
     from setpoint.preview import WorldRecording
 
 
@@ -227,6 +228,22 @@ class SessionReads:
                     seen.update(new)
                     if new:
                         yield EventListing(new, change.revision)
+
+    async def validate(self, *manifests: Named) -> "ManifestValidation":
+        """What is wrong with manifests, each mistake with its file and line. No service and no resource is asked for.
+
+        Nothing is raised for a mistake: see `ManifestValidation.is_valid`.
+        """
+        from setpoint.library.manifests.validation import unreadable, validate_manifests
+
+        try:
+            read = self._select(manifests).read
+        except ManifestInvalid as error:
+            return unreadable(error)
+        if read is None:
+            raise ManifestInvalid("nothing to validate: hand over manifests")
+        async with self._engines.reading() as engine:
+            return validate_manifests(read, engine)
 
     # --- The whole ----------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from setpoint.library.inspection.graph import ResourceGraph
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
+    from setpoint.library.manifests.validation import ManifestValidation
     from setpoint.library.results import CommandResult
     from setpoint.preview import WorldRecording
 
@@ -167,6 +168,10 @@ class SyncSession:
     def events(self, *targets: Target, all_namespaces: bool = False) -> "EventListing":
         """See Session.events."""
         return self._call(self._session.events(*targets, all_namespaces=all_namespaces))
+
+    def validate(self, *manifests: Named) -> "ManifestValidation":
+        """See Session.validate."""
+        return self._call(self._session.validate(*manifests))
 
     def graph(self, *what: Named, all_namespaces: bool = False) -> "ResourceGraph":
         """See Session.graph."""

@@ -88,12 +88,18 @@ def serve(host: str = "127.0.0.1", port: int = 0, state: Path | None = None) -> 
 
 
 def announcement(url: str) -> str:
-    """One line: what this is, where it is, and the variables that lead clients to it."""
-    variables = (
-        f"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL={url}/ STORAGE_EMULATOR_HOST={url} SETPOINT_GOOGLE_ENDPOINT={url} "
-        "SETPOINT_GCP_AUTH=anonymous"
+    """The variables that lead clients to the local cloud, as lines for a shell, and a comment that says what it is."""
+    variables = {
+        "STORAGE_EMULATOR_HOST": url,
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{url}/",
+        "SETPOINT_GOOGLE_ENDPOINT": url,
+        "SETPOINT_GCP_AUTH": "anonymous",
+    }
+    lines = [f"export {name}={value}" for name, value in variables.items()]
+    about = (
+        f"# setpoint local cloud, for demos and tests, not Google, at {url}: paste these lines into another terminal."
     )
-    return f"setpoint local cloud, for demos and tests, not Google, at {url}: set {variables}\n"
+    return "\n".join([*lines, about, ""])
 
 
 async def _serve(host: str, port: int, state: Path | None) -> None:

@@ -58,11 +58,15 @@ class DemoSession:
     folder: Path
     request: CommandRequest
 
+    @property
+    def _file(self) -> Path:
+        return self.folder / "bucket.yaml"
+
     async def run(self, name: str, *words: str) -> None:
         """Prints a command, and runs it."""
         console = self.request.console
         console.print(Text(f"$ setpoint {name} {' '.join(words)}", style="bold green"))
-        files = (str(self.folder / "bucket.yaml"),) if "-f" in words else ()
+        files = (str(self._file),) if "-f" in words else ()
         targets = tuple(word for word in words if "/" in word)
         await _COMMANDS[name](replace(self.request, files=files, targets=targets))
 
@@ -73,7 +77,12 @@ class DemoSession:
     def write(self, location: str = "EU", **annotations: str) -> None:
         """Writes the author's manifest."""
         lines = [f"    {key}: {value}" for key, value in annotations.items()]
-        (self.folder / "bucket.yaml").write_text(_manifest(location, lines), encoding="utf-8")
+        self._file.write_text(_manifest(location, lines), encoding="utf-8")
+
+    def show_manifest(self) -> None:
+        """Prints the author's manifest."""
+        self.request.console.print(Text(f"$ cat {self._file.name}", style="bold green"))
+        self.request.console.print(Text(self._file.read_text(encoding="utf-8").rstrip()))
 
     def edit(self, patch: dict[str, Json]) -> None:
         """Changes the live bucket, as another writer would."""
@@ -112,6 +121,7 @@ async def _open_session(console: SafeConsole) -> AsyncIterator[DemoSession]:
 async def _declare(session: DemoSession) -> None:
     session.say("You declare a bucket: what would happen, then make it so.")
     session.write()
+    session.show_manifest()
     await session.run("plan", "-f", "bucket.yaml")
     await session.run("apply", "-f", "bucket.yaml")
     session.say("Once more: both digests match, so nothing is compared and nothing is written.")

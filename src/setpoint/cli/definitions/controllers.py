@@ -78,13 +78,13 @@ def run(context: click.Context, /, **options: object) -> None:
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
 @click.pass_context
 def crds(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.crds import crds
+    from setpoint.cli.commands.authoring.crds import crds
 
     exit_with(context, crds, options)
 
 
 @command_named("kinds")
-@click.argument("targets", nargs=-1, metavar="[KIND]...")
+@click.argument("targets", nargs=-1, metavar="[KIND[.FIELD]]...")
 @click.option(
     "-o",
     "--output",
@@ -94,7 +94,7 @@ def crds(context: click.Context, /, **options: object) -> None:
 )
 @click.pass_context
 def kinds(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.kinds import kinds
+    from setpoint.cli.commands.authoring.kinds import kinds
 
     run_request(context, kinds, options)
 

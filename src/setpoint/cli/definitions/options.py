@@ -75,7 +75,8 @@ def options_of(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 # Commands that use no store take its option all the same, as `setpoint` does in front of them.
 _WITHOUT_STORE: Final = (
-    *("completion", "crds", "demo", "install", "kinds", "local-cloud", "tenant", "verify-upgrade", "version"),
+    *("completion", "crds", "demo", "install", "kinds", "local-cloud", "schema", "tenant", "validate"),
+    *("verify-upgrade", "version"),
 )
 
 

@@ -1,11 +1,23 @@
-"""Commands beside reconciliation: the demo, the local cloud, the Terraform provider, and the version."""
+"""Commands beside reconciliation: checks of manifests, the demo, the local cloud, Terraform's provider, the version."""
 
 from typing import Final
 
 import click
 
 from setpoint import __version__
-from setpoint.cli.definitions.options import PLUGINS, TEXT_OR_JSON, begin_work, command_named, exit_with, options_of
+from setpoint.cli.definitions.options import (
+    FILES,
+    NAMESPACE,
+    PATHS,
+    PLUGINS,
+    QUIET,
+    TEXT_OR_JSON,
+    begin_work,
+    command_named,
+    exit_with,
+    options_of,
+    run_request,
+)
 from setpoint.cli.entry import COMMAND_HELP
 from setpoint.core.values.messages import printable
 
@@ -13,6 +25,40 @@ from setpoint.core.values.messages import printable
 @command_named("version")
 def version() -> None:
     click.echo(f"setpoint {__version__}")
+
+
+@command_named("validate")
+@options_of(FILES, PATHS, NAMESPACE)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "sarif", "github"]),
+    default="text",
+    help="The form; github is annotations of a workflow.",
+)
+@QUIET
+@click.pass_context
+def validate(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.authoring.validate import validate
+
+    run_request(context, validate, options)
+
+
+@command_named("schema")
+@click.argument("targets", nargs=-1, metavar="[KIND]...")
+@click.option(
+    "-f",
+    "--file",
+    "manifests",
+    multiple=True,
+    metavar="PATH",
+    help="The kinds of the manifests in a file or folder; - is standard input.",
+)
+@click.pass_context
+def schema(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.commands.authoring.schema import schema
+
+    exit_with(context, schema, options)
 
 
 @command_named("demo")
@@ -79,9 +125,9 @@ def new() -> None:
 @click.pass_context
 def new_kind(context: click.Context, /, **options: object) -> None:
     """Write a package with the kind NAME. It has types and verbs, tests that pass as they are, and a page."""
-    from setpoint.cli.commands.new import new_kind as write_package
+    from setpoint.cli.commands.authoring.new import new_kind as write_package
 
     exit_with(context, write_package, options)
 
 
-COMMANDS: Final = (version, demo, local_cloud, terraform, new)
+COMMANDS: Final = (version, validate, schema, demo, local_cloud, terraform, new)

@@ -1,18 +1,17 @@
 """`setpoint crds`: the CustomResourceDefinitions of kinds, for kubectl or a repository."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from setpoint.app import all_plugins, all_types, annotation_policies, definitions, definitions_of
 from setpoint.app.kinds import find_kind, kinds_of_service
 from setpoint.app.plugins import Plugins
+from setpoint.cli.commands.authoring.manifest_kinds import kinds_in
 from setpoint.cli.request import CommandRequest, print_document, run_command
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
-from setpoint.errors import UserError
-from setpoint.library.manifests.reading import load_manifests
 from setpoint.library.outcome import ExitCode
 
 
@@ -36,7 +35,7 @@ async def print_definitions(
         _print([*definitions_of(known, plugins).values(), *policies], request)
         return ExitCode.DONE
     named = dict.fromkeys(find_kind(word, known) for word in request.targets)
-    others = {*(name for one in services for name in kinds_of_service(one)), *_kinds_in(manifests, known)}
+    others = {*(name for one in services for name in kinds_of_service(one)), *kinds_in(manifests, known)}
     _print(_selected([*named, *sorted(others - named.keys())], plugins), request)
     return ExitCode.DONE
 
@@ -46,18 +45,6 @@ def _selected(names: Sequence[GroupKind], plugins: Plugins) -> list[JsonObject]:
         return [*definitions(plugins).values(), *annotation_policies(plugins)]
     found = definitions_of(names, plugins)
     return [found[name] for name in names]
-
-
-def _kinds_in(paths: Sequence[str], known: Iterable[GroupKind]) -> Iterator[GroupKind]:
-    """The kinds of ours that the manifests use; UserError when none of them is."""
-    if not paths:
-        return
-    found = {one.ref.group_kind for one in load_manifests(paths)}.intersection(known)
-    if not found:
-        raise UserError(
-            f"{', '.join(paths)}: no manifest is of a kind that has a definition here: see `setpoint kinds`"
-        )
-    yield from found
 
 
 def _print(documents: list[JsonObject], request: CommandRequest) -> None:
