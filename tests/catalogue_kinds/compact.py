@@ -24,8 +24,7 @@ async def _apply(harness: ContractHarness) -> None:
 
 async def _create_and_rest(harness: ContractHarness) -> None:
     await _apply(harness)
-    created = await harness.go_on()
-    assert isinstance(created, Settled), created
+    await _settle(harness)
     revision = (await harness.resource()).revision
 
     settled = await harness.step()
@@ -41,14 +40,19 @@ async def _create_and_rest(harness: ContractHarness) -> None:
 
 async def _correct_and_change(harness: ContractHarness) -> None:
     await harness.drift()
-    await harness.go_on()
+    await _settle(harness)
     assert await harness.value() == harness.fixture.field.first
 
     await harness.change()
-    await harness.go_on()
+    await _settle(harness)
 
     assert await harness.value() == harness.fixture.field.then
     assert harness.writes == ["create", "update", "update"]
+
+
+async def _settle(harness: ContractHarness) -> None:
+    outcome = await harness.go_on()
+    assert isinstance(outcome, Settled), outcome
 
 
 async def _delete(harness: ContractHarness, fixture: type[RowFixture]) -> None:

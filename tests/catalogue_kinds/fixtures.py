@@ -19,7 +19,7 @@ from setpoint.testing import (
     Spec,
     UnspecifiedField,
 )
-from tests.catalogue_kinds.overrides import FIELDS, SPECS
+from tests.catalogue_kinds.overrides import FIELDS, NAMES, SPECS
 from tests.catalogue_kinds.row_fixture import RowFixture
 from tests.catalogue_kinds.spec_values import (
     FieldPath,
@@ -31,6 +31,7 @@ from tests.catalogue_kinds.spec_values import (
     plain_fields,
     value_of,
 )
+from tests.catalogue_kinds.variant_fixtures import fixture_class
 from tests.catalogue_kinds.varied_fields import EXTERNAL, fields_to_vary, fixed_fields, specified_field, with_containers
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, TOLD
 
@@ -42,21 +43,24 @@ OTHER_NAME: Final = "another-object"
 def fixture_of(name: GroupKind) -> type[RowFixture]:
     """The fixture of a kind."""
     row = facts_of(name)
-    own = row.own_id.replace("{id}", NAME).replace("{project}", PROJECT) if row.own_id else NAME
-    location = location_of(row, own)
+    named = NAMES.get(row.kind, NAME)
+    own = row.own_id.replace("{id}", named).replace("{project}", PROJECT) if row.own_id else named
+    fixture, location = fixture_class(row), location_of(row, own)
     found: dict[str, Any] = {
         "row": row,
         "service": kinds_by_group()[name],
         "location": location,
-        "path": f"/{api_of(row, location).host}/{row.prefix}{location}",
         "api_kind": row.kind,
-        "ref": ResourceRef(row.group, row.kind, NAMESPACE, NAME),
-        "outputs": {"externalRef": location},
+        "ref": ResourceRef(row.group, row.kind, NAMESPACE, named),
     }
+    if fixture is RowFixture:
+        found["outputs"] = {"externalRef": location}
+    if "path" not in vars(fixture):
+        found["path"] = f"/{api_of(row, location).host}/{row.prefix}{location}"
     parts = _Parts(row)
-    found |= parts.members()
-    found["without"] = {**TOLD, **_LACKED, **parts.lacked()}
-    return type(f"{row.kind}Fixture", (RowFixture,), found)
+    found |= {name: one for name, one in parts.members().items() if name not in vars(fixture)}
+    found["without"] = {**TOLD, **_LACKED, **parts.lacked(), **fixture.without}
+    return type(f"{row.kind}Fixture", (fixture,), found)
 
 
 _LACKED: Final[Mapping[Part, str]] = {
@@ -87,7 +91,7 @@ class _Parts:
             found["is_number_as_text"] = varied[-1] != EXTERNAL and facts_at(self.row, varied)[-1].int64_text
         if self.row.labels and "labels" not in self.row.fields and can_label(self.row):
             found["labels_member"] = self.row.labels
-        found |= {"moved": self._moved(found["minimal"])} if "resourceID" in self.row.fields else {}
+        found |= {"moved": self._moved(found["minimal"])} if self._can_move else {}
         for name, made in (
             ("unspecified", self._unspecified(varied)),
             ("immutable", self._immutable()),
@@ -101,7 +105,7 @@ class _Parts:
         operations = self.row.operations
         reasons = {
             Part.LABELS: ("labels_member", "its objects have no labels of the metadata that can change"),
-            Part.MOVE: ("moved", "the spec has no resourceID"),
+            Part.MOVE: ("moved", "no resourceID in its spec names another object"),
             Part.UNSPECIFIED: ("unspecified", "it has no second field that the service may fill in"),
             Part.IMMUTABLE: ("immutable", "it has no plain field that is fixed at creation"),
             Part.REFERENCES: ("referring", "it refers to no other object"),
@@ -113,6 +117,11 @@ class _Parts:
         if "create" not in operations:
             found[Part.SLOW_CREATE] = "the service answers a creation when it is done"
         return found
+
+    @property
+    def _can_move(self) -> bool:
+        is_named = self.row.id.where != "service" and (not self.row.own_id or "{id}" in self.row.own_id)
+        return is_named and "resourceID" in self.row.fields
 
     def _moved(self, minimal: Spec) -> MovedObject:
         own = self.row.own_id.replace("{id}", OTHER_NAME).replace("{project}", PROJECT) or OTHER_NAME

@@ -7,6 +7,10 @@ from typing import Any, Final
 SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
     # Config Connector sends this one when a spec leaves it out; another writer does not.
     "ComputeBackendService": {"connectionDrainingTimeoutSec": 300},
+    "DNSRecordSet": {"name": "www.example.com.", "type": "A", "rrdatas": ["192.0.2.1"]},
 }
 # The field that is varied, by kind.
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {}
+# The name of the object, where not any text is one.
+_SERVICE: Final = "pubsub.googleapis.com"
+NAMES: Final[Mapping[str, str]] = {"Service": _SERVICE, "ServiceIdentity": _SERVICE}

@@ -25,6 +25,8 @@ def _reasons(row: RowEntry) -> Iterator[str]:
         yield "no method of the API reads it"
     if "id" not in row:
         yield "it is not known where its id goes"
+    if row.get("id", {}).get("in") == "service" and "list" not in row["methods"]:
+        yield "the service makes its id, and has no list in which it could be found again after a kill"
     for name, field in row["fields"].items():
         if field.get("required") and field.get("to") == UNKNOWN:
             yield f"spec.{name} is required, and is no member of the API that is known"
