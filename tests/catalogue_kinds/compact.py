@@ -19,7 +19,7 @@ async def live_once(fixture: type[RowFixture]) -> None:
 
 async def _apply(harness: ContractHarness) -> None:
     fixture = harness.fixture
-    await harness.apply(fixture.spec(fixture.field.first) if hasattr(fixture, "field") else fixture.bare)
+    await harness.apply(fixture.spec(fixture.field.first))
 
 
 async def _create_and_rest(harness: ContractHarness) -> None:
@@ -34,8 +34,7 @@ async def _create_and_rest(harness: ContractHarness) -> None:
     assert harness.writes == ["create"]
     assert (await harness.resource()).revision == revision
     assert await harness.ready() == ("True", "UpToDate", "The resource is up to date")
-    if hasattr(harness.fixture, "field"):
-        assert await harness.value() == harness.fixture.field.first
+    assert await harness.value() == harness.fixture.field.first
 
 
 async def _correct_and_change(harness: ContractHarness) -> None:

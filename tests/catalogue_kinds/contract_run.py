@@ -26,11 +26,6 @@ def tried_kinds() -> list[GroupKind]:
     return [name for name in kinds_by_group() if why_left_out(facts_of(name)) is None]
 
 
-def contract_kinds() -> list[GroupKind]:
-    """The kinds that have a field to vary: all claims can be tried on them."""
-    return [name for name in tried_kinds() if hasattr(fixture_of(name), "field")]
-
-
 def mechanisms_of(row: KindFacts) -> frozenset[Hashable]:
     """What decides how the generic kind works with a row."""
     has_method = "setLabels" in row.per_field_methods
@@ -46,7 +41,7 @@ def mechanisms_of(row: KindFacts) -> frozenset[Hashable]:
 
 def representative_kinds() -> list[GroupKind]:
     """A few kinds that have all mechanisms between them; a new mechanism brings in a kind that has it."""
-    left = {name: mechanisms_of(facts_of(name)) for name in contract_kinds() if fixture_of(name).can_update}
+    left = {name: mechanisms_of(facts_of(name)) for name in tried_kinds() if fixture_of(name).can_update}
     missing = set[Hashable]().union(*left.values())
     found: list[GroupKind] = []
     while missing:

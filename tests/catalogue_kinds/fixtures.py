@@ -32,7 +32,14 @@ from tests.catalogue_kinds.spec_values import (
     value_of,
 )
 from tests.catalogue_kinds.variant_fixtures import fixture_class
-from tests.catalogue_kinds.varied_fields import EXTERNAL, fields_to_vary, fixed_fields, specified_field, with_containers
+from tests.catalogue_kinds.varied_fields import (
+    EXTERNAL,
+    NO_FIELD,
+    fields_to_vary,
+    fixed_fields,
+    specified_field,
+    with_containers,
+)
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, TOLD
 
 NAME: Final = "some-object"
@@ -53,12 +60,13 @@ def fixture_of(name: GroupKind) -> type[RowFixture]:
         "api_kind": row.kind,
         "ref": ResourceRef(row.group, row.kind, NAMESPACE, named),
     }
-    if fixture is RowFixture:
+    if Part.OUTPUTS not in fixture.without:
         found["outputs"] = {"externalRef": location}
-    if "path" not in vars(fixture):
+    own_members = {} if fixture is RowFixture else vars(fixture)
+    if "path" not in own_members:
         found["path"] = f"/{api_of(row, location).host}/{row.prefix}{location}"
     parts = _Parts(row)
-    found |= {name: one for name, one in parts.members().items() if name not in vars(fixture)}
+    found |= {name: one for name, one in parts.members().items() if name not in own_members}
     found["without"] = {**TOLD, **_LACKED, **parts.lacked(), **fixture.without}
     return type(f"{row.kind}Fixture", (fixture,), found)
 
@@ -85,7 +93,9 @@ class _Parts:
         varied = FIELDS[self.row.kind] if self.row.kind in FIELDS else self.fields[0] if self.fields else None
         found: dict[str, Any] = {"bare": self.minimal, "minimal": self.minimal, "can_update": varied is not None}
         varied = varied or next(iter(fixed_fields(self.row)), None)
-        if varied is not None:
+        if varied is None:
+            found["field"] = NO_FIELD
+        else:
             found["minimal"] = with_containers(self.row, self.minimal, varied)
             found["field"] = specified_field(self.row, varied, is_fixed=not found["can_update"])
             found["is_number_as_text"] = varied[-1] != EXTERNAL and facts_at(self.row, varied)[-1].int64_text
@@ -98,7 +108,7 @@ class _Parts:
             ("referring", self._referring(varied)),
         ):
             found |= {} if made is None else {name: made}
-        return found | (self._secret(found) if "field" in found else {})
+        return found | self._secret(found)
 
     def lacked(self) -> dict[Part, str]:
         members = self.members()
@@ -169,10 +179,12 @@ class _Parts:
 
     def _secret(self, members: Mapping[str, Any]) -> dict[str, Any]:
         source = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}}
+        declared = members["minimal"]
+        if members["field"] is not NO_FIELD:
+            at, first = Path.parse(members["field"].path), members["field"].first
+            tree: Any = set_at({"spec": declared}, at, first)
+            declared = tree["spec"]
         for name, facts in self.row.fields.items():
             if facts.secret:
-                tree: Any = set_at(
-                    {"spec": members["minimal"]}, Path.parse(members["field"].path), members["field"].first
-                )
-                return {"with_secret": {**tree["spec"], name: source}, "secret": facts.to or name}
+                return {"with_secret": {**declared, name: source}, "secret": facts.to or name}
         return {}

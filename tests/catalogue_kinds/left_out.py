@@ -7,7 +7,7 @@ from setpoint.catalogue.rows import FieldFacts, KindFacts
 from setpoint.testing.claims import deleting
 from setpoint.testing.contract import CLAIMS
 from tests.catalogue_kinds.row_fixture import RowFixture
-from tests.catalogue_kinds.varied_fields import EXTERNAL
+from tests.catalogue_kinds.varied_fields import EXTERNAL, NO_FIELD
 
 _SERVICES: Final = "it stands for a service of a project, and is no object of a collection"
 # Kinds that a rule does not know.
@@ -40,6 +40,8 @@ def _claims(fixture: type[RowFixture]) -> Iterator[tuple[tuple[str, ...], str]]:
         yield _FAILED_OPERATIONS, "operations of Cloud DNS do not tell of errors"
     if any(_is_never_shown(one) for one in row.fields.values()):
         yield _ADOPTIONS, "a required field is never shown: whether it is as declared is not known before it is sent"
+    if fixture.field is NO_FIELD:
+        yield (*_UNMANAGED_FIELDS, "a path that is no field is refused"), "it has no field that could be unmanaged"
     if fixture.field.path.endswith(f".{EXTERNAL}"):
         yield _UNMANAGED_FIELDS, "the only field to vary is a reference, which is managed as one unit"
 

@@ -19,9 +19,11 @@ from setpoint.localcloud.google.operations import CatalogueObject
 from setpoint.testing import (
     CallFault,
     Part,
+    Spec,
 )
 from setpoint.testing.faults import EVERY_VERB, FOR_EVER
 from tests.catalogue_kinds.in_process import URL, InProcessClient, RecordingCloud
+from tests.catalogue_kinds.varied_fields import NO_FIELD
 from tests.kinds.lifecycle_google import GoogleFixture, injected_fault
 
 
@@ -39,8 +41,12 @@ class RowFixture(GoogleFixture):
     cloud: RecordingCloud  # type: ignore[assignment]
 
     async def set_up(self) -> None:
-        self.cloud = RecordingCloud()
+        self.cloud = self.new_cloud()
         self._make_containers()
+
+    def new_cloud(self) -> RecordingCloud:
+        """The local cloud of a new world."""
+        return RecordingCloud()
 
     def _make_containers(self) -> None:
         """The objects of the same API that the object is in."""
@@ -56,6 +62,9 @@ class RowFixture(GoogleFixture):
 
     def new_kind(self, client: GoogleClient) -> AnyKind:
         return GoogleKind.of(self.row, client)
+
+    def spec(self, value: Json) -> Spec:
+        return dict(self.minimal) if self.field is NO_FIELD else super().spec(value)
 
     def lacks(self, part: Part) -> str | None:
         if part is Part.LIST:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+import msgspec
+
 from setpoint.catalogue.rows import KindFacts
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, set_at
@@ -11,11 +13,12 @@ from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.requests import api_of, creation_members
+from setpoint.localcloud.cloud import CloudRequest
 from setpoint.localcloud.faults import RewriteField
 from setpoint.testing import CallFault, Part
 from setpoint.testing.faults import EVERY_VERB, FOR_EVER
+from tests.catalogue_kinds.in_process import RecordingCloud, VerbCloud
 from tests.catalogue_kinds.row_fixture import RowFixture, escaped
-from tests.kinds.lifecycle_google import injected_fault
 
 _MADE: Final = "its service makes the ids"
 _VARIABLE: Final = re.compile(r"\\\{[^}]*\\\}")
@@ -77,9 +80,10 @@ class PartRowFixture(RowFixture):
 
     async def set_up(self) -> None:
         await super().set_up()
-        # What other writers made of the list: how many calls were before, and how many elements there are since.
-        self._edits: list[tuple[int, int]] = []
         self._put([])
+
+    def new_cloud(self) -> RecordingCloud:
+        return VerbCloud(self._verb_of)
 
     # --- The list -----------------------------------------------------------------------------------------------------
 
@@ -117,7 +121,6 @@ class PartRowFixture(RowFixture):
 
     def _put(self, elements: list[dict[str, Any]]) -> None:
         self.cloud.edit(self.path, {self._list: [self._theirs, *elements]})
-        self._edits.append((len(self.cloud.journal.entries), 1 + len(elements)))
 
     # --- The element --------------------------------------------------------------------------------------------------
 
@@ -150,24 +153,27 @@ class PartRowFixture(RowFixture):
 
     # --- Calls --------------------------------------------------------------------------------------------------------
 
+    def _verb_of(self, request: CloudRequest) -> str:
+        """What a request does to the element: by whether it is there, and whether it is sent."""
+        if request.method == "GET":
+            return "get"
+        is_there = self.live() is not None
+        is_sent = any(map(self._is_own, msgspec.json.decode(request.body)[self._list]))
+        return "update" if is_there and is_sent else "create" if is_sent else "delete"
+
     @property
     def calls(self) -> list[str]:
-        """The verb of each call: by how the list grows or shrinks with it."""
-        found, count = list[str](), 1
-        for position, entry in enumerate(self.cloud.journal.entries):
-            count = next((size for at, size in reversed(self._edits) if at == position), count)
-            size = len(entry.body[self._list]) if entry.method == "PATCH" else count
-            found.append("get" if entry.method == "GET" else _VERBS.get(size - count, "update"))
-            count = size
-        return found
+        assert isinstance(self.cloud, VerbCloud)
+        return self.cloud.verbs
 
     def fail_next_calls(self, fault: CallFault, verbs: Sequence[str] = EVERY_VERB, times: int = FOR_EVER) -> None:
-        methods = "|".join("GET" if verb == "get" else "PATCH" for verb in verbs)
-        self.cloud.inject(injected_fault(fault, methods, times))
+        assert isinstance(self.cloud, VerbCloud)
+        self.cloud.fail(fault, verbs, times)
 
-
-# The verb of a write, by how many more elements there are with it.
-_VERBS: Final = {1: "create", -1: "delete"}
+    def recover(self) -> None:
+        assert isinstance(self.cloud, VerbCloud)
+        self.cloud.verb_faults.clear()
+        super().recover()
 
 
 def _with(element: dict[str, Any], member: str, value: Json) -> dict[str, Any]:

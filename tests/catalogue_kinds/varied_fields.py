@@ -34,6 +34,9 @@ class NoField(FixedField):
         return MISSING
 
 
+NO_FIELD: Final = NoField("spec.nothing", MISSING, MISSING, MISSING)  # type: ignore[arg-type] # there is no value
+
+
 def fields_to_vary(row: KindFacts) -> list[FieldPath]:
     """The fields that an update can set to three values, the plainest first."""
     ranked = [(rank, path) for path, facts in plain_fields(row.fields) if (rank := _rank(row, path, facts)) is not None]
