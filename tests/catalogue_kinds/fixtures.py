@@ -19,7 +19,8 @@ from setpoint.testing import (
     Spec,
     UnspecifiedField,
 )
-from tests.catalogue_kinds.overrides import FIELDS, NAMES, SPECS
+from setpoint.testing.kind_parts import PART_MEMBERS
+from tests.catalogue_kinds.overrides import FIELDS, NAMES, OTHER_NAMES, SPECS
 from tests.catalogue_kinds.row_fixture import RowFixture
 from tests.catalogue_kinds.spec_values import (
     FieldPath,
@@ -52,7 +53,8 @@ def fixture_of(name: GroupKind) -> type[RowFixture]:
     row = facts_of(name)
     named = NAMES.get(row.kind, NAME)
     own = row.own_id.replace("{id}", named).replace("{project}", PROJECT) if row.own_id else named
-    fixture, location = fixture_class(row), location_of(row, own)
+    fixture = fixture_class(row)
+    location: str = vars(fixture).get("location") or location_of(row, own)
     found: dict[str, Any] = {
         "row": row,
         "service": kinds_by_group()[name],
@@ -66,7 +68,8 @@ def fixture_of(name: GroupKind) -> type[RowFixture]:
     if "path" not in own_members:
         found["path"] = f"/{api_of(row, location).host}/{row.prefix}{location}"
     parts = _Parts(row)
-    found |= {name: one for name, one in parts.members().items() if name not in own_members}
+    taken = {*own_members, *(PART_MEMBERS[part] for part in fixture.without if part in PART_MEMBERS)}
+    found |= {name: one for name, one in parts.members().items() if name not in taken}
     found["without"] = {**TOLD, **_LACKED, **parts.lacked(), **fixture.without}
     return type(f"{row.kind}Fixture", (fixture,), found)
 
@@ -134,8 +137,9 @@ class _Parts:
         return is_named and "resourceID" in self.row.fields
 
     def _moved(self, minimal: Spec) -> MovedObject:
-        own = self.row.own_id.replace("{id}", OTHER_NAME).replace("{project}", PROJECT) or OTHER_NAME
-        return MovedObject({**minimal, "resourceID": OTHER_NAME}, own)
+        other = OTHER_NAMES.get(self.row.kind, OTHER_NAME)
+        own = self.row.own_id.replace("{id}", other).replace("{project}", PROJECT) or other
+        return MovedObject({**minimal, "resourceID": other}, own)
 
     def _unspecified(self, varied: FieldPath | None) -> UnspecifiedField | None:
         for path in self.fields:
@@ -161,7 +165,13 @@ class _Parts:
             ref = facts.ref
             if varied is not None and name == varied[0]:
                 continue
-            if ref is None or facts.type == "list" or ref.form not in ("name", "link", "id") or facts.output_only:
+            if (
+                facts.later
+                or ref is None
+                or facts.type == "list"
+                or ref.form not in ("name", "link", "id")
+                or facts.output_only
+            ):
                 continue
             kind = ref.kinds[0] if ref.kinds else ""
             if name == "projectRef" or not group_of(kind) or facts.to in ("url", "id", "?"):
@@ -186,5 +196,7 @@ class _Parts:
             declared = tree["spec"]
         for name, facts in self.row.fields.items():
             if facts.secret:
-                return {"with_secret": {**declared, name: source}, "secret": facts.to or name}
+                is_bytes = facts.format == "byte"
+                spec = {**declared, name: source}
+                return {"with_secret": spec, "secret": facts.to or name, "is_secret_in_base64": is_bytes}
         return {}

@@ -1,5 +1,6 @@
 """One object of a row in the local cloud, and how it is disturbed."""
 
+import base64
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
@@ -24,7 +25,7 @@ from setpoint.testing import (
 from setpoint.testing.faults import EVERY_VERB, FOR_EVER
 from tests.catalogue_kinds.in_process import URL, InProcessClient, RecordingCloud
 from tests.catalogue_kinds.varied_fields import NO_FIELD
-from tests.kinds.lifecycle_google import GoogleFixture, injected_fault
+from tests.kinds.lifecycle_google import PROJECT, GoogleFixture, injected_fault
 
 
 class RowFixture(GoogleFixture):
@@ -35,6 +36,7 @@ class RowFixture(GoogleFixture):
     # The relative name of the object.
     location: ClassVar[str]
     secret: ClassVar[str] = ""
+    is_secret_in_base64: ClassVar[bool] = False
     is_number_as_text: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
     many_steps = 100
@@ -51,6 +53,9 @@ class RowFixture(GoogleFixture):
     def _make_containers(self) -> None:
         """The objects of the same API that the object is in."""
         parts = self._named_key.split("/")[1:]
+        if self.service == "storage":
+            self.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": parts[1]})
+            self.cloud.journal.clear()
         for length in range(2, len(parts) - 1):
             if collection_of(self.service, ApiPath("", "", tuple(parts[:length]))) is not None:
                 self.cloud.google.state.objects[f"{self.service}/{'/'.join(parts[:length])}"] = CatalogueObject({})
@@ -132,7 +137,8 @@ class RowFixture(GoogleFixture):
 
     def holds_secret(self, text: str) -> bool:
         sent = [get_at(one, Path.parse(self.secret)) for one in map(self._unwrapped, self.cloud.written)]
-        return [one for one in sent if isinstance(one, str)][-1:] == [text]
+        given = base64.b64encode(text.encode()).decode() if self.is_secret_in_base64 else text
+        return [one for one in sent if isinstance(one, str)][-1:] == [given]
 
     def _unwrapped(self, body: Any) -> Any:
         wrap = self.row.methods["create"].wrap
@@ -165,7 +171,8 @@ class RowFixture(GoogleFixture):
                 return f"{escaped(f':{custom}')}$" if custom else ""
             case "create":
                 created = self.path if self.row.id.where == "url" else self._collection
-                return escaped(f"{created}:{custom}" if custom else created) + "$"
+                others = "".join(f"|:{one}" for one in self.row.create_methods.values())
+                return f"{escaped(f'{created}:{custom}' if custom else created)}(?:{others})$"
             case _:
                 return self._update_pattern()
 
