@@ -11,7 +11,7 @@ from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.google.collections import ApiPath, collection_of, parse_path
 from setpoint.localcloud.google.operations import CatalogueObject
 from soak.cloud import SoakCloud, catalogue_object_name
-from tests.catalogue_kinds.contract_run import tried_kinds, representative_kinds
+from tests.catalogue_kinds.contract_run import representative_kinds, tried_kinds
 from tests.catalogue_kinds.fixtures import fixture_of
 from tests.catalogue_kinds.row_fixture import RowFixture
 from tests.catalogue_kinds.spec_values import PROJECT, location_of

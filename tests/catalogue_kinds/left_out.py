@@ -31,12 +31,17 @@ def _claims(fixture: type[RowFixture]) -> Iterator[tuple[tuple[str, ...], str]]:
         yield _SLOW_DELETIONS, "the service answers a deletion when it is done"
     if "dns" in row.operations.values():
         yield _FAILED_OPERATIONS, "operations of Cloud DNS do not tell of errors"
-    if any(_is_never_shown(one) for one in row.fields.values()):
-        yield _ADOPTIONS, "a required field is never shown: whether it is as declared is not known before it is sent"
-    if any(one.secret and one.immutable for one in row.fields.values()):
-        yield _ROTATIONS, "its secret is fixed when it is created: another one is refused"
+    yield from _claims_of_fields(fixture)
     if row.kind in _OF_KINDS:
         yield _OF_KINDS[row.kind]
+
+
+def _claims_of_fields(fixture: type[RowFixture]) -> Iterator[tuple[tuple[str, ...], str]]:
+    fields = fixture.row.fields.values()
+    if any(_is_never_shown(one) for one in fields):
+        yield _ADOPTIONS, "a required field is never shown: whether it is as declared is not known before it is sent"
+    if any(one.secret and one.immutable for one in fields):
+        yield _ROTATIONS, "its secret is fixed when it is created: another one is refused"
     if fixture.field is NO_FIELD:
         yield (*_UNMANAGED_FIELDS, "a path that is no field is refused"), "it has no field that could be unmanaged"
     if fixture.field.path.endswith(f".{EXTERNAL}"):

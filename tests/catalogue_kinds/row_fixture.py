@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote
 
@@ -17,6 +18,7 @@ from setpoint.kinds.gcp.generic.requests import creation
 from setpoint.localcloud.faults import AddFields
 from setpoint.localcloud.google.collections import ApiPath, collection_of, parse_path
 from setpoint.localcloud.google.operations import CatalogueObject
+from setpoint.localcloud.routing import ServiceResponse
 from setpoint.testing import (
     CallFault,
     Part,
@@ -119,6 +121,13 @@ class RowFixture(GoogleFixture):
         del self.cloud.google.state.objects[self._key]
 
     def create_outside(self, value: Json) -> None:
+        answer = self.send_creation(value)
+        assert answer.status == HTTPStatus.OK, answer
+        self.finish()
+        self.cloud.journal.clear()
+
+    def send_creation(self, value: Json) -> ServiceResponse:
+        """Creates the object as another writer would."""
         resource = Resource(self.manifest(self.spec(value)))
         assert isinstance(self.kind, GoogleKind)
         declared = self.kind.declare(resource, ResolvedReferences())
@@ -127,10 +136,7 @@ class RowFixture(GoogleFixture):
         suffix = f":{request.call.method}" if request.call.method else ""
         target = f"/{self.path.split('/')[1]}/{self.row.prefix}{'/'.join(request.call.parts)}{suffix}?{query}"
         assert isinstance(request.body, dict)
-        answer = self.cloud.call(request.verb, target, request.body)
-        assert answer.status == 200, answer
-        self.finish()
-        self.cloud.journal.clear()
+        return self.cloud.call(request.verb, target, request.body)
 
     def add_field(self) -> None:
         self.cloud.inject(AddFields({"addedTomorrow": {"x": 1}}))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -63,6 +64,13 @@ class MadeIdRowFixture(RowFixture):
 
     def create_outside(self, value: Json) -> None:
         raise AssertionError("an object with an id that the service makes is not adopted")
+
+    def create_another(self) -> list[str]:
+        """Another writer makes an object as it is declared; its id, or none where the service refuses a second one."""
+        before = self.objects()
+        answer = self.send_creation(self.field.first)
+        assert answer.status in (HTTPStatus.OK, HTTPStatus.CONFLICT), answer
+        return [one for one in self.objects() if one not in before]
 
     def _pattern(self, verb: str) -> str:
         method = self.row.methods.get(verb)
