@@ -18,6 +18,14 @@ def hold_back(row: RowEntry) -> None:
             row["hold"] = reason
 
 
+def _reasons_of_made_id(row: RowEntry) -> Iterator[str]:
+    """Why an object whose id the service makes could not be found again after a kill."""
+    if "list" not in row["methods"]:
+        yield "the service makes its id, and has no list in which it could be found again"
+    if not row.get("labels") and not row["id"].get("key"):
+        yield "the service makes its id, and neither a label nor a member that is known finds it again"
+
+
 def _reasons(row: RowEntry) -> Iterator[str]:
     if "create" not in row["methods"]:
         yield "no method of the API creates it"
@@ -25,8 +33,8 @@ def _reasons(row: RowEntry) -> Iterator[str]:
         yield "no method of the API reads it"
     if "id" not in row:
         yield "it is not known where its id goes"
-    if row.get("id", {}).get("in") == "service" and "list" not in row["methods"]:
-        yield "the service makes its id, and has no list in which it could be found again after a kill"
+    if row.get("id", {}).get("in") == "service":
+        yield from _reasons_of_made_id(row)
     for name, field in row["fields"].items():
         if field.get("required") and field.get("to") == UNKNOWN:
             yield f"spec.{name} is required, and is no member of the API that is known"
