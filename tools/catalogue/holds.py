@@ -33,8 +33,6 @@ def _reasons(row: RowEntry) -> Iterator[str]:
         yield "no method of the API reads it"
     if "id" not in row:
         yield "it is not known where its id goes"
-    if row.get("id", {}).get("in") == "service":
-        yield from _reasons_of_made_id(row)
     for name, field in row["fields"].items():
         if field.get("required") and field.get("to") == UNKNOWN:
             yield f"spec.{name} is required, and is no member of the API that is known"
@@ -42,3 +40,5 @@ def _reasons(row: RowEntry) -> Iterator[str]:
     unknown = sum(field.get("to") == UNKNOWN for field in paths)
     if len(paths) >= _MANY_FIELDS and unknown > _MOST_UNKNOWN * len(paths):
         yield f"of its {len(paths)} fields, {unknown} are no members of the API that are known"
+    if row.get("id", {}).get("in") == "service":
+        yield from _reasons_of_made_id(row)
