@@ -201,3 +201,43 @@ def test_a_row_with_a_required_field_that_is_no_member_is_held_back() -> None:
     hold_back(row)
 
     assert row["hold"] == "spec.path is required, and is no member of the API that is known"
+
+
+@pytest.mark.parametrize(
+    ("methods", "key", "reason"),
+    [
+        (("create", "get", "list"), ["displayName"], None),
+        (
+            ("create", "get"),
+            ["displayName"],
+            "the service makes its id, and has no list in which it could be found again",
+        ),
+        (
+            ("create", "get", "list"),
+            [],
+            "the service makes its id, and neither a label nor a member that is known finds it again",
+        ),
+    ],
+)
+def test_a_row_whose_object_nothing_would_find_again_is_held_back(
+    methods: tuple[str, ...], key: list[str], reason: str | None
+) -> None:
+    row = row_of({"displayName": {"type": "string"}})
+    row["methods"] = {name: {} for name in methods}
+    row["id"] = {"in": "service", "key": key}
+
+    hold_back(row)
+
+    assert row.get("hold") == reason
+
+
+@pytest.mark.parametrize(("api", "operations"), [("compute", {"update": "compute"}), ("monitoring", {})])
+def test_what_methods_for_single_fields_start_are_operations_of_updates(api: str, operations: dict[str, str]) -> None:
+    row = row_of({})
+    row["api"] = api
+    row["other_methods"] = {"setLabels": {"path": "p", "response": "Operation"}}
+    row["per_field_methods"] = ["setLabels"]
+
+    correct_methods(row, document({}))
+
+    assert row.get("operations", {}) == operations

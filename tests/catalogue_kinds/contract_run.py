@@ -26,9 +26,13 @@ def tried_kinds() -> list[GroupKind]:
     return [name for name in kinds_by_group() if why_left_out(facts_of(name)) is None]
 
 
-def contract_kinds() -> list[GroupKind]:
-    """The kinds that have a field to vary: all claims can be tried on them."""
-    return [name for name in tried_kinds() if hasattr(fixture_of(name), "field")]
+def identity_of(row: KindFacts) -> str:
+    """How an object is told from others: by its name, as an element of a list, or by what finds it again."""
+    if row.inside is not None:
+        return "element"
+    if row.id.where != "service":
+        return "name"
+    return "label" if row.labels else "key"
 
 
 def mechanisms_of(row: KindFacts) -> frozenset[Hashable]:
@@ -38,6 +42,7 @@ def mechanisms_of(row: KindFacts) -> frozenset[Hashable]:
         {
             ("update and operation", row.update_style, row.operations.get("update", "")),
             ("creation", row.id.where, row.id.form, bool(row.methods["create"].wrap)),
+            ("identity", identity_of(row)),
             ("labels", "method" if has_method else "member" if row.labels else "none"),
             ("concurrency", tuple(one for one in row.concurrency if one in ("etag", "fingerprint"))),
         }
@@ -46,7 +51,7 @@ def mechanisms_of(row: KindFacts) -> frozenset[Hashable]:
 
 def representative_kinds() -> list[GroupKind]:
     """A few kinds that have all mechanisms between them; a new mechanism brings in a kind that has it."""
-    left = {name: mechanisms_of(facts_of(name)) for name in contract_kinds() if fixture_of(name).can_update}
+    left = {name: mechanisms_of(facts_of(name)) for name in tried_kinds() if fixture_of(name).can_update}
     missing = set[Hashable]().union(*left.values())
     found: list[GroupKind] = []
     while missing:
@@ -56,12 +61,14 @@ def representative_kinds() -> list[GroupKind]:
     return found
 
 
-def one_kind_for_each_sort_of_operation() -> list[GroupKind]:
-    """Of the representative kinds, the first one for each sort of operation that an update starts."""
-    found: dict[str, GroupKind] = {}
+def interrupted_kinds() -> list[GroupKind]:
+    """Of the representative kinds, one for each sort of operation that an update starts, and for each identity."""
+    found: dict[Hashable, GroupKind] = {}
     for name in representative_kinds():
-        found.setdefault(facts_of(name).operations.get("update", ""), name)
-    return list(found.values())
+        row = facts_of(name)
+        found.setdefault(("operation", row.operations.get("update", "")), name)
+        found.setdefault(("identity", identity_of(row)), name)
+    return list(dict.fromkeys(found.values()))
 
 
 # --- One chapter ------------------------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ from setpoint.testing import (
     Spec,
     UnspecifiedField,
 )
-from tests.catalogue_kinds.overrides import FIELDS, SPECS
+from setpoint.testing.kind_parts import PART_MEMBERS
+from tests.catalogue_kinds.overrides import FIELDS, NAMES, OTHER_NAMES, SPECS
 from tests.catalogue_kinds.row_fixture import RowFixture
 from tests.catalogue_kinds.spec_values import (
     FieldPath,
@@ -31,7 +32,15 @@ from tests.catalogue_kinds.spec_values import (
     plain_fields,
     value_of,
 )
-from tests.catalogue_kinds.varied_fields import EXTERNAL, fields_to_vary, fixed_fields, specified_field, with_containers
+from tests.catalogue_kinds.variant_fixtures import fixture_class
+from tests.catalogue_kinds.varied_fields import (
+    EXTERNAL,
+    NO_FIELD,
+    fields_to_vary,
+    fixed_fields,
+    specified_field,
+    with_containers,
+)
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, TOLD
 
 NAME: Final = "some-object"
@@ -42,21 +51,27 @@ OTHER_NAME: Final = "another-object"
 def fixture_of(name: GroupKind) -> type[RowFixture]:
     """The fixture of a kind."""
     row = facts_of(name)
-    own = row.own_id.replace("{id}", NAME).replace("{project}", PROJECT) if row.own_id else NAME
-    location = location_of(row, own)
+    named = NAMES.get(row.kind, NAME)
+    own = row.own_id.replace("{id}", named).replace("{project}", PROJECT) if row.own_id else named
+    fixture = fixture_class(row)
+    location: str = vars(fixture).get("location") or location_of(row, own)
     found: dict[str, Any] = {
         "row": row,
         "service": kinds_by_group()[name],
         "location": location,
-        "path": f"/{api_of(row, location).host}/{row.prefix}{location}",
         "api_kind": row.kind,
-        "ref": ResourceRef(row.group, row.kind, NAMESPACE, NAME),
-        "outputs": {"externalRef": location},
+        "ref": ResourceRef(row.group, row.kind, NAMESPACE, named),
     }
+    if Part.OUTPUTS not in fixture.without:
+        found["outputs"] = {"externalRef": location}
+    own_members = {} if fixture is RowFixture else vars(fixture)
+    if "path" not in own_members:
+        found["path"] = f"/{api_of(row, location).host}/{row.prefix}{location}"
     parts = _Parts(row)
-    found |= parts.members()
-    found["without"] = {**TOLD, **_LACKED, **parts.lacked()}
-    return type(f"{row.kind}Fixture", (RowFixture,), found)
+    taken = {*own_members, *(PART_MEMBERS[part] for part in fixture.without if part in PART_MEMBERS)}
+    found |= {name: one for name, one in parts.members().items() if name not in taken}
+    found["without"] = {**TOLD, **_LACKED, **parts.lacked(), **fixture.without}
+    return type(f"{row.kind}Fixture", (fixture,), found)
 
 
 _LACKED: Final[Mapping[Part, str]] = {
@@ -81,27 +96,29 @@ class _Parts:
         varied = FIELDS[self.row.kind] if self.row.kind in FIELDS else self.fields[0] if self.fields else None
         found: dict[str, Any] = {"bare": self.minimal, "minimal": self.minimal, "can_update": varied is not None}
         varied = varied or next(iter(fixed_fields(self.row)), None)
-        if varied is not None:
+        if varied is None:
+            found["field"] = NO_FIELD
+        else:
             found["minimal"] = with_containers(self.row, self.minimal, varied)
             found["field"] = specified_field(self.row, varied, is_fixed=not found["can_update"])
             found["is_number_as_text"] = varied[-1] != EXTERNAL and facts_at(self.row, varied)[-1].int64_text
         if self.row.labels and "labels" not in self.row.fields and can_label(self.row):
             found["labels_member"] = self.row.labels
-        found |= {"moved": self._moved(found["minimal"])} if "resourceID" in self.row.fields else {}
+        found |= {"moved": self._moved(found["minimal"])} if self._can_move else {}
         for name, made in (
             ("unspecified", self._unspecified(varied)),
             ("immutable", self._immutable()),
             ("referring", self._referring(varied)),
         ):
             found |= {} if made is None else {name: made}
-        return found | (self._secret(found) if "field" in found else {})
+        return found | self._secret(found)
 
     def lacked(self) -> dict[Part, str]:
         members = self.members()
         operations = self.row.operations
         reasons = {
             Part.LABELS: ("labels_member", "its objects have no labels of the metadata that can change"),
-            Part.MOVE: ("moved", "the spec has no resourceID"),
+            Part.MOVE: ("moved", "no resourceID in its spec names another object"),
             Part.UNSPECIFIED: ("unspecified", "it has no second field that the service may fill in"),
             Part.IMMUTABLE: ("immutable", "it has no plain field that is fixed at creation"),
             Part.REFERENCES: ("referring", "it refers to no other object"),
@@ -114,9 +131,15 @@ class _Parts:
             found[Part.SLOW_CREATE] = "the service answers a creation when it is done"
         return found
 
+    @property
+    def _can_move(self) -> bool:
+        is_named = self.row.id.where != "service" and (not self.row.own_id or "{id}" in self.row.own_id)
+        return is_named and "resourceID" in self.row.fields
+
     def _moved(self, minimal: Spec) -> MovedObject:
-        own = self.row.own_id.replace("{id}", OTHER_NAME).replace("{project}", PROJECT) or OTHER_NAME
-        return MovedObject({**minimal, "resourceID": OTHER_NAME}, own)
+        other = OTHER_NAMES.get(self.row.kind, OTHER_NAME)
+        own = self.row.own_id.replace("{id}", other).replace("{project}", PROJECT) or other
+        return MovedObject({**minimal, "resourceID": other}, own)
 
     def _unspecified(self, varied: FieldPath | None) -> UnspecifiedField | None:
         for path in self.fields:
@@ -142,7 +165,13 @@ class _Parts:
             ref = facts.ref
             if varied is not None and name == varied[0]:
                 continue
-            if ref is None or facts.type == "list" or ref.form not in ("name", "link", "id") or facts.output_only:
+            if (
+                facts.later
+                or ref is None
+                or facts.type == "list"
+                or ref.form not in ("name", "link", "id")
+                or facts.output_only
+            ):
                 continue
             kind = ref.kinds[0] if ref.kinds else ""
             if name == "projectRef" or not group_of(kind) or facts.to in ("url", "id", "?"):
@@ -160,10 +189,14 @@ class _Parts:
 
     def _secret(self, members: Mapping[str, Any]) -> dict[str, Any]:
         source = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}}
+        declared = members["minimal"]
+        if members["field"] is not NO_FIELD:
+            at, first = Path.parse(members["field"].path), members["field"].first
+            tree: Any = set_at({"spec": declared}, at, first)
+            declared = tree["spec"]
         for name, facts in self.row.fields.items():
             if facts.secret:
-                tree: Any = set_at(
-                    {"spec": members["minimal"]}, Path.parse(members["field"].path), members["field"].first
-                )
-                return {"with_secret": {**tree["spec"], name: source}, "secret": facts.to or name}
+                is_bytes = facts.format == "byte"
+                spec = {**declared, name: source}
+                return {"with_secret": spec, "secret": facts.to or name, "is_secret_in_base64": is_bytes}
         return {}

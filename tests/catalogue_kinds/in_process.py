@@ -3,6 +3,9 @@
 The lifecycle contract of the kinds that are written by hand goes over the loopback device; here are hundreds of kinds.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -12,7 +15,8 @@ from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.errors import RemoteUnavailable
 from setpoint.localcloud.cloud import Cloud, CloudRequest
 from setpoint.localcloud.routing import ServiceResponse
-from tests.kinds.lifecycle_google import OPERATION_SECONDS, held_clock
+from setpoint.testing import CallFault
+from tests.kinds.lifecycle_google import OPERATION_SECONDS, held_clock, injected_fault
 
 URL: Final = "http://local-cloud.test"
 
@@ -28,6 +32,40 @@ class RecordingCloud(Cloud):
         answer = super().handle(request)
         if answer is not None and answer.status == 200 and request.method != "GET" and request.body:
             self.written.append(msgspec.json.decode(request.body))
+        return answer
+
+
+@dataclass(slots=True)
+class _VerbFault:
+    fault: CallFault
+    verbs: Sequence[str]
+    times: int
+
+
+class VerbCloud(RecordingCloud):
+    """A local cloud for requests whose verbs do not show in their method and path: faults go by the verb, too."""
+
+    def __init__(self, verb_of: Callable[[CloudRequest], str]) -> None:
+        super().__init__()
+        self.verbs: list[str] = []
+        self.verb_faults: list[_VerbFault] = []
+        self._verb_of = verb_of
+
+    def fail(self, fault: CallFault, verbs: Sequence[str], times: int) -> None:
+        """The next requests with these verbs go wrong."""
+        self.verb_faults.append(_VerbFault(fault, verbs, times))
+
+    def handle(self, request: CloudRequest) -> ServiceResponse | None:
+        verb = self._verb_of(request)
+        self.verbs.append(verb)
+        due = next((one for one in self.verb_faults if one.times and verb in one.verbs), None)
+        if due is not None:
+            due.times -= 1
+            self.inject(injected_fault(due.fault, ".*", 1))
+        answer = super().handle(request)
+        if due is None and answer is not None and answer.status >= HTTPStatus.BAD_REQUEST:
+            # While an operation runs, the service refuses the next write, which changes nothing.
+            self.verbs[-1] = "get"
         return answer
 
 

@@ -7,37 +7,15 @@ from setpoint.catalogue.rows import FieldFacts, KindFacts
 from setpoint.testing.claims import deleting
 from setpoint.testing.contract import CLAIMS
 from tests.catalogue_kinds.row_fixture import RowFixture
-from tests.catalogue_kinds.varied_fields import EXTERNAL
+from tests.catalogue_kinds.varied_fields import EXTERNAL, NO_FIELD
 
-_ODD: Final = "its id is not in its spec: such kinds are not tried by a rule yet"
-_OWN_METHODS: Final = "requests of methods for single fields are not told apart here: see lifecycle_compute.py"
-_ZONES: Final = "it is in a zone or a region, by two fields, of which a rule fills in one"
-_SERVICES: Final = "it stands for a service of a project, and is no object of a collection"
-# Kinds that a rule does not know.
-KINDS: Final[Mapping[str, str]] = {
-    "BigQueryAnalyticsHubListing": "it has one of several sources, which a rule does not choose",
-    "ComputeAutoscaler": "its update names the object in the query, which is not sent yet",
-    "ComputeInstance": _OWN_METHODS,
-    "ComputeTargetHTTPProxy": _OWN_METHODS,
-    "ComputeTargetSSLProxy": _OWN_METHODS,
-    "ComputeTargetTCPProxy": _OWN_METHODS,
-    "ComputeReservation": "its count is set by a method whose effect the local cloud does not show yet",
-    "Project": "its name is another member than its id, which the fixture takes it for",
-    "PubSubLiteSubscription": _ZONES,
-    "PubSubLiteTopic": _ZONES,
-    "Service": _SERVICES,
-    "ServiceIdentity": _SERVICES,
-    "ServiceNetworkingConnection": _SERVICES,
-}
+# Kinds for which the contract makes no sense, each with the reason.
+KINDS: Final[Mapping[str, str]] = {}
 
 
 def why_left_out(row: KindFacts) -> str | None:
     """Why the kind is not tried at all; None for one that is."""
-    if row.kind in KINDS:
-        return KINDS[row.kind]
-    if row.inside is not None:
-        return "it is an element of a list in the object of its parent"
-    return _ODD if row.id.where in ("service", "fields") else None
+    return KINDS.get(row.kind)
 
 
 def claims_left_out(fixture: type[RowFixture]) -> Mapping[str, str]:
@@ -53,8 +31,19 @@ def _claims(fixture: type[RowFixture]) -> Iterator[tuple[tuple[str, ...], str]]:
         yield _SLOW_DELETIONS, "the service answers a deletion when it is done"
     if "dns" in row.operations.values():
         yield _FAILED_OPERATIONS, "operations of Cloud DNS do not tell of errors"
-    if any(_is_never_shown(one) for one in row.fields.values()):
+    yield from _claims_of_fields(fixture)
+    if row.kind in _OF_KINDS:
+        yield _OF_KINDS[row.kind]
+
+
+def _claims_of_fields(fixture: type[RowFixture]) -> Iterator[tuple[tuple[str, ...], str]]:
+    fields = fixture.row.fields.values()
+    if any(_is_never_shown(one) for one in fields):
         yield _ADOPTIONS, "a required field is never shown: whether it is as declared is not known before it is sent"
+    if any(one.secret and one.immutable for one in fields):
+        yield _ROTATIONS, "its secret is fixed when it is created: another one is refused"
+    if fixture.field is NO_FIELD:
+        yield (*_UNMANAGED_FIELDS, "a path that is no field is refused"), "it has no field that could be unmanaged"
     if fixture.field.path.endswith(f".{EXTERNAL}"):
         yield _UNMANAGED_FIELDS, "the only field to vary is a reference, which is managed as one unit"
 
@@ -84,5 +73,32 @@ _ADOPTIONS: Final = (
     "observe reports that it is as declared",
     "a create whose answer was lost is not sent twice",
     "the plan of a creation whose answer was lost",
+)
+# What is odd about a single kind.
+_OF_KINDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "Project": (
+        ("applied again after its deletion it is created again",),
+        "the id of a deleted project is never free again",
+    ),
+    "SecretManagerSecretVersion": (
+        ("deletes the object and is gone",),
+        "the answer to its deletion says that it is gone: it is not read once more",
+    ),
+    "ServiceIdentity": (
+        (
+            "an outage is not absence and no failure",
+            "a condition that does not flip keeps its time",
+            "the plan of a creation whose answer was lost",
+        ),
+        "nothing of an identity is asked for: neither an outage nor a lost answer is noticed",
+    ),
+}
+_ROTATIONS: Final = (
+    "a rotated secret leaves the fast path and reaches the service",
+    "an object that is adopted is given the secret once",
+    "a secret shows nowhere",
+    "an oscillation shows no secret",
+    "a rotated secret is no revert",
+    "after any await, handing over a secret, the author rotates the secret: it ends as declared",
 )
 _UNMANAGED_FIELDS: Final = ("unmanaged keeps the live value over the spec", "an unmanaged field ends it")

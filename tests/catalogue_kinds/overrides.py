@@ -7,6 +7,22 @@ from typing import Any, Final
 SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
     # Config Connector sends this one when a spec leaves it out; another writer does not.
     "ComputeBackendService": {"connectionDrainingTimeoutSec": 300},
+    "ServiceNetworkingConnection": {
+        "service": "servicenetworking.googleapis.com",
+        "networkRef": {"external": "projects/some-project/global/networks/some-target"},
+    },
+    "SecretManagerSecretVersion": {"secretData": {"value": "first"}},
+    "ComputeInstance": {"machineType": "e2-small"},
+    "DNSRecordSet": {"name": "www.example.com.", "type": "A", "rrdatas": ["192.0.2.1"]},
 }
 # The field that is varied, by kind.
-FIELDS: Final[Mapping[str, tuple[str, ...]]] = {}
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    # Another one would name another object.
+    "DNSRecordSet": ("ttl",),
+    # The instance need not be stopped for it.
+    "ComputeInstance": ("tags",),
+}
+# The name of the object, where not any text is one.
+_SERVICE: Final = "pubsub.googleapis.com"
+NAMES: Final[Mapping[str, str]] = {"Service": _SERVICE, "ServiceIdentity": _SERVICE}
+OTHER_NAMES: Final[Mapping[str, str]] = dict.fromkeys(NAMES, "storage.googleapis.com")

@@ -115,7 +115,8 @@ def _is_set(name: str) -> bool:
 def _address(row: KindFacts) -> dict[str, Any]:
     template = template_of(row)
     variables = [one for one in _VARIABLE.findall(template)[:-1] if one != "project"]
-    place = next((one for one in _PLACES if one in row.fields), None)
+    # Of a region and a zone, the one that the name has.
+    place = next((one for one in (*variables, *_PLACES) if one in _PLACES and one in row.fields), None)
     found: dict[str, Any] = {}
     if place is not None:
         found[place] = next((_PLACES[one] for one in variables if one in _PLACES), GLOBAL)
@@ -188,6 +189,8 @@ def _object(facts: FieldFacts, position: int) -> dict[str, Any]:
     if facts.shape in ("one-of-to-text", "refs-to-texts"):
         name = next((one for one, its in facts.fields.items() if its.ref is not None), next(iter(facts.fields)))
         return {name: value_of(facts.fields[name], position)}
+    if facts.shape == "inner-object":
+        return {name: value_of(inner, position) for name, inner in list(facts.fields.items())[:1]}
     found = _required(facts.fields)
     keys = [name for name in facts.keys if name in facts.fields]
     if facts.shape == "key-value-list-to-map":

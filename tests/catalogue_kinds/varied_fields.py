@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from setpoint.catalogue.rows import FieldFacts, KindFacts
+from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, get_at, set_at
+from setpoint.engine.resource import Resource
 from setpoint.testing import Spec, SpecifiedField
 from tests.catalogue_kinds.spec_values import FieldPath, external_of, facts_at, member_of, plain_fields, value_of
 
@@ -23,6 +25,16 @@ class FixedField(SpecifiedField):
         if name in ("then", "drifted"):
             raise CannotUpdate("no update can set a field to a second and a third value")
         return super().__getattribute__(name)
+
+
+class NoField(FixedField):
+    """The field of a kind whose objects are there or not, and nothing else: it has no value, and none is declared."""
+
+    def declared_in(self, resource: Resource) -> Json | Missing:
+        return MISSING
+
+
+NO_FIELD: Final = NoField("spec.nothing", MISSING, MISSING, MISSING)  # type: ignore[arg-type] # there is no value
 
 
 def fields_to_vary(row: KindFacts) -> list[FieldPath]:

@@ -20,10 +20,6 @@ from tests.kinds.lifecycle_compute import (
 )
 
 
-class TestComputeInstance(SettingContract):
-    fixture = ComputeInstanceFixture
-
-
 class TestBackendService(SettingContract):
     fixture = BackendServiceFixture
 

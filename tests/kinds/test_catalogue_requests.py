@@ -332,3 +332,20 @@ def test_a_key_is_retired_by_the_destruction_of_its_versions() -> None:
     assert "rotationPeriod" not in key
     assert kind_of("KMSCryptoKey").stays_when_deleted()
     assert kind_of("KMSKeyRing").abandons(resource(kind_of("KMSKeyRing"), {}))
+
+
+def test_an_update_may_have_the_id_in_the_query() -> None:
+    target = "https://www.googleapis.com/compute/v1/projects/acme/zones/eu-a/instanceGroupManagers/m"
+    spec = {
+        "zone": "eu-a",
+        "projectRef": {"external": "projects/acme"},
+        "targetRef": {"external": target},
+        "autoscalingPolicy": {"minReplicas": 1, "maxReplicas": 3},
+    }
+    live = {"name": "one", "target": target, "autoscalingPolicy": {"minNumReplicas": 1, "maxNumReplicas": 2}}
+
+    (sent,) = updates("ComputeAutoscaler", spec, live)
+
+    assert sent.verb == "PATCH"
+    assert sent.call.parts == ("projects", "acme", "zones", "eu-a", "autoscalers")
+    assert sent.call.query == {"autoscaler": "one"}

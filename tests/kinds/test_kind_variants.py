@@ -7,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.catalogue.rows import FieldFacts, ReferenceFacts, facts_of
+from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import Location
 from setpoint.engine.resource import Resource
 from setpoint.errors import DependencyNotReady
+from setpoint.kinds.gcp.generic.lists import listed_id
 from setpoint.kinds.gcp.generic.members import from_members, to_members
-from setpoint.kinds.gcp.generic.placement import id_of
+from setpoint.kinds.gcp.generic.part_requests import value_at
+from setpoint.kinds.gcp.generic.placement import id_of, listed_at
 from setpoint.kinds.gcp.generic.shared_members import with_texts
 from setpoint.kinds.gcp.generic.variants.choice import kind_class
 from setpoint.kinds.gcp.generic.variants.connections import ConnectionKind
@@ -155,3 +158,25 @@ def test_the_id_of_a_folder_is_the_one_that_the_service_made() -> None:
 def test_a_folder_that_is_still_searched_for_is_not_ready() -> None:
     with pytest.raises(DependencyNotReady, match="it has no object yet"):
         id_of(_folder("folders/~u~key~organizations/1~"))
+
+
+# --- Ids that are fields ----------------------------------------------------------------------------------------------
+
+
+def test_a_record_set_is_listed_with_its_zone_and_named_by_its_fields() -> None:
+    row = facts_of(("dns.cnrm.cloud.google.com", "DNSRecordSet"))
+    records = "projects/acme/managedZones/z/rrsets"
+    item = b'{"name": "www.a.example.", "type": "A", "ttl": 300}'
+
+    assert listed_at(row, Location(f"{records}/www.a.example./A")) == records
+    assert listed_id(row, item, ListScope(records)) == "www.a.example./A"
+
+
+# --- Members in lists as keys -----------------------------------------------------------------------------------------
+
+
+def test_a_key_may_be_a_member_of_an_element() -> None:
+    fields = [{"fieldPath": "a", "order": "ASCENDING"}, {"fieldPath": "__name__"}]
+
+    assert value_at({"fields": fields}, "fields.0.fieldPath") == "a"
+    assert value_at({"fields": fields}, "fields.2.fieldPath") is None

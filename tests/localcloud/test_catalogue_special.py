@@ -83,6 +83,55 @@ def test_a_connection_is_that_of_a_network(cloud: Cloud) -> None:
     assert get(cloud, f"{connections}?network=projects/acme/global/networks/other") == {}
 
 
+def test_a_connection_ends_with_the_peering_of_its_network(cloud: Cloud) -> None:
+    connections = "/servicenetworking.googleapis.com/v1/services/servicenetworking.googleapis.com/connections"
+    _made(cloud, f"{COMPUTE}/global/networks", {"name": "main"})
+    body = {"network": "projects/acme/global/networks/main", "reservedPeeringRanges": ["range"]}
+    ok(cloud.call("PATCH", f"{connections}/-?force=true", body))
+    cloud.advance(OPERATION_SECONDS)
+    peering = {"name": "servicenetworking-googleapis-com"}
+
+    started = ok(cloud.call("POST", f"{COMPUTE}/global/networks/main/removePeering", peering))
+
+    assert started["operationType"] == "removePeering"
+    assert get(cloud, connections)["connections"][0]["peering"] == "servicenetworking-googleapis-com"
+    cloud.advance(OPERATION_SECONDS)
+    assert get(cloud, connections) == {}
+    assert get(cloud, f"{COMPUTE}/global/operations/{started['name']}")["status"] == "DONE"
+
+
+def test_an_identity_of_a_service_is_made_once(cloud: Cloud) -> None:
+    service = "/serviceusage.googleapis.com/v1beta1/projects/acme/services/pubsub.googleapis.com"
+
+    started = ok(cloud.call("POST", f"{service}:generateServiceIdentity", {}))
+    cloud.advance(OPERATION_SECONDS)
+    again = ok(cloud.call("POST", f"{service}:generateServiceIdentity", {}))
+
+    assert "done" not in started
+    assert again["done"] is True
+    assert again["response"]["email"].endswith("@gcp-sa-pubsub.iam.gserviceaccount.com")
+
+
+def test_a_method_for_one_member_keeps_the_others(cloud: Cloud) -> None:
+    reservations = f"{COMPUTE}/zones/eu-a/reservations"
+    held = {"count": "3", "instanceProperties": {"machineType": "e2-small"}}
+    _made(cloud, reservations, {"name": "r", "specificReservation": held})
+
+    ok(cloud.call("POST", f"{reservations}/r/resize", {"specificSkuCount": "5"}))
+    cloud.advance(OPERATION_SECONDS)
+
+    assert get(cloud, f"{reservations}/r")["specificReservation"] == {**held, "count": "5"}
+
+
+def test_a_collection_has_all_methods_of_creation(cloud: Cloud) -> None:
+    clusters = "/alloydb.googleapis.com/v1beta/projects/acme/locations/eu/clusters"
+    _made(cloud, f"{clusters}?clusterId=c", {})
+
+    _made(cloud, f"{clusters}/c/instances:createsecondary?instanceId=i", {"instanceType": "SECONDARY"})
+
+    assert get(cloud, f"{clusters}/c/instances/i")["instanceType"] == "SECONDARY"
+
+
 def test_an_account_has_an_address_and_is_switched_off(cloud: Cloud) -> None:
     accounts = "/iam.googleapis.com/v1/projects/acme/serviceAccounts"
     made = ok(cloud.call("POST", accounts, {"accountId": "robot", "serviceAccount": {"displayName": "Robot"}}))

@@ -51,3 +51,15 @@ def test_a_deleted_folder_is_kept_and_gives_its_name_free(cloud: Cloud) -> None:
     ]
     assert cloud.call("DELETE", path).status == 400
     assert _folder(cloud, "a") != name
+
+
+def test_a_deleted_project_is_kept_and_its_id_stays_taken(cloud: Cloud) -> None:
+    projects = "/cloudresourcemanager.googleapis.com/v1/projects"
+    ok(cloud.call("POST", projects, {"projectId": "acme", "name": "Acme"}))
+    cloud.advance(OPERATION_SECONDS)
+
+    assert ok(cloud.call("DELETE", f"{projects}/acme")) == {}
+
+    assert get(cloud, f"{projects}/acme")["lifecycleState"] == "DELETE_REQUESTED"
+    assert cloud.call("DELETE", f"{projects}/acme").status == 400
+    assert cloud.call("POST", projects, {"projectId": "acme", "name": "Acme"}).status == 409

@@ -18,6 +18,14 @@ def hold_back(row: RowEntry) -> None:
             row["hold"] = reason
 
 
+def _reasons_of_made_id(row: RowEntry) -> Iterator[str]:
+    """Why an object whose id the service makes could not be found again after a kill."""
+    if "list" not in row["methods"]:
+        yield "the service makes its id, and has no list in which it could be found again"
+    if not row.get("labels") and not row["id"].get("key"):
+        yield "the service makes its id, and neither a label nor a member that is known finds it again"
+
+
 def _reasons(row: RowEntry) -> Iterator[str]:
     if "create" not in row["methods"]:
         yield "no method of the API creates it"
@@ -32,3 +40,5 @@ def _reasons(row: RowEntry) -> Iterator[str]:
     unknown = sum(field.get("to") == UNKNOWN for field in paths)
     if len(paths) >= _MANY_FIELDS and unknown > _MOST_UNKNOWN * len(paths):
         yield f"of its {len(paths)} fields, {unknown} are no members of the API that are known"
+    if row.get("id", {}).get("in") == "service":
+        yield from _reasons_of_made_id(row)

@@ -61,6 +61,7 @@ def correct_methods(row: RowEntry, document: Document) -> None:
     _read_update_request(row, document)
     _name_items(row, document)
     _name_members_of_methods(row, document)
+    _name_operations_of_methods(row)
 
 
 # --- Names ------------------------------------------------------------------------------------------------------------
@@ -214,6 +215,13 @@ def _name_key(row: RowEntry) -> None:
 
 
 # --- Methods ----------------------------------------------------------------------------------------------------------
+
+
+def _name_operations_of_methods(row: RowEntry) -> None:
+    """The operation of an update of an object that only methods for single fields change: theirs."""
+    methods = (row.get("other_methods", {}).get(name, {}) for name in row.get("per_field_methods", ()))
+    if row["api"] == "compute" and any(method.get("response") == "Operation" for method in methods):
+        row.setdefault("operations", {}).setdefault("update", "compute")
 
 
 def _read_update_request(row: RowEntry, document: Document) -> None:

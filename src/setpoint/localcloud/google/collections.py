@@ -27,6 +27,8 @@ _HAND_WRITTEN: Final = frozenset({"SQLDatabase", "SQLInstance", "SQLUser", "Stor
 # APIs whose objects have the id as their name, and whose errors have a list of reasons.
 SHORT_NAMES: Final = frozenset({"apigee", "bigquery", "compute", "container", "dns", "logging", "storage"})
 _SET_BY_SERVICE: Final = ("name", "kind", "id", "selfLink", "etag")
+# Members that only the service sets, and that the rows do not have.
+_OUTPUTS: Final[Mapping[str, tuple[str, ...]]] = {"Project": ("createTime", "lifecycleState", "projectNumber")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +199,10 @@ def _collection_routes(collection: ApiCollection) -> Iterator[MethodRoute]:
             continue
         last, _, custom = path.segments[-1].partition(":")
         cut = _template((*path.segments[:-1], last))
+        customs = (custom, *collection.row.create_methods.values()) if name == "create" else (custom,)
         for template in dict.fromkeys(_placed(collection.row, collection.templates[0], cut)):
-            yield MethodRoute(method.verb, path.prefix, path.version, template, custom, name, collection)
+            for each in dict.fromkeys(customs):
+                yield MethodRoute(method.verb, path.prefix, path.version, template, each, name, collection)
 
 
 @cache
@@ -234,7 +238,8 @@ def _with_service_members(shape: ApiMember, row: KindFacts) -> ApiMember:
     output = ApiMember(MemberType.ANY, output_only=True)
     root = row.id.name.partition(".")[0] if row.id.where == "body" else ""
     places = ("region", "zone") if row.api == "compute" else ()
-    added = {name: output for name in (*_SET_BY_SERVICE, *places, root) if name and name not in shape.members}
+    names = (*_SET_BY_SERVICE, *_OUTPUTS.get(row.kind, ()), *places, root)
+    added = {name: output for name in names if name and name not in shape.members}
     return ApiMember(MemberType.OBJECT, members={**shape.members, **added})
 
 

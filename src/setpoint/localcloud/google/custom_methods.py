@@ -125,7 +125,7 @@ def _set(call: CollectionCall, live: JsonBody) -> JsonBody:
     """The object with the members that the request names; or with the request as the member it is named after."""
     sent, members, part = _sent(call), _members(call), _part(call)
     if call.facts.sends_as:
-        changed = _named_in_object(call, sent)
+        changed = _named_in_object(call, live, sent)
     elif all(name in members for name in sent) and not call.facts.field:
         changed = sent
     elif part in members:
@@ -135,13 +135,13 @@ def _set(call: CollectionCall, live: JsonBody) -> JsonBody:
         raise api_errors.unknown_name(unknown, "")
     changed = validated(_open_for(call, changed), changed, NullMeaning.REMOVE)
     _refuse_shrinking(call, live, changed)
-    if call.facts.verb == "PATCH":
+    if call.facts.verb == "PATCH" or call.facts.sends_as:
         return merge_patch(live, changed)
     return {name: value for name, value in {**live, **changed}.items() if value is not None}
 
 
-def _named_in_object(call: CollectionCall, sent: JsonBody) -> JsonBody:
-    """What a request with names of its own sets, by the names of the object."""
+def _named_in_object(call: CollectionCall, live: JsonBody, sent: JsonBody) -> JsonBody:
+    """What a request with names of its own sets, by the names of the object; an element of a list keeps the rest."""
     paths = {name: path for path, name in call.facts.sends_as.items()}
     tree: JsonBody = {}
     for name, value in sent.items():
@@ -150,8 +150,11 @@ def _named_in_object(call: CollectionCall, sent: JsonBody) -> JsonBody:
         if name not in paths:
             raise api_errors.unknown_name(name, "")
         outer, _, inner = paths[name].partition(".0.")
-        one = {**tree.get(outer, [{}])[0], inner: value} if inner else value
-        tree = {**tree, outer: [one]} if inner else with_member(tree, outer, value)
+        if not inner:
+            tree = with_member(tree, outer, value)
+            continue
+        first, *others = tree.get(outer) or live.get(outer) or [{}]
+        tree = {**tree, outer: [{**first, inner: value}, *others]}
     return tree
 
 

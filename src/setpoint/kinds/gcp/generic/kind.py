@@ -45,7 +45,7 @@ from setpoint.kinds.gcp.generic.lists import listed_id, listed_pages
 from setpoint.kinds.gcp.generic.members import from_members, member_at
 from setpoint.kinds.gcp.generic.operations import is_operation_done, started_operation
 from setpoint.kinds.gcp.generic.part_requests import method_call, must_stop_for, request_of, sending_of
-from setpoint.kinds.gcp.generic.placement import PlacedResource, collection_at
+from setpoint.kinds.gcp.generic.placement import PlacedResource, listed_at
 from setpoint.kinds.gcp.generic.references import dependencies_in, resolved_fields, with_parameters
 from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, deletion, object_call
 from setpoint.kinds.gcp.generic.retirement import retire
@@ -269,7 +269,7 @@ class GoogleKind:
     def list_scope_of(self, location: Location) -> ListScope | None:
         """The collection of the object; None where the service has no list, or one without whole objects."""
         method = self.row.methods.get("list")
-        return ListScope(collection_at(self.row, location)) if method and method.items else None
+        return ListScope(listed_at(self.row, location)) if method and method.items else None
 
     def pages(self, list_scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
         """The objects of the collection."""
@@ -293,6 +293,9 @@ class GoogleKind:
         try:
             answer = await self.send(request, is_creation=True)
         except RemoteConflict as error:
+            if ":" in self.row.methods["create"].path:
+                # What is only switched on is no name that is taken: an operation of it is under way.
+                raise OperationRunning(str(error)) from error
             raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
         return started_operation(self.row, "create", answer, intent.location)
 
@@ -332,12 +335,18 @@ class GoogleKind:
             return None
         await self._empty(location, before)
         request = deletion(self.row, location, resource.spec)
-        answer = await self.google.delete(request.call) if request.verb == "DELETE" else await self.send(request)
+        answer = await (self.google.delete(request.call) if request.verb == "DELETE" else self._switch_off(request))
         operation = None if answer is None else started_operation(self.row, "delete", answer, location)
         if operation is not None or not answer or not self.row.absent:
             return operation
         found: dict[str, Any] = decode_response(_decoder, answer, location)
         return Absent() if is_absent(self.row, found) else None
+
+    async def _switch_off(self, request: GoogleRequest) -> bytes:
+        try:
+            return await self.send(request)
+        except RemoteConflict as error:
+            raise OperationRunning(str(error)) from error
 
     async def _empty(self, location: Location, before: Present[GoogleObject]) -> None:
         """Empties the members that keep the service from a deletion."""

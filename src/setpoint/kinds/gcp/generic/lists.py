@@ -14,6 +14,7 @@ from setpoint.clients.http import decode_response
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.capabilities import ListScope
 from setpoint.errors import RemoteRefused, RemoteUnavailable, ResponseTooLarge
+from setpoint.kinds.gcp.generic.placement import fields_of_id
 from setpoint.kinds.gcp.generic.requests import api_of
 
 # The most that most services allow; and by how much a page is made smaller when it was too large.
@@ -61,6 +62,9 @@ async def pages_at(
 
 def listed_id(row: KindFacts, item: bytes, scope: ListScope) -> str:
     """The id of an object in a list: where a creation has it, if the list does too; else the last part of its name."""
+    if fields := fields_of_id(row):
+        members = decode_response(_any_object, item, scope)
+        return "/".join(str(members.get(name, "")) for name in fields)
     found: Any = None
     if row.id.where == "body" and row.id.name != "name":
         found = decode_response(_any_object, item, scope)

@@ -67,7 +67,10 @@ def _part_request(
 ) -> GoogleRequest:
     """The request of a method that sets parts; what the row does not model of them keeps its live value."""
     before = live_members(row, live)
-    values = {name: kept(_at(live, part), _at(before, part), _at(after, part)) for part, name in method.parts.items()}
+    values = {
+        name: kept(value_at(live, part), value_at(before, part), value_at(after, part))
+        for part, name in method.parts.items()
+    }
     if row.labels in method.parts and values[method.parts[row.labels]] is None:
         values[method.parts[row.labels]] = {}
     if method.is_update:
@@ -110,7 +113,7 @@ def _precondition(method: PartMethod, live: Mapping[str, Any]) -> Mapping[str, A
     return {name: known[name] for name in _FINGERPRINTS if name in named and name in known}
 
 
-def _at(tree: Any, path: str) -> Any:  # noqa: ANN401 - JSON
+def value_at(tree: Any, path: str) -> Any:  # noqa: ANN401 - JSON
     """What is at a dotted path, in which a number is a position in a list; None when there is nothing."""
     for step in path.split("."):
         if isinstance(tree, list) and step.isdecimal():

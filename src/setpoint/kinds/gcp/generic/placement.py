@@ -65,6 +65,19 @@ def collection_at(row: KindFacts, location: Location) -> str:
     return "/".join(segments(row, location)[:-1])
 
 
+def fields_of_id(row: KindFacts) -> tuple[str, ...]:
+    """The fields that the id of an object is made of, where it is none of its own: `name` and `type`."""
+    if row.id.where != "fields" or row.own_id or "list" not in row.methods:
+        return ()
+    return variables_of(row.name.removeprefix(row.methods["list"].path.removeprefix(row.prefix)))
+
+
+def listed_at(row: KindFacts, location: Location) -> str:
+    """The relative name of the collection whose list has the object at a location."""
+    fields = fields_of_id(row)
+    return "/".join(segments(row, location)[: -len(fields)]) if fields else collection_at(row, location)
+
+
 def template_at(row: KindFacts, location: Location) -> str:
     """The template that a location was made of."""
     templates = templates_of(row)

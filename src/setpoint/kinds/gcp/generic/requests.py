@@ -15,7 +15,7 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
 from setpoint.errors import ImmutableFieldChanged
 from setpoint.kinds.gcp.generic.members import from_members, member_path, put_member, to_members
-from setpoint.kinds.gcp.generic.placement import segments, template_at
+from setpoint.kinds.gcp.generic.placement import segments, template_at, variables_of
 from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
 # The region of a name; that of a zone is without its letter.
@@ -246,16 +246,24 @@ def update(
         case "put" | "put-mask-query" | "patch-whole":
             whole = {name: value for name, value in {**settable, **values}.items() if value is not None}
             verb = "PATCH" if row.update_style == "patch-whole" else _put_method(row).verb
-            return GoogleRequest(verb, object_call(row, location, query), whole)
+            return GoogleRequest(verb, _update_call(row, location, query), whole)
         case "patch-mask-query" | "patch-paths-query":
             present = {name: value for name, value in values.items() if value is not None}
             body = {**_precondition(row, live), **present}
-            return GoogleRequest(_verb(row), object_call(row, location, query), body)
+            return GoogleRequest(_verb(row), _update_call(row, location, query), body)
         case "patch-mask-body":
             return _masked_body(row, location, changed, values)
         case _:
             body = {name: _with_removals(live.get(name), value) for name, value in values.items()}
-            return GoogleRequest(_verb(row), object_call(row, location), {**_precondition(row, live), **body})
+            return GoogleRequest(_verb(row), _update_call(row, location, {}), {**_precondition(row, live), **body})
+
+
+def _update_call(row: KindFacts, location: Location, query: Mapping[str, str]) -> GoogleCall:
+    """The call of an update: that of the object, or of its collection, where the id is a parameter of the query."""
+    variable = variables_of(template_at(row, location))[-1]
+    if variable not in _update_method(row).query:
+        return object_call(row, location, query)
+    return collection_call(row, location, {**query, variable: segments(row, location)[-1]})
 
 
 def update_members(row: KindFacts, wanted: JsonObject, write: PlannedWrite, live: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ _CHANGE: Final = ApiMember(
     },
 )
 _KIND: Final = "dns#resourceRecordSet"
+_KINDS: Final = ("DNSRecordSet",)
 
 
 def create_change(services: CatalogueServices, call: ServiceCall) -> JsonBody:
@@ -102,6 +103,7 @@ def create_record(services: CatalogueServices, call: ServiceCall) -> JsonBody:
     records = _records(zone, address)
     if _key(record) in records:
         raise _exists(record)
+    record = services.faults.rewritten(record, _KINDS)
     records[_key(record)] = {**record, "kind": _KIND}
     _store(zone, records, {"additions": [record]}, call)
     return records[_key(record)]
@@ -116,7 +118,7 @@ def patch_record(services: CatalogueServices, call: ServiceCall) -> JsonBody:
     records = _records(zone, address)
     if _key(after) != _key(before):
         raise invalid_argument("The name and the type of a record set cannot change.")
-    records[_key(after)] = after
+    after = records[_key(after)] = services.faults.rewritten(after, _KINDS)
     _store(zone, records, {"deletions": [before], "additions": [after]}, call)
     return after
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from setpoint.localcloud import api_errors
@@ -140,6 +141,9 @@ def generate_identity(services: CatalogueServices, call: ServiceCall) -> JsonBod
         "email": f"service-{number}@gcp-sa-{name}.iam.gserviceaccount.com",
         "uniqueId": numeric_id(address.key, "identity"),
     }
+    if found.hidden.get("identity") and not found.pending:
+        return {"name": "operations/finished.DONE_OPERATION", "done": True, "response": identity}
+    found.hidden = {**found.hidden, "identity": identity}
     change = ObjectChange("generateServiceIdentity", found.body, identity, "ServiceIdentity")
     return carry_out(services, address, change, now=call.now, style="longrunning")
 
@@ -228,6 +232,19 @@ def get_project(services: CatalogueServices, call: ServiceCall) -> JsonBody | No
     return {"projectId": project, "projectNumber": number, "name": project, "lifecycleState": "ACTIVE"}
 
 
+def delete_project(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`DELETE …/projects/{project}`: kept for a time, in which its id is taken."""
+    address = address_of("cloudresourcemanager", f"projects/{call.part('project')}")
+    found = find(services, address)
+    refuse_while_pending(found, address)
+    if found.body.get("lifecycleState") != "ACTIVE":
+        raise invalid_argument(f"{address.name} was deleted already.")
+    services.state.count += 1
+    found.serial = services.state.count
+    found.body = touched(address, {**found.body, "lifecycleState": "DELETE_REQUESTED"}, call.now, found.serial)
+    return {}
+
+
 # --- Service Networking -----------------------------------------------------------------------------------------------
 
 
@@ -250,6 +267,7 @@ def put_connection(services: CatalogueServices, call: ServiceCall) -> JsonBody:
         raise api_words.already_exists(address)
     peering = call.part("service").replace(".", "-")
     after = {**body, "peering": peering, "service": f"services/{call.part('service')}"}
+    after = services.faults.rewritten(after, address.collection.kinds)
     if found is None:
         found = services.state.objects[address.key] = CatalogueObject(after)
     refuse_while_pending(found, address)
@@ -273,6 +291,32 @@ def delete_connection(services: CatalogueServices, call: ServiceCall) -> JsonBod
     return carry_out(services, address, ObjectChange("delete", None), now=call.now, style="longrunning")
 
 
+def remove_peering(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
+    """`POST …/networks/{network}/removePeering`: disconnects a service; other peerings are the row's method's."""
+    network = address_of("compute", f"projects/{call.part('project')}/global/networks/{call.part('network')}")
+    by_number = network.name.replace(call.part("project"), project_number(call.part("project")), 1)
+    peering = body_of(call, "name").get("name")
+    for key, one in services.state.objects.items():
+        is_of_network = one.body.get("network") in (network.name, by_number) and one.body.get("peering") == peering
+        if key.startswith("servicenetworking/") and is_of_network:
+            find(services, network)
+            refuse_while_pending(one, network)
+            return _disconnected(services, network, key, call.now)
+    return None
+
+
+def _disconnected(services: CatalogueServices, network: ObjectAddress, connection: str, now: datetime) -> JsonBody:
+    """Starts the operation of the network that removes the connection."""
+    change, seconds = ObjectChange("removePeering", None), services.operation_seconds
+    operation = operations.start(services.state, "compute", network, change, now=now, seconds=seconds)
+    operation.target = connection
+    operations.let_fail(operation, services.faults)
+    services.state.objects[connection].pending = operation.key
+    operations.finish_due(services.state, now)
+    return operations.operation_view(operation)
+
+
+_NETWORK: Final = "/projects/{project}/global/networks/{network}"
 _CONNECTIONS: Final = "/services/{service}/connections"
 _SECRET: Final = "/projects/{project}/secrets/{secret}"
 _SERVICE: Final = "/projects/{project}/services/{service}"
@@ -306,7 +350,11 @@ SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
         Route("DELETE", _DATABASE, drop_database),
     ),
     "cloudkms": KEY_ROUTES,
-    "cloudresourcemanager": (Route("GET", "/projects/{project}", get_project),),
+    "cloudresourcemanager": (
+        Route("GET", "/projects/{project}", get_project),
+        Route("DELETE", "/projects/{project}", delete_project),
+    ),
+    "compute": (Route("POST", f"{_NETWORK}/removePeering", remove_peering, frozenset({"requestId"})),),
     "servicenetworking": (
         Route("POST", _CONNECTIONS, put_connection),
         Route("PATCH", f"{_CONNECTIONS}/{{connection}}", put_connection, frozenset({"force", "updateMask"})),

@@ -3,11 +3,13 @@
 The location has the e-mail address, once it is known.
 """
 
+from dataclasses import field
 from typing import Any, Final
 
 import msgspec
 
 from setpoint.clients.http import decode_response
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import (
@@ -23,21 +25,27 @@ from setpoint.engine.kind import (
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import location_in
 from setpoint.kinds.gcp.generic.kind import GoogleKind
-from setpoint.kinds.gcp.generic.operations import started_operation
-from setpoint.kinds.gcp.generic.requests import creation
+from setpoint.kinds.gcp.generic.operations import finished_operation, started_operation
+from setpoint.kinds.gcp.generic.requests import api_of, creation
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
 from setpoint.kinds.gcp.generic.variants.made_ids import made_object
 
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _IDENTITIES: Final = "/identities/"
+# Between the name of an operation and the location of the service.
+_OF: Final = "~"
 
 
+@dataclass(slots=True)
 class IdentityKind(GoogleKind):
     """An identity of a service."""
 
+    # By the location of the service: the e-mail address in the answer of an operation that made its identity.
+    made: dict[Location, str] = field(default_factory=dict)
+
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/P/services/S`, and once it is known `projects/P/services/S/identities/EMAIL`."""
-        service, recorded = super().locate(resource, resolved), location_in(resource.status)
+        service, recorded = GoogleKind.locate(self, resource, resolved), location_in(resource.status)
         return recorded if recorded is not None and recorded.startswith(f"{service}{_IDENTITIES}") else service
 
     def list_scope_of(self, location: Location) -> ListScope | None:
@@ -45,9 +53,12 @@ class IdentityKind(GoogleKind):
         return None
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[GoogleObject] | Unchanged:
-        """Nothing is asked: what is known of an identity is in its location."""
+        """Nothing is asked: what is known of an identity is in its location, or was in the answer of an operation."""
         email = location.partition(_IDENTITIES)[2]
-        return self._at(location, email) if email else Absent()
+        if email:
+            return self._at(location, email)
+        made = self.made.pop(location, "")
+        return self._at(Location(f"{location}{_IDENTITIES}{made}"), made) if made else Absent()
 
     def _at(self, location: Location, email: str) -> Present[GoogleObject]:
         shown: JsonObject = {"email": email, "externalRef": location, "selfLink": location}
@@ -60,6 +71,17 @@ class IdentityKind(GoogleKind):
         operation = started_operation(self.row, "create", answer, intent.location)
         decoded: dict[str, Any] = decode_response(_decoder, answer, intent.location)
         email = str(made_object(decoded).get("email") or "")
-        if operation is not None or not email:
-            return operation
+        if operation is not None:
+            return RemoteOperation(f"{operation.name}{_OF}{intent.location}")
+        if not email:
+            return None
         return Written(self._at(Location(f"{intent.location}{_IDENTITIES}{email}"), email))
+
+    async def poll(self, operation: RemoteOperation) -> bool:
+        """Whether the operation is done; the e-mail address of the identity is known then."""
+        name, _, service = operation.name.partition(_OF)
+        answer = await finished_operation(api_of(self.row, name), RemoteOperation(name), self.google)
+        email = "" if answer is None else str(made_object(answer).get("email") or "")
+        if email and service:
+            self.made[Location(service)] = email
+        return answer is not None

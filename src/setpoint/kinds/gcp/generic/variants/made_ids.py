@@ -11,7 +11,7 @@ from setpoint.catalogue.rows import KindFacts
 from setpoint.clients.google.calls import GoogleCall
 from setpoint.clients.http import decode_response
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import (
     Absent,
@@ -29,8 +29,9 @@ from setpoint.errors import RemoteConflict, RemoteRefused, UserError
 from setpoint.kind.typed_spec import field_invalid
 from setpoint.kinds.gcp.generic.kind import GoogleKind, is_absent
 from setpoint.kinds.gcp.generic.lists import listed_pages
-from setpoint.kinds.gcp.generic.members import member_at, to_members
+from setpoint.kinds.gcp.generic.members import to_members
 from setpoint.kinds.gcp.generic.operations import finished_operation, started_operation
+from setpoint.kinds.gcp.generic.part_requests import value_at
 from setpoint.kinds.gcp.generic.placement import variables_of
 from setpoint.kinds.gcp.generic.requests import GoogleRequest, api_of, creation, object_call
 from setpoint.kinds.gcp.generic.spec_types import GoogleObject
@@ -96,8 +97,7 @@ class MadeIdKind(GoogleKind):
         return _PARENT in self.row.methods["list"].query
 
     def _key(self, members: Mapping[str, Any]) -> list[Json]:
-        found = (member_at(members, tuple(name.split("."))) for name in self.row.id.key)
-        return [None if one is MISSING or isinstance(one, Missing) else one for one in found]
+        return [value_at(members, path) for path in self.row.id.key]
 
     def list_scope_of(self, location: Location) -> ListScope | None:
         """The collection of the object; None for a search."""
