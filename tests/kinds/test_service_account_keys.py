@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import pytest
 
@@ -31,6 +32,8 @@ from tests.kinds.key_harness import (
     key_harness,
     manifest,
 )
+
+KIND: Final = (GROUP, "IAMServiceAccountKey")
 
 
 async def _settled(harness: KeyHarness, **spec: Any) -> str:
@@ -143,8 +146,8 @@ def test_a_key_whose_answer_was_lost_is_deleted_and_no_second_one_is_left() -> N
             assert len(orphan) == 1
             assert [one.action for one in plan.writes] == [Action.REPLACE]
             assert plan.because == (
-                f"Secret team/app-key does not have what was issued for {ACCOUNT}/keys/{orphan[0]}, which is told once: "
-                "another takes its place"
+                f"Secret team/app-key does not have what was issued for {ACCOUNT}/keys/{orphan[0]}, which is told "
+                "once: another takes its place"
             )
             assert isinstance(outcome, Settled)
             assert list(harness.live()) == [await harness.kept_id()]
@@ -247,6 +250,22 @@ def test_no_field_can_change(
             assert isinstance(outcome.error, error), outcome.error
             assert (named or f"spec.{next(iter(after))}") in str(outcome.error)
             assert list(harness.live()) == [key_id]
+
+    asyncio.run(test())
+
+
+def test_a_raised_revision_writes_nothing_to_a_key_that_the_former_one_made() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            await _settled(harness, keyAlgorithm="KEY_ALG_RSA_1024")
+            harness.cloud.journal.clear()
+            kind = replace(harness.kind(harness.google), revision=2)
+            upgraded = EngineHarness([kind], harness.store, harness.clock)
+
+            plan, outcome = await upgraded.plan(NAME), await upgraded.go_on(NAME)
+
+            assert (plan.writes, harness.writes) == ((), [])
+            assert isinstance(outcome, Settled)
 
     asyncio.run(test())
 

@@ -111,6 +111,14 @@ def refers_to_secrets(resource_type: ResourceType) -> bool:
     return is_named or is_read or isinstance(resource_type, SupportsGeneratedSecret)
 
 
+def is_handled_by_default(resource_type: ResourceType) -> bool:
+    """Whether an installation handles the type unless other kinds are named: not where that takes more rights.
+
+    Those of an owner, or the right to write Secrets of a kind that says so.
+    """
+    return not isinstance(resource_type, Owner) and not getattr(resource_type, "handled_when_named", False)
+
+
 def annotation_target(type_: ResourceType) -> AnnotationTarget:
     """The type of a resource, as far as it decides which annotations have an effect on it."""
     return AnnotationTarget(type_.name, type_.annotations, is_owner=isinstance(type_, Owner))

@@ -92,6 +92,8 @@ class ServiceAccountKeyKind:
     reconciliation: Reconciliation = Reconciliation.STATELESS
     revision: int = 1
     writes_through_clients: ClassVar = True
+    # It writes Secrets, which no account of a namespace may do unless this kind is asked for.
+    handled_when_named: ClassVar = True
     annotations: Sequence[str] = (PROJECT_ANNOTATION,)
     live_type: type[LiveKey] = LiveKey
     tree_type: type[Struct] = ServiceAccountKeyTree
