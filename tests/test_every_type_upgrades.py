@@ -14,14 +14,15 @@ from tests.engine.owners.owner_fixtures import FIXTURES
 from tests.engine.settings import SETTINGS
 from tests.kinds.lifecycle_policies import PartialPolicyFixture, WholePolicyFixture
 from tests.kinds.test_policy_members import KIND as MEMBER_KIND
+from tests.kinds.test_service_account_keys import KIND as KEY_KIND
 
 Name: TypeAlias = tuple[str, str]
 OWNERS: Final = frozenset((one.group, one.name) for one in owners())
 KINDS: Final = frozenset(definitions()) - OWNERS - {REFERENCE_GRANT}
 # The resource types of each test harness.
 TESTED_KINDS: Final = frozenset((one.fixture.ref.group, one.fixture.ref.kind) for one in SETTINGS)
-# IAMPolicyMember has no field that can change: tests/kinds/test_policy_members.py upgrades it.
-UPGRADED_ELSEWHERE: Final = frozenset({upgrade_harness.KIND, MEMBER_KIND})
+# These have no field that can change: tests/kinds/test_policy_members.py and test_service_account_keys.py upgrade them.
+UPGRADED_ELSEWHERE: Final = frozenset({upgrade_harness.KIND, MEMBER_KIND, KEY_KIND})
 IN_POLICIES: Final = (PartialPolicyFixture, WholePolicyFixture)
 TESTED_OWNERS: Final = frozenset((one.owner.group, one.owner.name) for one in FIXTURES)
 

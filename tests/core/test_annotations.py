@@ -180,7 +180,8 @@ def test_state_into_spec_names_the_annotation_that_means_the_same_here(text: str
             OBJECT,
             "cnrm__project_id",
             "has no effect on a KubernetesObject: it is for SQLInstance, SQLDatabase, SQLUser, StorageBucket, "
-            "IAMPolicy, IAMPartialPolicy, IAMPolicyMember and kinds of plug-ins that read it; leave it out",
+            "IAMPolicy, IAMPartialPolicy, IAMPolicyMember, IAMServiceAccountKey and kinds of plug-ins that read it; "
+            "leave it out",
         ),
         (
             BUCKET,

@@ -30,7 +30,7 @@ from setpoint.deployment.rbac import (
     writing_role,
 )
 from setpoint.engine.kind import ResourceType
-from setpoint.engine.owner import Owner, refers_to_secrets
+from setpoint.engine.owner import Owner, is_handled_by_default, refers_to_secrets
 from setpoint.stores.kubernetes.crds import plural_of
 from tests.deployment.installed_objects import DEFAULT, DEFAULT_KINDS, access, types
 
@@ -95,7 +95,7 @@ def _kind(name: GroupKind, definition: JsonObject) -> JsonObject:
         "kind": name[1],
         "group": group,
         "plural": plural,
-        "default": not isinstance(handled, Owner),
+        "default": is_handled_by_default(handled),
         "writtenBy": writing_role(GroupResource(group, plural)),
         "makes": [one.kind for one in owned if (one.group, one.kind) in described_types()],
         "watches": [f"{one.group}/{one.plural}" for one in needed.watched],

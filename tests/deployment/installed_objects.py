@@ -24,7 +24,9 @@ DEFAULT_KINDS: Final = (
     "StorageBucket",
 )
 TRUSTEE_KINDS: Final = ("KbsConfig", "TrusteeConfig")
-ALL_KINDS: Final = (*DEFAULT_KINDS, *TRUSTEE_KINDS)
+# Those that are handled when they are named: they take more rights.
+NAMED_KINDS: Final = ("IAMServiceAccountKey", *TRUSTEE_KINDS)
+ALL_KINDS: Final = (*DEFAULT_KINDS, *NAMED_KINDS)
 # What is installed unless other kinds are named.
 DEFAULT: Final = Installation(kinds=DEFAULT_KINDS)
 _DEFINITIONS: Final = {kind: one for (_, kind), one in definitions().items()}

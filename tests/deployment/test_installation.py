@@ -172,13 +172,16 @@ def test_a_kubernetes_object_is_seen_by_users_and_written_only_if_the_administra
 
 
 def test_secrets_are_watched_only_for_kinds_that_refer_to_them() -> None:
-    assert {kind: SECRETS in access([kind]).watched for kind in (*DEFAULT_KINDS, "KbsConfig")} == {
+    assert {
+        kind: SECRETS in access([kind]).watched for kind in (*DEFAULT_KINDS, "KbsConfig", "IAMServiceAccountKey")
+    } == {
         "KubernetesObject": True,
         "SQLDatabase": False,
         "SQLInstance": True,
         "SQLUser": True,
         "StorageBucket": False,
         **dict.fromkeys(("IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember"), False),
+        "IAMServiceAccountKey": True,
         "KbsConfig": True,
     }
 

@@ -194,7 +194,9 @@ def shop(api_server: Access) -> str:
     return api_server.new_namespace(is_tenant=False, project="")
 
 
-@pytest.mark.parametrize("kinds", [DEFAULT_KINDS, TRUSTEE_KINDS, ("KbsConfig",), ("StorageBucket",)], ids=str)
+@pytest.mark.parametrize(
+    "kinds", [DEFAULT_KINDS, TRUSTEE_KINDS, ("KbsConfig",), ("IAMServiceAccountKey",), ("StorageBucket",)], ids=str
+)
 def test_an_account_of_a_namespace_has_the_documented_rights_there_only(
     api_server: Access, rights: ReportedRights, shop: str, kinds: tuple[str, ...]
 ) -> None:

@@ -25,6 +25,7 @@ from setpoint.kinds.gcp.iam.spec import (
     PolicyStatus,
     PolicyTree,
 )
+from setpoint.kinds.gcp.service_account_key.spec import ServiceAccountKeyStatus, ServiceAccountKeyTree
 from setpoint.kinds.gcp.sql_database import SqlDatabaseStatus, SqlDatabaseTree
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceTree
 from setpoint.kinds.gcp.sql_instance.status import SqlInstanceStatus
@@ -56,6 +57,7 @@ PAGES: Final[Mapping[Path, Types]] = {
     FOLDER / "iam-policy.md": Types(PolicyTree, PolicyStatus),
     FOLDER / "iam-partial-policy.md": Types(PartialPolicyTree, PartialPolicyStatus),
     FOLDER / "iam-policy-member.md": Types(PolicyMemberTree, PolicyMemberStatus),
+    FOLDER / "iam-service-account-key.md": Types(ServiceAccountKeyTree, ServiceAccountKeyStatus),
     FOLDER / "kubernetes-object.md": Types(KubernetesObjectTree, KubernetesObjectStatus),
     FOLDER / "trustee-config.md": Types(TrusteeConfigTree, TrusteeConfigStatus),
     FOLDER / "kbs-config.md": Types(KbsConfigTree, KbsConfigStatus),

@@ -77,6 +77,7 @@ def test_the_kinds_that_an_annotation_is_for_are_those_that_read_it() -> None:
             "IAMPolicy",
             "IAMPartialPolicy",
             "IAMPolicyMember",
+            "IAMServiceAccountKey",
         }
     )
     assert readers(FORCE_DESTROY) == named[FORCE_DESTROY] == {"StorageBucket"}

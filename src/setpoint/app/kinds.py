@@ -35,7 +35,7 @@ _TRUSTEE: Final = "confidentialcontainers.org"
 _OWN: Final[Collection[GroupKind]] = (
     (_STORAGE, "StorageBucket"),
     *((_SQL, name) for name in ("SQLInstance", "SQLDatabase", "SQLUser")),
-    *((_IAM, name) for name in ("IAMPolicy", "IAMPartialPolicy", "IAMPolicyMember")),
+    *((_IAM, name) for name in ("IAMPolicy", "IAMPartialPolicy", "IAMPolicyMember", "IAMServiceAccountKey")),
     (_OURS, "KubernetesObject"),
     *((_TRUSTEE, name) for name in ("TrusteeConfig", "KbsConfig")),
     REFERENCE_GRANT,
@@ -73,6 +73,11 @@ def kinds_with(
 
         return SqlUserKind(google, projects=_projects(environment))
 
+    def service_account_key() -> AnyKind:
+        from setpoint.kinds.gcp.service_account_key.kind import ServiceAccountKeyKind
+
+        return ServiceAccountKeyKind(google, _projects(environment), clock)
+
     def kubernetes_object() -> AnyKind:
         from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 
@@ -85,6 +90,7 @@ def kinds_with(
             (_SQL, "SQLDatabase"): sql_database,
             (_SQL, "SQLUser"): sql_user,
             **policy_kinds(google, environment),
+            (_IAM, "IAMServiceAccountKey"): service_account_key,
             (_OURS, "KubernetesObject"): kubernetes_object,
         }
     )

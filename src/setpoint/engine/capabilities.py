@@ -165,15 +165,29 @@ class GeneratedSecret:
     entries: Callable[[str], Mapping[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class IssuedSecret:
+    """A Secret that belongs to a resource, for what the service tells once: in its answer to the creation.
+
+    It is created, empty, before the object is. An object whose entries are not in it can be used by no program: it is
+    deleted, and another one is created.
+    """
+
+    name: str
+    # Whether these entries are those of the object at a location.
+    is_of: Callable[[Mapping[str, bytes], Location], bool]
+
+
 @runtime_checkable
 class SupportsGeneratedSecret(Protocol, metaclass=CapabilityMeta):
     """A kind that can have a value generated for an object: the engine keeps it in a Secret before the kind sends it.
 
     The kind names the key of that Secret among its dependencies, as a SecretKeyReference, and gets the value as that of
     any other Secret. The Secret is written before the kind is asked to write anything; in a preview it is not written.
+    Of a value that the service generates, `create` returns it as `Written.issued`, and its dependency is optional.
     """
 
-    def generated_secret(self, resource: Resource) -> GeneratedSecret | None:
+    def generated_secret(self, resource: Resource) -> GeneratedSecret | IssuedSecret | None:
         """The Secret that the spec asks for; None for none."""
         ...
 

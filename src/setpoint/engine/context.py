@@ -23,10 +23,10 @@ from setpoint.engine.contention.intent_flips import NO_FLIPS
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.contention.oscillation import NO_OSCILLATIONS
 from setpoint.engine.idle_cache import FoundObject, IdleCache, ListedObjects
-from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_of, unknown_type
+from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_of
 from setpoint.engine.management import CookieLocation, Management, management_of
 from setpoint.engine.metrics import NoMetrics, StepMetrics
-from setpoint.engine.owner import SECRETS, Owner
+from setpoint.engine.owner import SECRETS, Owner, unknown_type
 from setpoint.engine.ports import (
     Clock,
     DefinitionSource,

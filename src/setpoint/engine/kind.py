@@ -46,6 +46,8 @@ class Absent:
     """The object does not exist: a 404, and nothing else. `location`: the search for one whose id the service makes."""
 
     location: Location | None = None
+    # What a search has found: the object is one of these, unless each of them is another resource's.
+    candidates: "tuple[Present[Any], ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,14 @@ class Written(Generic[L]):
     """The object as the service answered a write: it need not be observed after it.
 
     `is_complete`: it has everything that was sent, so that a dry run would find nothing left to send. `changes`: what a
-    write that was foreseen has changed.
+    write that was foreseen has changed. `issued`: what a creation was answered with, and will never be told again; it
+    is kept in the Secret of the resource before anything else is done.
     """
 
     after: Present[L]
     is_complete: bool = False
     changes: tuple[FieldChange, ...] | None = None
+    issued: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +111,15 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SecretKeyReference:
-    """A field whose value is in a Secret."""
+    """A field whose value is in a Secret.
+
+    `is_optional`: the value is read where there is one, and is no part of the intent.
+    """
 
     field: str
     secret: ResourceRef
     key: str
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,25 +275,6 @@ def unknown_kind(
     hint = f"did you mean {near[0]}?" if near else listed
     prefix = (where, ": ") if where else ()
     return ManifestInvalid(Message(*prefix, f"no kind {word!r} is known here; {advice or hint}"))
-
-
-def unknown_type(
-    resource: Resource, types: Mapping[GroupKind, "ResourceType"], objects: Mapping[GroupKind, str]
-) -> ManifestInvalid:
-    """The error for a manifest of a type that is not known: with the kind and the version that may be meant.
-
-    `objects` has the version of each kind of object that is not reconciled.
-    """
-    kind, known = resource.ref.kind, {*types, *objects}
-    similar = nearest(kind, sorted(name for _, name in known))[:1]
-    near = sorted((one[1] != kind, one) for one in known if one[1] in (kind, *similar))
-    meant = near[0][1] if near else None
-    if meant is None:
-        return unknown_kind(kind, types, str(resource.ref))
-    group, name = meant
-    field, of = ("apiVersion", f" of {resource.document['apiVersion']}") if name == kind else ("kind", "")
-    right = f"{name} of {'/'.join(filter(None, (group, objects.get(meant) or types[meant].version)))}"
-    return ManifestInvalid(f"{resource.ref}: no kind {kind!r}{of} is known here; did you mean {right}?", field)
 
 
 class ResourceType(Protocol):

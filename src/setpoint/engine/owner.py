@@ -10,13 +10,15 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 from setpoint.core.merge.children import Child
 from setpoint.core.schema.annotations import AnnotationTarget
 from setpoint.core.schema.shape import paths_of, shape_of
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import nearest
 from setpoint.engine.capabilities import SupportsGeneratedSecret
 from setpoint.engine.conditions import ReadyCondition
-from setpoint.engine.kind import ResourceType
+from setpoint.engine.kind import ResourceType, unknown_kind
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import SetpointError
+from setpoint.errors import ManifestInvalid, SetpointError
 
 
 class ObjectKind(NamedTuple):
@@ -109,6 +111,33 @@ def refers_to_secrets(resource_type: ResourceType) -> bool:
     return is_named or is_read or isinstance(resource_type, SupportsGeneratedSecret)
 
 
+def is_handled_by_default(resource_type: ResourceType) -> bool:
+    """Whether an installation handles the type unless other kinds are named: not where that takes more rights.
+
+    Those of an owner, or the right to write Secrets of a kind that says so.
+    """
+    return not isinstance(resource_type, Owner) and not getattr(resource_type, "handled_when_named", False)
+
+
 def annotation_target(type_: ResourceType) -> AnnotationTarget:
     """The type of a resource, as far as it decides which annotations have an effect on it."""
     return AnnotationTarget(type_.name, type_.annotations, is_owner=isinstance(type_, Owner))
+
+
+def unknown_type(
+    resource: Resource, types: Mapping[GroupKind, ResourceType], objects: Mapping[GroupKind, str]
+) -> ManifestInvalid:
+    """The error for a manifest of a type that is not known: with the kind and the version that may be meant.
+
+    `objects` has the version of each kind of object that is not reconciled.
+    """
+    kind, known = resource.ref.kind, {*types, *objects}
+    similar = nearest(kind, sorted(name for _, name in known))[:1]
+    near = sorted((one[1] != kind, one) for one in known if one[1] in (kind, *similar))
+    meant = near[0][1] if near else None
+    if meant is None:
+        return unknown_kind(kind, types, str(resource.ref))
+    group, name = meant
+    field, of = ("apiVersion", f" of {resource.document['apiVersion']}") if name == kind else ("kind", "")
+    right = f"{name} of {'/'.join(filter(None, (group, objects.get(meant) or types[meant].version)))}"
+    return ManifestInvalid(f"{resource.ref}: no kind {kind!r}{of} is known here; did you mean {right}?", field)

@@ -31,7 +31,7 @@ from setpoint.engine.kind import (
     unknown_kind,
 )
 from setpoint.engine.ports import Store
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import (
     Blocked,
     BlockingLink,
@@ -138,6 +138,8 @@ async def resolve_dependencies(
                 seen[found.ref] = found.revision
                 if dependency.is_value_used:
                     resources[dependency.field] = found
+            case SecretKeyReference(is_optional=True):
+                secrets |= await _optional_secret(dependency, engine.store, seen)
             case SecretKeyReference():
                 secret = await _secret(dependency.secret, engine.store)
                 secrets[dependency.field] = secret_value(dependency, secret)
@@ -277,6 +279,20 @@ async def _secret(ref: ResourceRef, store: Store) -> Resource:
         why = f"Secret {ref.namespace}/{ref.name} was not found"
         raise DependencyNotFound(why, (BlockingLink(ref, why),))
     return found
+
+
+async def _optional_secret(
+    dependency: SecretKeyReference, store: Store, seen: dict[ResourceRef, Revision]
+) -> dict[str, str]:
+    """The value by its field, if there is one."""
+    found = await store.get(dependency.secret)
+    if found is None:
+        return {}
+    seen[found.ref] = found.revision
+    try:
+        return {dependency.field: secret_value(dependency, found)}
+    except DependencyInvalid:
+        return {}
 
 
 # --- Chains of blocked resources --------------------------------------------------------------------------------------

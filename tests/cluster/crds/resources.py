@@ -19,6 +19,7 @@ APIS = {
     "SQLUser": "sql.cnrm.cloud.google.com/v1beta1",
     "StorageBucket": "storage.cnrm.cloud.google.com/v1beta1",
     **dict.fromkeys(("IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember"), "iam.cnrm.cloud.google.com/v1beta1"),
+    "IAMServiceAccountKey": "iam.cnrm.cloud.google.com/v1beta1",
     "TrusteeConfig": "confidentialcontainers.org/v1alpha1",
     "KbsConfig": "confidentialcontainers.org/v1alpha1",
     "KubernetesObject": "setpoint.dev/v1alpha1",

@@ -38,6 +38,7 @@ RIGHT: Final[dict[str, Any]] = {
         "role": "roles/viewer",
         "member": "user:a@example.com",
     },
+    "IAMServiceAccountKey": {"serviceAccountRef": {"external": "app@p.iam.gserviceaccount.com"}},
     "SQLUser": {"instanceRef": {"external": "main"}, "passwordPolicy": {"enableFailedAttemptsCheck": True}},
     "KubernetesObject": {"manifest": CONFIG_MAP, "ignoreFields": ["data"], "deletion": {"propagation": "Orphan"}},
     "TrusteeConfig": {"profileType": "Permissive", "tlsConfig": {"profile": "custom", "ciphers": ["ECDHE-A"]}},
@@ -152,6 +153,13 @@ BUCKETS: Final = _of(
         "has to name two regions",
         "spec.customPlacementConfig.dataLocations",
     ),
+)
+KEYS: Final = _of(
+    "IAMServiceAccountKey",
+    ("spec.serviceAccountRef", {"name": "a", "external": "b"}, _NAME_OR_EXTERNAL),
+    ("spec.keyAlgorithm", "RSA", "write KEY_ALG_UNSPECIFIED, KEY_ALG_RSA_1024 or KEY_ALG_RSA_2048"),
+    ("spec.publicKeyData", "", "write a certificate (X.509, PEM) in base64"),
+    ("spec.resourceID", "main", "write the id of a key"),
 )
 INSTANCES: Final = _of(
     "SQLInstance",
@@ -313,7 +321,7 @@ NAMES: Final = [
         "TrusteeConfig", "spec.profileType", "Restricted", "63 characters at most", "metadata.name", "a" * 64
     ),
 ]
-WRONG: Final = [*BUCKETS, *INSTANCES, *DATABASES_AND_USERS, *OBJECTS, *TRUSTEES, *GRANTS, *NAMES]
+WRONG: Final = [*BUCKETS, *INSTANCES, *DATABASES_AND_USERS, *KEYS, *OBJECTS, *TRUSTEES, *GRANTS, *NAMES]
 
 # What no definition can refuse, though it needs no look at the world: `plan` and `apply` do. `words` is the reason.
 NOT_AT_ADMISSION: Final = [

@@ -20,9 +20,10 @@ from tests.cluster.running.manifests import bucket, instance
 from tests.cluster.server import Cluster, Settings
 
 _MISSING: Final = (
-    "the cluster does not serve IAMPartialPolicy, IAMPolicy, IAMPolicyMember, KbsConfig, KubernetesObject, "
-    "TrusteeConfig, for want of a CustomResourceDefinition: `setpoint crds IAMPartialPolicy IAMPolicy IAMPolicyMember "
-    "KbsConfig KubernetesObject TrusteeConfig | kubectl apply --server-side -f -` installs it"
+    "the cluster does not serve IAMPartialPolicy, IAMPolicy, IAMPolicyMember, IAMServiceAccountKey, KbsConfig, "
+    "KubernetesObject, TrusteeConfig, for want of a CustomResourceDefinition: `setpoint crds IAMPartialPolicy "
+    "IAMPolicy IAMPolicyMember IAMServiceAccountKey KbsConfig KubernetesObject TrusteeConfig | kubectl apply "
+    "--server-side -f -` installs it"
 )
 _NO_OBJECTS: Final = (
     "error: the cluster does not serve KubernetesObject, for want of a CustomResourceDefinition: "
@@ -149,7 +150,7 @@ def test_a_controller_runs_the_kinds_that_are_served_and_picks_up_the_others(
             kubectl.apply(_OBJECT)
             kubectl.until_ready("kubernetesobject/one")
 
-            policies = ["IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember"]
+            policies = ["IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember", "IAMServiceAccountKey"]
             assert missing == [*policies, "KbsConfig", "KubernetesObject", "ReferenceGrant", "TrusteeConfig"]
             assert ready == f"ok, but for want of a CRD not for {', '.join(missing)}\n"
             assert [line["kind"] for line in controller.logged("kind served")] == ["KubernetesObject"]

@@ -108,7 +108,7 @@ def test_a_kind_whose_definition_is_too_old_waits_for_a_newer_one_and_the_others
     assert {line["kind"] for line in controller.logged("kind not served")} == {"KubernetesObject", "ReferenceGrant"}
     assert harness.live(bucket_path("logs")) is None
     shown = harness.setpoint("get", "-n", kubectl.namespace)
-    unserved = "IAMPartialPolicy, IAMPolicy, IAMPolicyMember, KbsConfig, KubernetesObject, SQLDatabase"
+    unserved = "IAMPartialPolicy, IAMPolicy, IAMPolicyMember, IAMServiceAccountKey, KbsConfig, KubernetesObject"
     assert f"the cluster does not serve {unserved}" in shown.stderr
     assert "DefinitionOutdated" in shown.stdout
 

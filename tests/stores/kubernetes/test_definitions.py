@@ -173,7 +173,7 @@ def test_a_spec_may_be_left_out_where_nothing_in_it_is_required() -> None:
         "SQLDatabase": ["spec"],
         "SQLUser": ["spec"],
         "StorageBucket": [],
-        **{name: ["spec"] for name in ("IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember")},
+        **{name: ["spec"] for name in ("IAMPartialPolicy", "IAMPolicy", "IAMPolicyMember", "IAMServiceAccountKey")},
     }
 
 

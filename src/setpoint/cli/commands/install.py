@@ -41,7 +41,7 @@ from setpoint.deployment.tenants import (
 )
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.management import CookieLocation
-from setpoint.engine.owner import Owner
+from setpoint.engine.owner import Owner, is_handled_by_default
 from setpoint.engine.ports import Clock
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import TenancyMode
@@ -125,12 +125,12 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 def installed_kinds(words: Sequence[str], types: Mapping[GroupKind, ResourceType]) -> Sequence[GroupKind]:
-    """The kinds that `words` name, and no others; without words all but owners, which need more rights.
+    """The kinds that `words` name, and no others; without words all but those that need more rights.
 
     UserError for an owner without a kind that it makes: no controller would reconcile its children.
     """
     if not words:
-        return [name for name, one in types.items() if not isinstance(one, Owner)]
+        return [name for name, one in types.items() if is_handled_by_default(one)]
     chosen = list(dict.fromkeys(select_kinds(words, types)))
     for owner in (types[name] for name in chosen):
         for made in owner.makes if isinstance(owner, Owner) else ():

@@ -107,7 +107,10 @@ def kinds(context: click.Context, /, **options: object) -> None:
 @click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
 @click.option("--watch-namespace", metavar="NAMESPACE", help="Reconcile this one only, with no rights beyond it.")
 @click.option(
-    "--kinds", default="", metavar="KIND,...", help="These kinds only; otherwise all but Trustee's and the catalogue's."
+    "--kinds",
+    default="",
+    metavar="KIND,...",
+    help="These kinds only; otherwise all but Trustee's, IAMServiceAccountKey and the catalogue's.",
 )
 @TENANCY
 @click.option(

@@ -56,8 +56,8 @@ class AnnotationScope(StrEnum):
     OWNERS = "kinds that generate other objects, such as TrusteeConfig and KbsConfig"
     # Kinds that name it in `annotations`, among those that change the meaning of a manifest.
     GOOGLE = (
-        "SQLInstance, SQLDatabase, SQLUser, StorageBucket, IAMPolicy, IAMPartialPolicy, IAMPolicyMember and kinds of "
-        "plug-ins that read it"
+        "SQLInstance, SQLDatabase, SQLUser, StorageBucket, IAMPolicy, IAMPartialPolicy, IAMPolicyMember, "
+        "IAMServiceAccountKey and kinds of plug-ins that read it"
     )
     BUCKETS = "StorageBucket and kinds of plug-ins that read it"
     KUBERNETES_OBJECT = "KubernetesObject"

@@ -8,7 +8,7 @@ A claim that does not count is withdrawn.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from setpoint.core.owner_references import Ownership, controller_of, ownership
 from setpoint.core.schema.annotations import CLAIM
@@ -174,6 +174,12 @@ async def is_claim_kept(context: KindStepContext, location: Location) -> bool:
         if any(other < own or is_pending for other in others):
             return False
     return True
+
+
+async def is_claimed_by_another(context: KindStepContext, observed: Present[Any]) -> bool:
+    """Whether another resource has an object that a search has found."""
+    assert observed.location is not None
+    return any([await _others(context, key) for key in _claim_keys(context, observed.location, observed)])
 
 
 def release_claim(state: StoredState) -> StoredState:

@@ -7,9 +7,10 @@ next step finds the object by it, or creates it.
 
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.engine.capabilities import SupportsServiceIds
-from setpoint.engine.claims.claim import require_claim
+from setpoint.engine.claims.claim import is_claimed_by_another, require_claim
 from setpoint.engine.context import KindStepContext
-from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, observe_decoded
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, observe_decoded
+from setpoint.errors import RemoteRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,25 @@ async def located(context: KindStepContext, intent: Intent, observed: LiveObserv
     return found
 
 
+async def chosen_candidate(
+    context: KindStepContext, observed: LiveObservation, *, leaves_several: bool = False
+) -> LiveObservation:
+    """The object that a search is for: the one candidate that is no other resource's.
+
+    RemoteRefused for several, of which none is taken by a guess; with `leaves_several` the object counts as absent.
+    """
+    if isinstance(observed, Present) or not observed.candidates:
+        return observed
+    left = [one for one in observed.candidates if not await is_claimed_by_another(context, one)]
+    if len(left) > 1 and not leaves_several:
+        named = ", ".join(sorted(str(one.location) for one in left))
+        raise RemoteRefused(
+            f"an answer to a creation was lost, and it cannot be told which of these it created: {named}. Delete those "
+            "that no program uses; or delete the resource and apply it again, which leaves all of them"
+        )
+    return left[0] if len(left) == 1 else replace(observed, candidates=())
+
+
 async def _to_be_created(context: KindStepContext, intent: Intent, observed: Absent) -> ObservedAtLocation:
     kind = context.kind
     if not isinstance(kind, SupportsServiceIds):
@@ -41,7 +61,7 @@ async def _to_be_created(context: KindStepContext, intent: Intent, observed: Abs
     if observed.location is None and not _is_search(kind, intent):
         # The object was deleted. Its id is not given again.
         location = kind.creation_location(intent.resource, intent.resolved)
-        found = await observe_decoded(location, context.kind)
+        found = await chosen_candidate(context, await observe_decoded(location, context.kind))
         again = await located(context, replace(intent, location=location), found)
         state = replace(context.state, location=again.intent.location)
         return replace(again, context=replace(again.context, state=state)) if context.state.location else again

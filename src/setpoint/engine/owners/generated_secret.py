@@ -15,7 +15,7 @@ from setpoint.core.schema import annotations as known_annotations
 from setpoint.core.values.canonical import same
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.capabilities import GeneratedSecret, SupportsGeneratedSecret
+from setpoint.engine.capabilities import GeneratedSecret, IssuedSecret, SupportsGeneratedSecret
 from setpoint.engine.context import FINALIZER, EngineContext, KindStepContext
 from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
@@ -38,13 +38,15 @@ class SecretWrite:
     ref: ResourceRef
     # Whether its value is generated now: otherwise only other entries, or its owner, are put back.
     is_new_value: bool
+    # Whether the service issues what is to be in it.
+    is_issued: bool = False
 
     @property
     def because(self) -> str:
         """What is about to happen, for a plan."""
         verb = "created" if self.before is None else "updated"
-        value = "a value that is generated" if self.is_new_value else "the value that it has"
-        return f"{self.ref} is {verb} first, with {value}"
+        value = "with a value that is generated" if self.is_new_value else "with the value that it has"
+        return f"{self.ref} is {verb} first, {'for what the service issues' if self.is_issued else value}"
 
 
 async def pending_secret(resource: Resource, engine: EngineContext) -> SecretWrite | None:
@@ -57,16 +59,28 @@ async def pending_secret(resource: Resource, engine: EngineContext) -> SecretWri
         return None
     ref = ResourceRef(*SECRET, resource.ref.namespace, wanted.name)
     live = await engine.store.get(ref)
+    if isinstance(wanted, IssuedSecret):
+        return _pending_issued(live, resource, ref)
     if live is None:
         return SecretWrite(None, _new_secret(wanted, resource, ref), ref, is_new_value=True)
-    _require_ours(live, resource)
+    require_ours(live, resource)
     value = _text(live, wanted.key)
     after = _completed(live, wanted, resource, value or wanted.generate())
     is_same = same(after, live.document)
     return None if is_same else SecretWrite(live, after, ref, is_new_value=not value)
 
 
-def _wanted_secret(resource: Resource, kind: object) -> GeneratedSecret | None:
+def _pending_issued(live: Resource | None, resource: Resource, ref: ResourceRef) -> SecretWrite | None:
+    """The Secret for what the service issues: it is there, and can be written, before the object is created."""
+    if live is None:
+        return SecretWrite(None, secret_of(resource, ref, {}), ref, is_new_value=False, is_issued=True)
+    require_ours(live, resource)
+    after = with_owner_reference(live.document, resource.document)
+    is_same = same(after, live.document)
+    return None if is_same else SecretWrite(live, after, ref, is_new_value=False, is_issued=True)
+
+
+def _wanted_secret(resource: Resource, kind: object) -> GeneratedSecret | IssuedSecret | None:
     return kind.generated_secret(resource) if isinstance(kind, SupportsGeneratedSecret) else None
 
 
@@ -157,6 +171,11 @@ def _without_owner(secret: Resource, owner: Resource) -> JsonObject:
 
 def _new_secret(wanted: GeneratedSecret, resource: Resource, ref: ResourceRef) -> JsonObject:
     value = wanted.generate()
+    return secret_of(resource, ref, _encoded({**wanted.entries(value), wanted.key: value}))
+
+
+def secret_of(resource: Resource, ref: ResourceRef, data: Mapping[str, Json]) -> JsonObject:
+    """A new Secret of the resource, with these entries in base64."""
     metadata: JsonObject = {
         "name": ref.name,
         "namespace": ref.namespace,
@@ -168,7 +187,7 @@ def _new_secret(wanted: GeneratedSecret, resource: Resource, ref: ResourceRef) -
         "kind": "Secret",
         "metadata": metadata,
         "type": "Opaque",
-        "data": _encoded({**wanted.entries(value), wanted.key: value}),
+        "data": dict(data),
     }
 
 
@@ -192,7 +211,8 @@ def _text(secret: Resource, key: str) -> str:
         return ""
 
 
-def _require_ours(live: Resource, resource: Resource) -> None:
+def require_ours(live: Resource, resource: Resource) -> None:
+    """DependencyInvalid for a Secret that is not the resource's."""
     found = ownership(live.document, resource.document)
     is_handed_over = live.annotations.get(GENERATED_FOR) == _subject(resource)
     if found is Ownership.OTHER_OWNER or (found is Ownership.UNOWNED and not is_handed_over):

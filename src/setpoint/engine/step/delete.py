@@ -19,6 +19,7 @@ from setpoint.engine.capabilities import (
     SupportsRetirement,
 )
 from setpoint.engine.claims.claim import is_claim_kept
+from setpoint.engine.claims.own_location import chosen_candidate
 from setpoint.engine.claims.record import recorded_state
 from setpoint.engine.context import (
     DELETION_DEFENDER,
@@ -29,7 +30,16 @@ from setpoint.engine.context import (
     step_context,
 )
 from setpoint.engine.intent import resolve_intent
-from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, RemoteOperation, observe_decoded
+from setpoint.engine.kind import (
+    Absent,
+    AnyKind,
+    Intent,
+    LiveObservation,
+    Location,
+    Present,
+    RemoteOperation,
+    observe_decoded,
+)
 from setpoint.engine.management import Management, management_of
 from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource
@@ -78,7 +88,8 @@ async def _plan_recorded_deletion(context: KindStepContext, location: Location) 
     else:
         # An operation that was under way is over, most likely that of the deletion.
         context.leave_scope()
-    observed = await observe_decoded(location, context.kind)
+    found = await observe_decoded(location, context.kind)
+    observed = await chosen_candidate(context, found, leaves_several=True)
     if isinstance(observed, Absent):
         return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _record_deleted(context))
     return PlannedStep(plan_delete(Decision.INTENT_CHANGED), lambda: _delete(context, location, observed))
@@ -227,7 +238,8 @@ async def must_replace(context: KindStepContext, intent: Intent) -> bool:
     kind = context.kind
     if isinstance(kind, SupportsAliases) and await kind.is_same_object(context.resource, intent.location):
         return False
-    if isinstance(await observe_decoded(before, kind), Absent):
+    found = await observe_decoded(before, kind)
+    if isinstance(found, Absent) and not found.candidates:
         return False
     if (
         isinstance(kind, SupportsReplace)
@@ -253,13 +265,17 @@ async def delete_replaced(context: KindStepContext) -> NoReturn:
     """Deletes the old object, and ends the step: the next one creates the new object."""
     before = context.state.location
     assert before is not None
-    observed = await observe_decoded(before, context.kind)
+    await delete_to_replace(context, before, await observe_decoded(before, context.kind))
+
+
+async def delete_to_replace(context: KindStepContext, location: Location, observed: LiveObservation) -> NoReturn:
+    """Deletes an object that another one is to take the place of, and ends the step."""
     if isinstance(observed, Present):
-        answer = await _send_delete(context, before, observed, Action.REPLACE.value)
+        answer = await _send_delete(context, location, observed, Action.REPLACE.value)
         if isinstance(answer, RemoteOperation):
             context = replace(context, state=replace(context.state, operation=answer))
             await stop_for_operation(answer, context)
-    raise OperationRunning(f"{before} gives way", after=0, begun=Action.REPLACE.value)
+    raise OperationRunning(f"{location} gives way", after=0, begun=Action.REPLACE.value)
 
 
 def as_replacement(plan: Plan) -> Plan:

@@ -67,6 +67,7 @@ async def execute_plan(
         context = await confirm_claim(context, before, intent.location, observed)
         flips = await flips_after(planned.plan, intent.digest, context)
         answer = await _send_first(planned, observed, context, is_new=is_new)
+        await _keep_issued(answer, context)
         operation = answer if isinstance(answer, RemoteOperation) else None
         context = replace(context, state=replace(_after_sending(context.state, write, intent, operation), flips=flips))
         if operation is not None:
@@ -110,12 +111,23 @@ async def _observe_after(
     answer: _Answer, write: PlannedWrite, intent: Intent, context: KindStepContext
 ) -> LiveObservation:
     """The object after the write: from the answer to it, where that has it."""
+    if isinstance(answer, Written) and not answer.issued:
+        return answer.after
+    at = answer.after.location if isinstance(answer, Written) else None
+    observed = await observe_decoded(at or intent.location, context.kind)
+    if isinstance(observed, Present):
+        return observed if at is None else replace(observed, location=at)
     if isinstance(answer, Written):
         return answer.after
-    observed = await observe_decoded(intent.location, context.kind)
-    if isinstance(observed, Absent):
-        raise _not_visible_yet(write, intent)
-    return observed
+    raise _not_visible_yet(write, intent)
+
+
+async def _keep_issued(answer: _Answer, context: KindStepContext) -> None:
+    """Keeps what the service tells once: before anything else is done, because a killed process has lost it."""
+    if isinstance(answer, Written) and answer.issued:
+        from setpoint.engine.owners.issued_secret import keep_issued
+
+        await keep_issued(context, answer.issued)
 
 
 def _not_visible_yet(write: PlannedWrite, intent: Intent) -> OperationRunning:

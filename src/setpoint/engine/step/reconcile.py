@@ -24,7 +24,7 @@ from setpoint.engine.claims.claim import (
     is_new_claim,
     release_claim,
 )
-from setpoint.engine.claims.own_location import located
+from setpoint.engine.claims.own_location import chosen_candidate, located
 from setpoint.engine.claims.record import may_have_hidden_record, recorded_state, restore_finalizers
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import (
@@ -36,14 +36,7 @@ from setpoint.engine.context import (
     step_context,
 )
 from setpoint.engine.intent import resolve_intent
-from setpoint.engine.kind import (
-    Intent,
-    LiveObservation,
-    Present,
-    SecretKeyReference,
-    Unchanged,
-    observe_decoded,
-)
+from setpoint.engine.kind import Intent, LiveObservation, Present, SecretKeyReference, Unchanged, observe_decoded
 from setpoint.engine.management import Management
 from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
@@ -272,8 +265,14 @@ async def _plan_intent(context: KindStepContext, intent: Intent) -> StepPlan:
         return _plan_read_failure(context, error)
     if isinstance(observed, Unchanged):
         return _plan_idle(context, intent)
-    found = await located(context, intent, observed)
+    found = await located(context, intent, await chosen_candidate(context, observed))
     context, intent, observed = found.context, found.intent, found.observed
+    if isinstance(context.kind, SupportsGeneratedSecret):
+        from setpoint.engine.owners.issued_secret import plan_reissue
+
+        reissue = await plan_reissue(context, intent, observed)
+        if reissue is not None:
+            return reissue
     begun = InterruptedCreation.of(context, intent, observed)
     context, planned = await plan_observation(
         replace(context, state=begun.state), intent, observed, is_created=begun.is_under_way

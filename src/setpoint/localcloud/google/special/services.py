@@ -13,6 +13,7 @@ from setpoint.localcloud.google.objects import carry_out, refuse_while_pending
 from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
 from setpoint.localcloud.google.outputs import ObjectAddress, created, digest, numeric_id, touched
 from setpoint.localcloud.google.reads import CatalogueServices, address_of, body_of, check_parent, find
+from setpoint.localcloud.google.special.account_keys import ACCOUNT_KEY_ROUTES
 from setpoint.localcloud.google.special.dns_records import DNS_ROUTES
 from setpoint.localcloud.google.special.key_versions import KEY_ROUTES
 from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel, invalid_argument
@@ -342,6 +343,7 @@ SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
     "iam": (
         Route("POST", f"{_ACCOUNT}:enable", _account_switcher(disabled=False)),
         Route("POST", f"{_ACCOUNT}:disable", _account_switcher(disabled=True)),
+        *ACCOUNT_KEY_ROUTES,
     ),
     "spanner": (
         Route("POST", "/projects/{project}/instances/{instance}/databases", create_database),

@@ -1,0 +1,449 @@
+"""A key of a service account: one that can be used or none, whatever is killed, lost, edited or deleted."""
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from setpoint.core.plan import Action
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.outcomes import Settled, Stopped
+from setpoint.errors import (
+    DependencyInvalid,
+    ImmutableFieldChanged,
+    LocationChanged,
+    ManifestInvalid,
+    RemoteRefused,
+    RemoteUnavailable,
+)
+from setpoint.localcloud.faults import DropConnection, FailRequest, FaultTiming
+from setpoint.testing import EngineHarness, after_any_await
+from tests.kinds.key_harness import (
+    ACCOUNT,
+    CERTIFICATE,
+    EMAIL,
+    GROUP,
+    KEYS,
+    NAME,
+    SECRET,
+    KeyHarness,
+    key_harness,
+    manifest,
+)
+
+KIND: Final = (GROUP, "IAMServiceAccountKey")
+
+
+async def _settled(harness: KeyHarness, **spec: Any) -> str:
+    """The id of the key of the resource, once that is applied."""
+    await harness.engine.settle(manifest(**spec))
+    status = (await harness.engine.resource(NAME)).status
+    return str(status["name"]).rpartition("/")[2]
+
+
+def test_the_credentials_are_in_a_secret_of_the_resource_and_the_public_key_in_its_status() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            key_id = await _settled(harness)
+
+            credentials = json.loads((await harness.entries())["key.json"])
+            assert list(harness.live()) == [key_id]
+            assert (credentials["type"], credentials["private_key_id"]) == ("service_account", key_id)
+            assert credentials["client_email"] == EMAIL
+            resource, secret = await harness.engine.resource(NAME), await harness.engine.resource(SECRET)
+            owners: Any = secret.document["metadata"]
+            assert [one["uid"] for one in owners["ownerReferences"]] == [resource.uid]
+            live = harness.live()[key_id]
+            assert {name: resource.status[name] for name in ("name", "publicKey", "validAfter", "validBefore")} == {
+                "name": f"{ACCOUNT}/keys/{key_id}",
+                "publicKey": live["publicKeyData"],
+                "validAfter": live["validAfterTime"],
+                "validBefore": "9999-12-31T23:59:59Z",
+            }
+            assert harness.writes == ["POST keys"]
+            assert isinstance(await harness.go_on(), Settled)
+            assert harness.writes == ["POST keys"]
+
+    asyncio.run(test())
+
+
+async def _begin(begin: str, harness: KeyHarness) -> None:
+    """Everything up to the step that is killed."""
+    await harness.engine.apply(manifest())
+    if begin == "created":
+        return
+    await harness.go_on()
+    match begin:
+        case "key deleted":
+            harness.remove(await harness.kept_id())
+        case "secret deleted":
+            await harness.store.delete(SECRET)
+        case "secret edited":
+            await harness.edit({"key.json": b'{"private_key_id": "of another"}', "more": b"text"})
+        case _:
+            await harness.engine.delete(NAME)
+
+
+@pytest.mark.parametrize("begin", ["created", "key deleted", "secret deleted", "secret edited", "resource deleted"])
+def test_killed_after_any_await_there_is_one_key_that_can_be_used_or_none(begin: str) -> None:
+    async def is_killed_after(awaits: int) -> bool:
+        async with key_harness() as harness:
+            theirs = harness.add()
+            await _begin(begin, harness)
+            was_killed = await harness.is_killed_after(awaits)
+
+            if begin == "resource deleted":
+                await harness.go_on()
+                assert await harness.engine.is_gone(NAME)
+                assert (list(harness.live()), await harness.entries()) == ([theirs], {})
+                return was_killed
+            assert len(harness.live()) <= 2
+            outcome = await harness.go_on()
+            assert isinstance(outcome, Settled), f"killed after await {awaits}: {outcome}"
+            key_id = await harness.kept_id()
+            assert sorted(harness.live()) == sorted([theirs, key_id]), f"killed after await {awaits}"
+            assert (await harness.engine.resource(NAME)).status["name"] == f"{ACCOUNT}/keys/{key_id}"
+            assert (await harness.engine.resource(NAME)).status["publicKey"]
+            return was_killed
+
+    asyncio.run(after_any_await(is_killed_after, least=4))
+
+
+def test_keys_of_one_account_whose_process_is_killed_are_told_apart_by_their_claims() -> None:
+    another = ResourceRef(GROUP, NAME.kind, "team", "another")
+
+    async def is_killed_after(awaits: int) -> bool:
+        async with key_harness() as harness:
+            for name in ("app-key", "another"):
+                await harness.engine.apply(manifest(name))
+            was_killed = await harness.is_killed_after(awaits)
+
+            # The other resource is first: its key is younger than the one whose answer was lost.
+            assert isinstance(await harness.go_on(another), Settled)
+            assert isinstance(await harness.go_on(), Settled)
+            kept = [await harness.kept_id(), await harness.kept_id(SECRET._replace(name="another"))]
+            assert sorted(harness.live()) == sorted(kept), f"killed after await {awaits}"
+            return was_killed
+
+    asyncio.run(after_any_await(is_killed_after, least=4))
+
+
+def test_a_key_whose_answer_was_lost_is_deleted_and_no_second_one_is_left() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            harness.cloud.inject(DropConnection(method="POST", times=1, moment=FaultTiming.AFTER))
+            await harness.engine.apply(manifest())
+
+            lost = await harness.go_on()
+            orphan = list(harness.live())
+            plan = await harness.engine.plan(NAME)
+            outcome = await harness.go_on()
+
+            assert isinstance(lost, Stopped)
+            assert isinstance(lost.error, RemoteUnavailable)
+            assert len(orphan) == 1
+            assert [one.action for one in plan.writes] == [Action.REPLACE]
+            assert plan.because == (
+                f"Secret team/app-key does not have what was issued for {ACCOUNT}/keys/{orphan[0]}, which is told "
+                "once: another takes its place"
+            )
+            assert isinstance(outcome, Settled)
+            assert list(harness.live()) == [await harness.kept_id()]
+            assert harness.writes[1:] == [f"DELETE {orphan[0]}", "POST keys"]
+
+    asyncio.run(test())
+
+
+def test_a_key_of_another_writer_is_never_taken_for_one_that_was_lost() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            harness.cloud.inject(DropConnection(method="POST", times=1, moment=FaultTiming.BEFORE))
+            await harness.engine.apply(manifest())
+            await harness.go_on()
+            # The creation never arrived. A key of a quarter of an hour later is another writer's.
+            harness.cloud.advance(900)
+            theirs = harness.add()
+
+            assert isinstance(await harness.go_on(), Settled)
+
+            assert sorted(harness.live()) == sorted([theirs, await harness.kept_id()])
+
+    asyncio.run(test())
+
+
+def test_of_several_keys_that_may_be_the_lost_one_none_is_deleted() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            harness.cloud.inject(DropConnection(method="POST", times=1, moment=FaultTiming.AFTER))
+            await harness.engine.apply(manifest())
+            await harness.go_on()
+            theirs = harness.add()
+            before = sorted(harness.live())
+
+            outcome = await harness.go_on()
+
+            assert isinstance(outcome, Stopped)
+            assert isinstance(outcome.error, RemoteRefused)
+            named = ", ".join(f"{ACCOUNT}/keys/{one}" for one in before)
+            assert f"cannot be told which of these it created: {named}. Delete" in str(outcome.error)
+            assert sorted(harness.live()) == before
+            await harness.engine.delete(NAME)
+            await harness.go_on()
+            assert await harness.engine.is_gone(NAME)
+            assert theirs in harness.live()
+
+    asyncio.run(test())
+
+
+def test_a_key_that_another_writer_disables_stays_disabled_and_the_status_says_so() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            key_id = await _settled(harness)
+            assert harness.cloud.call("POST", f"{KEYS}/{key_id}:disable", {}).status == 200
+            harness.cloud.journal.clear()
+
+            assert isinstance(await harness.go_on(), Settled)
+
+            assert harness.writes == []
+            assert (await harness.engine.resource(NAME)).status["disabled"] is True
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "error", "named"),
+    [
+        ({"keyAlgorithm": "KEY_ALG_RSA_2048"}, {"keyAlgorithm": "KEY_ALG_RSA_1024"}, ImmutableFieldChanged, None),
+        (
+            {"privateKeyType": "TYPE_GOOGLE_CREDENTIALS_FILE"},
+            {"privateKeyType": "TYPE_UNSPECIFIED"},
+            ImmutableFieldChanged,
+            None,
+        ),
+        (
+            {"publicKeyType": "TYPE_X509_PEM_FILE"},
+            {"publicKeyType": "TYPE_RAW_PUBLIC_KEY"},
+            ImmutableFieldChanged,
+            None,
+        ),
+        (
+            {},
+            {"serviceAccountRef": {"external": EMAIL.replace("app", "other")}},
+            LocationChanged,
+            "serviceAccounts/other@",
+        ),
+    ],
+)
+def test_no_field_can_change(
+    before: dict[str, Any], after: dict[str, Any], error: type[Exception], named: str | None
+) -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            key_id = await _settled(harness, **before)
+            await harness.engine.apply(manifest(**{**before, **after}))
+
+            outcome = await harness.go_on()
+
+            assert isinstance(outcome, Stopped)
+            assert isinstance(outcome.error, error), outcome.error
+            assert (named or f"spec.{next(iter(after))}") in str(outcome.error)
+            assert list(harness.live()) == [key_id]
+
+    asyncio.run(test())
+
+
+def test_a_raised_revision_writes_nothing_to_a_key_that_the_former_one_made() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            await _settled(harness, keyAlgorithm="KEY_ALG_RSA_1024")
+            harness.cloud.journal.clear()
+            kind = replace(harness.kind(harness.google), revision=2)
+            upgraded = EngineHarness([kind], harness.store, harness.clock)
+
+            plan, outcome = await upgraded.plan(NAME), await upgraded.go_on(NAME)
+
+            assert (plan.writes, harness.writes) == ((), [])
+            assert isinstance(outcome, Settled)
+
+    asyncio.run(test())
+
+
+def test_a_secret_of_another_owner_stops_the_creation_before_it_is_sent() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            await harness.engine.secret("app-key", {"key.json": "theirs"}, "team")
+            await harness.engine.apply(manifest())
+
+            outcome = await harness.go_on()
+
+            assert isinstance(outcome, Stopped)
+            assert isinstance(outcome.error, DependencyInvalid)
+            assert (harness.live(), await harness.entries()) == ({}, {"key.json": b"theirs"})
+
+    asyncio.run(test())
+
+
+def test_a_creation_that_is_refused_leaves_no_search_on_record() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            harness.cloud.inject(FailRequest(403, method="POST", times=1))
+            await harness.engine.apply(manifest())
+            refused = await harness.go_on()
+            theirs = harness.add()
+
+            outcome = await harness.go_on()
+
+            assert isinstance(refused, Stopped)
+            assert isinstance(outcome, Settled)
+            assert sorted(harness.live()) == sorted([theirs, await harness.kept_id()])
+
+    asyncio.run(test())
+
+
+def test_a_preview_writes_neither_a_secret_nor_a_key() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            await harness.engine.apply(manifest(privateKeyType="TYPE_PKCS12_FILE"))
+
+            plan = await harness.engine.plan(NAME)
+
+            assert plan.because == "Secret team/app-key is created first, for what the service issues"
+            assert [one.action for one in plan.writes] == [Action.CREATE]
+            assert (harness.live(), await harness.store.get(SECRET)) == ({}, None)
+
+    asyncio.run(test())
+
+
+def test_a_pkcs12_file_is_kept_as_it_is_with_the_id_of_its_key() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            key_id = await _settled(harness, privateKeyType="TYPE_PKCS12_FILE")
+
+            entries = await harness.entries()
+
+            assert (len(entries["key.p12"]), entries["key-id"]) == (64, key_id.encode())
+            assert isinstance(await harness.go_on(), Settled)
+            assert list(harness.live()) == [key_id]
+            await harness.edit({"key.p12": b"", "key-id": key_id.encode()})
+            assert isinstance(await harness.go_on(), Settled)
+            assert key_id not in harness.live()
+
+    asyncio.run(test())
+
+
+def test_an_uploaded_key_has_no_secret_and_is_found_again_by_its_certificate() -> None:
+    async def is_killed_after(awaits: int) -> bool:
+        async with key_harness() as harness:
+            await harness.engine.apply(manifest(publicKeyData=CERTIFICATE, publicKeyType="TYPE_RAW_PUBLIC_KEY"))
+            was_killed = await harness.is_killed_after(awaits)
+
+            outcome = await harness.go_on()
+
+            assert isinstance(outcome, Settled), outcome
+            assert [one["keyOrigin"] for one in harness.live().values()] == ["USER_PROVIDED"]
+            assert await harness.store.get(SECRET) is None
+            assert harness.writes == ["POST keys:upload"]
+            await harness.engine.delete(NAME)
+            await harness.go_on()
+            assert harness.live() == {}
+            return was_killed
+
+    asyncio.run(after_any_await(is_killed_after, least=3))
+
+
+def test_a_key_that_exists_is_taken_over_by_its_id_without_a_secret() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            key_id = harness.add()
+
+            assert await _settled(harness, resourceID=key_id) == key_id
+
+            assert (list(harness.live()), await harness.store.get(SECRET)) == ([key_id], None)
+            harness.remove(key_id)
+            outcome = await harness.go_on()
+            assert isinstance(outcome, Stopped)
+            assert isinstance(outcome.error, ManifestInvalid)
+            assert "spec.resourceID" in str(outcome.error)
+
+    asyncio.run(test())
+
+
+def test_an_abandoned_key_stays_with_its_secret() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            policy = {"cnrm.cloud.google.com/deletion-policy": "abandon"}
+            await harness.engine.settle(manifest(annotations=policy))
+            key_id = await harness.kept_id()
+            await harness.engine.delete(NAME)
+            await harness.go_on()
+
+            assert await harness.engine.is_gone(NAME)
+            assert (list(harness.live()), await harness.kept_id()) == ([key_id], key_id)
+
+    asyncio.run(test())
+
+
+class Garbled:
+    """A client whose next answer to a verb is another one, or an error."""
+
+    def __init__(self, inner: Any, verb: str, answer: bytes | Exception) -> None:
+        self._inner, self._verb, self._answer = inner, verb, answer
+
+    def __getattr__(self, name: str) -> Any:
+        if name != self._verb:
+            return getattr(self._inner, name)
+
+        async def answered(*_: Any) -> bytes:
+            if isinstance(self._answer, Exception):
+                raise self._answer
+            return self._answer
+
+        return answered
+
+
+async def _shown(harness: KeyHarness) -> list[str]:
+    """What any reader of the store sees of the resource."""
+    resource = await harness.engine.resource(NAME)
+    return [str(resource.document), str(await harness.engine.events(NAME))]
+
+
+def test_no_private_key_is_in_a_status_an_event_a_plan_or_an_error() -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            await _settled(harness)
+            credentials = (await harness.entries())["key.json"].decode()
+            # What a service repeats in an error is taken out of it.
+            error = RemoteRefused(f"forbidden: {credentials}", 403)
+            kind = harness.kind(Garbled(harness.google, "get", error))
+            refused = await EngineHarness([kind], harness.store, harness.clock).go_on(NAME)
+            await harness.store.delete(SECRET)
+            shown = [*await _shown(harness), str(refused), str((await harness.engine.plan(NAME)).to_data())]
+
+            assert isinstance(refused, Stopped)
+            line = json.loads(credentials)["private_key"].splitlines()[1]
+            assert all(line not in text for text in shown)
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b'{"name": 5, "privateKeyData": "SECRET"}', b'{"name": "x/y", "privateKeyData": {"SECRET": 1}}', b"SECRET"],
+)
+def test_an_answer_that_cannot_be_read_is_not_shown_and_the_search_for_its_key_stays_on_record(answer: bytes) -> None:
+    async def test() -> None:
+        async with key_harness() as harness:
+            await harness.engine.apply(manifest())
+            kind = harness.kind(Garbled(harness.google, "post", answer))
+
+            outcome = await EngineHarness([kind], harness.store, harness.clock).go_on(NAME)
+
+            assert isinstance(outcome, Stopped)
+            assert isinstance(outcome.error, RemoteUnavailable)
+            assert all("SECRET" not in text for text in (str(outcome), *await _shown(harness)))
+            engine: Any = (await harness.engine.resource(NAME)).status["setpoint"]
+            assert engine["location"].startswith(f"{ACCOUNT}/keys/~")
+
+    asyncio.run(test())
