@@ -90,8 +90,9 @@ def edit_latency(
     latencies, cpu, bare, before = [], [], [], Counter(process.decisions())
     with TemporaryDirectory() as folder, _BareCommits.opened(Path(folder) / "bare.db") as commits:
         for number in numbers:
+            edited = manifest_of(number, size, versioning=False)
             cpu_before, started_at = time.process_time(), time.monotonic()
-            process.loop.run_until_complete(_edit(process, number, size, write_times))
+            process.loop.run_until_complete(_edit(process, edited, write_times))
             cpu.append(time.process_time() - cpu_before)
             latencies.append(write_times.by_name[name_of(number)] - started_at)
             bare.append(commits.edit_cpu(name_of(number), manifest_of(number, size)))
@@ -134,9 +135,9 @@ class _BareCommits:
         return time.process_time() - cpu
 
 
-async def _edit(process: SetpointProcess, number: int, size: Size, write_times: WriteTimes) -> None:
+async def _edit(process: SetpointProcess, manifest: JsonObject, write_times: WriteTimes) -> None:
     write_times.first_write.clear()
-    await process.store.apply(manifest_of(number, size, versioning=False))
+    await process.store.apply(manifest)
     await write_times.first_write.wait()
     await process.controller.queue.drained()
 

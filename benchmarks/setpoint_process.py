@@ -1,6 +1,7 @@
 """The manager of `setpoint run` over a store of settled buckets, in an event loop that runs only within a call."""
 
 import asyncio
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,7 @@ from setpoint.engine.ports import SystemClock
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, jittered_resync
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.runtime.controller import Controller
-from setpoint.runtime.manager import Manager
+from setpoint.runtime.manager import Manager, freeze_index
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.predicates import RESYNC
 from setpoint.stores.sqlite.store import SqliteStore
@@ -43,11 +44,13 @@ class SetpointProcess:
     ) -> None:
         self.loop = loop
         self.store = store
+        self._thresholds = gc.get_threshold()
         self.telemetry = Telemetry([google.budgets])
         engine = replace(engine_context_for(store, google), clock=clock, metrics=self.telemetry)
         self.manager = Manager(engine, self.telemetry)
         self.telemetry.watch(self.manager)
         self._task = loop.create_task(self.manager.run())
+        self._freezing = loop.create_task(freeze_index(self.manager))
 
     @property
     def controller(self) -> Controller:
@@ -99,7 +102,10 @@ class SetpointProcess:
     def stop(self) -> None:
         """Stops the manager and waits for its end."""
         self.manager.stop()
+        self._freezing.cancel()
         self.loop.run_until_complete(self._task)
+        gc.unfreeze()
+        gc.set_threshold(*self._thresholds)
 
     async def _wait_until_ready(self) -> None:
         while not self.manager.is_ready:

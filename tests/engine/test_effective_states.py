@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from setpoint.core.overlay import EffectiveState
+from setpoint.core.overlay import Declared, EffectiveState, effective_of_trees
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.json_types import JsonObject, Missing
 from setpoint.engine.capabilities import SupportsDryRun, SupportsList, SupportsWait
@@ -37,9 +37,27 @@ class CountingKind(GadgetKind):
         return GadgetKind.effective(self, spec, live, policy)
 
 
-def asked_by(scenario: Callable[[MemoryStore, EngineContext], Awaitable[None]]) -> list[str]:
+class TreeKind(CountingKind):
+    """Makes the effective state from trees as well."""
+
+    def effective_tree(self, declared: Declared, live: JsonObject | Missing) -> EffectiveState[Struct]:
+        self.asked.append("effective_tree")
+        return effective_of_trees(declared, live, self.tree_type)
+
+
+class KindWithRules(TreeKind):
+    """Has rules of its own, which look at structs."""
+
+    def effective(self, spec: Struct, live: Struct | Missing, policy: FieldPolicy) -> EffectiveState[Struct]:
+        self.asked.append("rules")
+        return GadgetKind.effective(self, spec, live, policy)
+
+
+def asked_by(
+    scenario: Callable[[MemoryStore, EngineContext], Awaitable[None]], kind_class: type[CountingKind] = CountingKind
+) -> list[str]:
     """What the last step of `scenario` asks the kind for."""
-    kind = CountingKind(Service())
+    kind = kind_class(Service())
 
     async def main() -> None:
         store = MemoryStore(SystemClock(), lambda: "uid-1")
@@ -80,6 +98,13 @@ def test_a_step_makes_the_effective_state_once_for_each_observation(
     scenario: Callable[[MemoryStore, EngineContext], Awaitable[None]], asked: list[str]
 ) -> None:
     assert asked_by(scenario) == asked
+
+
+@pytest.mark.parametrize(("kind_class", "word"), [(TreeKind, "effective_tree"), (KindWithRules, "rules")])
+def test_a_kind_is_asked_by_trees_unless_a_class_below_redefines_what_is_made_of_structs(
+    kind_class: type[CountingKind], word: str
+) -> None:
+    assert asked_by(edited, kind_class) == ["view", word, "view", word]
 
 
 class Proxy:

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 
 from setpoint.core.decide import Decision
-from setpoint.core.overlay import EffectiveState, struct_of
+from setpoint.core.overlay import EffectiveState, struct_of, tree_overlay_of
 from setpoint.core.plan import Plan, plan_effective
+from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.engine.kind import AnyKind, Intent
 from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceSpec
@@ -20,6 +21,9 @@ def effective_over(kind: AnyKind, intent: Intent, view: JsonObject | Missing = M
     live = MISSING if isinstance(view, Missing) else struct_of(view, kind.tree_type)
     declared = intent.declared
     found: EffectiveState[Any] = kind.effective(struct_of(declared.tree, kind.tree_type), live, declared.policy)
+    by_trees = tree_overlay_of(kind)
+    # A step uses trees where a kind can: both have to agree, whatever a law draws.
+    assert by_trees is None or same(by_trees(declared, view).tree, found.tree)
     return found
 
 

@@ -28,6 +28,7 @@ from setpoint.kinds.gcp.generic.requests import (
     update,
     with_declared_lists,
 )
+from tests.kinds.effective_states import effective_over
 from tests.kinds.lifecycle_google import held_cloud
 
 PROJECT = {"cnrm.cloud.google.com/project-id": "acme"}
@@ -61,7 +62,7 @@ def created(name: str, spec: dict[str, Any], labels: dict[str, str] | None = Non
     """The body of the creation."""
     kind = kind_of(name)
     intent = intent_of(resource(kind, spec, labels), kind, ResolvedReferences())
-    wanted = intent.effective.over(Absent(), kind).tree
+    wanted = effective_over(kind, intent).tree
     return creation(kind.row, intent.location, wanted, intent.resource.spec).body
 
 
@@ -73,7 +74,7 @@ def updates(
     intent = intent_of(resource(kind, spec, annotations=annotations), kind, ResolvedReferences())
     before = kind.read_item(msgspec.json.encode(live), intent.location)
     assert before is not None
-    effective = intent.effective.over(before, kind)
+    effective = effective_over(kind, intent, kind.view(before.live))
     plan = plan_fields(Decision.INTENT_CHANGED, effective.declared, effective.live, sending_of(kind.row))
     return [update(kind.row, intent, effective.tree, write, live) for write in plan.writes]
 

@@ -58,6 +58,34 @@ def test_a_watch_that_is_too_slow_expires(forgetful: Store, loop: asyncio.Runner
     loop.run(forgetful.close())
 
 
+def test_a_full_journal_is_trimmed_once_for_many_changes(
+    loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
+) -> None:
+    path = tmp_path / "state.db"
+    store = loop.run(open_sqlite(path, clock, new_uid, limits=StoreLimits(changes=640)))
+    writing, deletions = store._writing, list[str]()
+    assert writing is not None
+
+    async def fill() -> None:
+        await asyncio.gather(*(store.apply(instance(f"db-{number}")) for number in range(640)))
+        writing.connected.connection.set_trace_callback(
+            lambda statement: deletions.append(statement) if statement.startswith("DELETE FROM journal") else None
+        )
+        for number in range(60):
+            await store.apply(instance(spec={"size": f"size-{number}"}))
+        writing.connected.connection.set_trace_callback(None)
+
+    loop.run(fill())
+    kept = loop.run(take(store.watch(Revision("60")), 640))
+
+    assert len(deletions) == 5
+    assert kept[-1].revision == Revision("700")
+    with pytest.raises(RevisionExpired, match="only those from 56"):
+        loop.run(take(store.watch(Revision("50")), 1))
+    loop.run(store.close())
+    assert audit(path) == NOTHING_WRONG
+
+
 def test_a_body_is_dropped_with_the_last_change_that_refers_to_it(
     loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -5,9 +5,8 @@ Inputs are never mutated and unchanged parts are shared: a value that equals the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
-from typing import Final, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET
@@ -16,7 +15,7 @@ from msgspec.structs import fields as struct_fields
 from setpoint.core.schema.policy import PRUNE, CompiledPolicy, FieldPolicy, Rule
 from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, Mark, ObjectShape, field_below, shape_of
 from setpoint.core.values.canonical import same
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import (
     ElementKey,
@@ -102,12 +101,32 @@ def effective_state(
     MISSING: the object does not exist yet. Neither argument is mutated.
     """
     declared = Declared(tree_of(spec), shape_of(type(spec)), policy)
-    if isinstance(live, Missing):
-        return EffectiveState(overlay(declared, MISSING), declared, type(spec), MISSING)
-    live_tree = tree_of(live)
-    if fit_to_live is not None:
-        declared = fit_to_live(declared, live_tree)
-    return EffectiveState(overlay(declared, live_tree), declared, type(spec), live_tree)
+    return effective_of_trees(declared, live if isinstance(live, Missing) else tree_of(live), type(spec), fit_to_live)
+
+
+def effective_of_trees(
+    declared: Declared, live: JsonObject | Missing, struct_type: type[S], fit_to_live: FitToLive | None = None
+) -> EffectiveState[S]:
+    """See `effective_state`, for trees."""
+    if fit_to_live is not None and not isinstance(live, Missing):
+        declared = fit_to_live(declared, live)
+    return EffectiveState(overlay(declared, live), declared, struct_type, live)
+
+
+# Makes the effective desired state from trees.
+TreeOverlay: TypeAlias = Callable[[Declared, JsonObject | Missing], EffectiveState[Any]]
+
+
+def tree_overlay_of(kind: object) -> TreeOverlay | None:
+    """The `effective_tree` of a kind, which needs no structs; None if a class below redefines its `effective`."""
+    found: TreeOverlay | None = getattr(kind, "effective_tree", None) if _overlays_trees(type(kind)) else None
+    return found
+
+
+@cache
+def _overlays_trees(cls: type) -> bool:
+    defining = (base for base in cls.__mro__ if "effective_tree" in vars(base) or "effective" in vars(base))
+    return "effective_tree" in vars(next(defining, object))
 
 
 def tree_of(struct: msgspec.Struct) -> JsonObject:
@@ -123,9 +142,12 @@ def struct_of(tree: JsonObject, type_: type[S]) -> S:
     return found
 
 
+_RELEASED: Final = FieldPolicy(unspecified=Rule.RELEASED)
+
+
 def without_policy(declared: Declared) -> Declared:
     """`declared` without annotations and protection: its overlay prunes every field that the spec leaves out."""
-    return replace(declared, policy=FieldPolicy(unspecified=Rule.RELEASED))
+    return replace(declared, policy=_RELEASED)
 
 
 def rule_at(declared: Declared, path: Path) -> Rule:

@@ -176,17 +176,24 @@ def plan_fields(
 
 
 def plan_effective(
-    decision: Decision, declared: Declared, live: JsonObject | Missing, *, wanted: JsonObject, options: PlanOptions
+    decision: Decision,
+    declared: Declared,
+    live: JsonObject | Missing,
+    *,
+    wanted: JsonObject,
+    options: PlanOptions,
+    with_kept: bool = True,
 ) -> Plan:
     """The plan that takes `live` to `wanted`, the effective desired state; ImmutableFieldChanged if no write can.
 
-    `declared` is fitted to the live object. A creation lists every field of `wanted`: it is sent as a whole.
+    `declared` is fitted to the live object. A creation lists every field of `wanted`: it is sent as a whole. Without
+    `with_kept`, the fields that are kept are not listed.
     """
     whole = declared.shape.as_field
     if isinstance(live, Missing):
         return Plan(decision, _creation(_with_creation_rules(declared, created_fields(wanted, whole)), options))
     changes = _with_rules(declared, diff(live, wanted, whole, resend=options.resend))
-    kept = diff(overlay(without_policy(declared), live), wanted, whole)
+    kept = diff(overlay(without_policy(declared), live), wanted, whole) if with_kept else ()
     return Plan(decision, _writes(changes, options), tuple(_as_kept(declared, change) for change in kept))
 
 

@@ -333,6 +333,9 @@ def _is_as_typed(value: Json, field: Field) -> bool:
         return type(value) is dict and _MANIFEST not in value and _are_as_typed(value, shape.fields)
     if type(value) is not list or not isinstance(shape, AtomicList | KeyedList):
         return False
+    # Most lists are of scalars: that is checked without a loop of Python.
+    if _LEAF_TYPES.issuperset(map(type, value)):
+        return True
     item = _element(shape.item) if isinstance(shape, AtomicList) else shape.item
     return all(type(one) in _LEAF_TYPES or _is_as_typed(one, item) for one in value)
 

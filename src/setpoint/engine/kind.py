@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import cached_property, partial
-from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from setpoint.core.diff import FieldChange
-from setpoint.core.overlay import Declared, EffectiveState, struct_of
+from setpoint.core.overlay import Declared, EffectiveState, struct_of, tree_overlay_of
 from setpoint.core.plan import PlannedWrite, PlanOptions
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import ObjectShape, shape_of
@@ -126,8 +126,7 @@ class SecretKeyReference:
 class ValueReference:
     """A field of the spec that takes the value at `path` of another resource.
 
-    A target of ANY_GROUP is of the one kind of that name. `is_awaited`: its kind has waits, and the value is taken from
-    the output of the wait.
+    A target of ANY_GROUP is of the one kind of that name. `is_awaited`: the value is taken from the output of its wait.
     """
 
     field: str
@@ -188,8 +187,7 @@ class EffectiveStates:
     """The effective desired states of one intent, each made once: a step plans, sends and settles by the same one."""
 
     def __init__(self, declared: Declared) -> None:
-        self._declared = declared
-        self._spec: msgspec.Struct | None = None
+        self._declared, self._spec = declared, cast("msgspec.Struct | None", None)
         # With each observation, because an id is unique only as long as its object exists.
         self._made: dict[int, tuple[LiveObservation, EffectiveState[msgspec.Struct]]] = {}
 
@@ -201,10 +199,12 @@ class EffectiveStates:
         return found[1]
 
     def _make(self, observed: "LiveObservation", kind: "AnyKind") -> EffectiveState[msgspec.Struct]:
-        live = MISSING if isinstance(observed, Absent) else struct_of(kind.view(observed.live), kind.tree_type)
-        if self._spec is None:
-            self._spec = struct_of(self._declared.tree, kind.tree_type)
-        found: EffectiveState[msgspec.Struct] = kind.effective(self._spec, live, self._declared.policy)
+        live = MISSING if isinstance(observed, Absent) else kind.view(observed.live)
+        if by_trees := tree_overlay_of(kind):
+            return by_trees(self._declared, live)
+        typed = live if isinstance(live, Missing) else struct_of(live, kind.tree_type)
+        self._spec = self._spec or struct_of(self._declared.tree, kind.tree_type)
+        found: EffectiveState[msgspec.Struct] = kind.effective(self._spec, typed, self._declared.policy)
         return found
 
 

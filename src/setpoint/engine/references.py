@@ -90,6 +90,8 @@ def _completed(dependency: ValueReference, kinds: ResourceTypes) -> ValueReferen
 
 def _depends_on(resource: Resource, kinds: ResourceTypes) -> tuple[Reference, ...]:
     text = resource.annotations.get(DEPENDS_ON, "")
+    if not text:
+        return ()
     targets = dict.fromkeys(_parse_target(word, resource, kinds) for word in re.split(r"[,\s]+", text) if word)
     return tuple(Reference(DEPENDS_ON, target, is_value_used=False) for target in targets)
 

@@ -5,11 +5,11 @@ the spec nor the live object decides: names, digests, times; lists and maps of f
 another form beyond that.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
 from sys import intern
-from typing import Final
+from typing import Any, Final
 
 from setpoint.core.decide import Cookie
 from setpoint.core.redaction import holds_secret_object, redact_record
@@ -136,30 +136,15 @@ class StoredState:
     def of(resource: Resource) -> "StoredState":
         """The state in a resource's status and annotations; what cannot be read is dropped, never trusted."""
         status = resource.status
-        ours = _tree(status.get(ENGINE_STATE))
         cookie = Cookie.parse(status.get(COOKIE)) or Cookie.parse(resource.annotations.get(COOKIE_ANNOTATION))
-        operation = ours.get("operation")
-        return StoredState(
-            cookie,
-            location_in(status),
-            RemoteOperation(operation) if isinstance(operation, str) else None,
-            _attempt(_tree(ours.get("attempt"))),
-            _texts_in(ours.get("serverDefaults")),
-            _texts_in(ours.get("secrets")),
-            _tree(ours.get("step")) or None,
-            handled if isinstance(handled := status.get(RECONCILE_HANDLED), str) else None,
-            Oscillations.of(ours.get(CONTESTS)),
-            body if isinstance(body := ours.get("body"), str) else None,
-            _texts_in(ours["creating"]) if isinstance(ours.get("creating"), Mapping) else None,
-            _wait(_tree(ours.get("wait"))),
-            ours.get("readFailed") is True,
-            _tree(ours.get("generating")) or None,
-            _tree(ours.get(READY_DETAILS)) or None,
-            ours.get("claimPending") is True,
-            _applied(ours.get("applied")),
-            ours.get("locationLost") is True,
-            IntentFlips.of(ours.get("intents")),
-        )
+        handled = status.get(RECONCILE_HANDLED)
+        # A settled resource has few of the members: what is absent is not read.
+        found = {
+            reader[0]: reader[1](value)
+            for name, value in _tree(status.get(ENGINE_STATE)).items()
+            if value is not None and (reader := _READERS.get(name)) is not None
+        }
+        return StoredState(cookie, handled=handled if isinstance(handled, str) else None, **found)
 
     def into(self, status: JsonObject, *, with_cookie: bool) -> JsonObject:
         """`status` with this state in it; the cookie only where it is kept in the status."""
@@ -244,9 +229,12 @@ def reconcile_request(annotations: Mapping[str, str]) -> str | None:
 
 def location_in(status: JsonObject) -> Location | None:
     """The location of the object, once it is on record."""
-    location = _tree(status.get(ENGINE_STATE)).get("location")
+    return _location(_tree(status.get(ENGINE_STATE)).get("location"))
+
+
+def _location(data: Json) -> Location | None:
     # Interned: the same text is kept in several caches.
-    return Location(intern(location)) if isinstance(location, str) else None
+    return Location(intern(data)) if isinstance(data, str) else None
 
 
 def is_claim_pending_in(status: JsonObject) -> bool:
@@ -383,3 +371,29 @@ def _texts_in(value: Json) -> Mapping[str, str]:
 
 def _texts(value: Json) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list | tuple) else ()
+
+
+def _is_true(value: Json) -> bool:
+    return value is True
+
+
+# By the name of each member that the engine keeps in a status: the field of the state, and what is read from it.
+_READERS: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
+    "location": ("location", _location),
+    "operation": ("operation", lambda data: RemoteOperation(data) if isinstance(data, str) else None),
+    "attempt": ("attempt", lambda data: _attempt(_tree(data))),
+    "serverDefaults": ("server_defaults", _texts_in),
+    "secrets": ("secrets", _texts_in),
+    "step": ("step", lambda data: _tree(data) or None),
+    CONTESTS: ("oscillations", Oscillations.of),
+    "body": ("body", lambda data: data if isinstance(data, str) else None),
+    "creating": ("creating", lambda data: _texts_in(data) if isinstance(data, Mapping) else None),
+    "wait": ("wait", lambda data: _wait(_tree(data))),
+    "readFailed": ("read_failed", _is_true),
+    "generating": ("generating", lambda data: _tree(data) or None),
+    READY_DETAILS: ("ready_details", lambda data: _tree(data) or None),
+    "claimPending": ("is_claim_pending", _is_true),
+    "applied": ("applied", _applied),
+    "locationLost": ("is_location_lost", _is_true),
+    "intents": ("flips", IntentFlips.of),
+}

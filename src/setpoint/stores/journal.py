@@ -16,7 +16,7 @@ from setpoint.stores.records import ResourceRecord, decode, to_resource
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """How much a store retains: the newest of each. `changes` is how far a watch can go back."""
+    """How much a store retains: the newest of each. `changes` is how far a watch can go back, at the least."""
 
     changes: int = 10_000
     notes: int = 10_000

@@ -276,9 +276,11 @@ class AnnotationProblem(NamedTuple):
 
 def check_annotations(annotations: Mapping[str, str], target: AnnotationTarget) -> None:
     """ManifestInvalid for every annotation that is refused: the author would get the opposite of what is meant."""
-    problems = Problems()
-    problems.add(ManifestInvalid(one.message) for one in annotation_problems(annotations, target) if one.is_refused)
-    problems.require_none()
+    refused = [ManifestInvalid(one.message) for one in annotation_problems(annotations, target) if one.is_refused]
+    if refused:
+        problems = Problems()
+        problems.add(refused)
+        problems.require_none()
 
 
 def annotation_warnings(annotations: Mapping[str, str], target: AnnotationTarget) -> tuple[AnnotationProblem, ...]:

@@ -32,5 +32,7 @@ class DeferredMapping(Mapping[K, V]):
 
 def joined(first: Mapping[K, V], second: Mapping[K, V]) -> Mapping[K, V]:
     """Both as one; of a key in both, the second has the value. What is deferred in one stays so."""
+    if not second or not first:
+        return first or second
     # Read through this alone, it may be of mappings that cannot be written to.
     return ChainMap(cast(MutableMapping[K, V], second), cast(MutableMapping[K, V], first))

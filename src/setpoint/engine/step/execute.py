@@ -83,7 +83,7 @@ async def execute_plan(
             context = replace(context, dry_run_writes=())
         else:
             context = await with_dry_run(first.decision, intent, observed, context)
-        planned = effective_plan(first.decision, intent, observed, context)
+        planned = effective_plan(first.decision, intent, observed, context, with_kept=False)
     return ExecutedPlan(context, observed, first, planned)
 
 

@@ -128,10 +128,18 @@ class EffectivePlan:
 
 
 def effective_plan(
-    decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext
+    decision: Decision,
+    intent: Intent,
+    observed: LiveObservation,
+    context: KindStepContext,
+    *,
+    with_kept: bool = True,
 ) -> EffectivePlan:
-    """The writes of this step, without the fields that are held (see `step.hold`)."""
-    planned = plan_writes(decision, intent, observed, context)
+    """The writes of this step, without the fields that are held (see `step.hold`).
+
+    Without `with_kept`, the fields that keep their live value are not listed: the first plan of a step has them.
+    """
+    planned = plan_writes(decision, intent, observed, context, with_kept=with_kept)
     plan = planned.plan
     held = () if isinstance(observed, Absent) else held_fields(plan, intent.digest, context)
     if not held:
@@ -158,7 +166,7 @@ def _without(
     unmanaged = replace(policy, unmanaged=(*policy.unmanaged, *units.values()))
     declared = replace(intent.declared, policy=unmanaged)
     followed = replace(intent, declare=lambda: declared)
-    planned = plan_writes(whole.decision, followed, observed, context)
+    planned = plan_writes(whole.decision, followed, observed, context, with_kept=False)
     remaining = {change.path for change in planned.plan.changes} & units.keys()
     if not remaining:
         return planned
@@ -173,7 +181,12 @@ def live_mark(observed: LiveObservation) -> str:
 
 
 def plan_writes(
-    decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext
+    decision: Decision,
+    intent: Intent,
+    observed: LiveObservation,
+    context: KindStepContext,
+    *,
+    with_kept: bool = True,
 ) -> EffectivePlan:
     """The writes that are left; none when both digests match, or neither changed since the service did not converge."""
     if decision is Decision.IN_SYNC:
@@ -187,7 +200,7 @@ def plan_writes(
     sending = context.kind.sending(intent)
     asked = sending.resend if decision in (Decision.INTENT_CHANGED, Decision.BOTH) else ()
     sending = replace(sending, resend=(*asked, *rotated))
-    plan = _plan_effective(decision, intent, observed, context, options=sending)
+    plan = _plan_effective(decision, intent, observed, context, options=sending, with_kept=with_kept)
     if isinstance(observed, Absent):
         return EffectivePlan(plan, intent)
     # What is to be sent again does not differ.
@@ -292,7 +305,8 @@ def residual(
     changes = differing
     if changes is None:
         sending = replace(context.kind.sending(intent), resend=())
-        changes = _plan_effective(Decision.FIRST_LOOK, intent, observed, context, options=sending).changes
+        again = _plan_effective(Decision.FIRST_LOOK, intent, observed, context, options=sending, with_kept=False)
+        changes = again.changes
     specified = tuple(change for change in changes if change.rule is Rule.SPEC)
     return specified, tuple(change for change in changes if change.rule is not Rule.SPEC)
 
@@ -306,12 +320,18 @@ def is_not_converging(intent: Intent, observed: LiveObservation, state: StoredSt
 
 
 def _plan_effective(
-    decision: Decision, intent: Intent, observed: LiveObservation, context: KindStepContext, *, options: PlanOptions
+    decision: Decision,
+    intent: Intent,
+    observed: LiveObservation,
+    context: KindStepContext,
+    *,
+    options: PlanOptions,
+    with_kept: bool,
 ) -> Plan:
     kind, found = context.kind, intent.effective.over(observed, context.kind)
     if isinstance(found.live, Missing) and isinstance(kind, SupportsCreationCheck):
         kind.check_creation(intent, found.tree)
-    return plan_effective(decision, found.declared, found.live, wanted=found.tree, options=options)
+    return plan_effective(decision, found.declared, found.live, wanted=found.tree, options=options, with_kept=with_kept)
 
 
 def _without_attempted(plan: Plan, intent: Intent, context: KindStepContext) -> Plan:

@@ -52,6 +52,8 @@ T = TypeVar("T")
 _RESOURCES_BEFORE_YIELD: Final = 500
 # How often a watch polls for commits of another process.
 _POLL_SECONDS: Final = 0.25
+# The journal holds at most this share more than its limit.
+_TRIMS_PER_LIMIT: Final = 64
 
 
 class OpenMode(Enum):
@@ -266,7 +268,7 @@ def _open_to_write(path: Path, limits: StoreLimits, secrets: SecretFields) -> _O
         writer = GroupCommitWriter(
             connection,
             path,
-            lambda: _trim_journal(connected.tables, limits),
+            _JournalTrim(connected.tables, limits),
             commits.notify,
             scrub=lambda: _scrub_log(connected),
             rolled_back=connected.events_and_leases.forget_count,
@@ -307,7 +309,17 @@ def _scrub_log(connected: _Connected) -> None:
         tables.has_dropped_secrets = False
 
 
-def _trim_journal(tables: ResourceTables, limits: StoreLimits) -> None:
-    beyond = tables.last_revision() - limits.changes
-    if beyond > 0:
-        tables.drop_changes_through(beyond)
+class _JournalTrim:
+    """Drops the oldest changes, many at once: to drop one in each transaction writes pages that it would not touch."""
+
+    def __init__(self, tables: ResourceTables, limits: StoreLimits) -> None:
+        self._tables = tables
+        self._limit = limits.changes
+        # Where a transaction was rolled back, the next trim is later.
+        self._dropped_through = 0
+
+    def __call__(self) -> None:
+        beyond = self._tables.last_revision() - self._limit
+        if beyond - self._dropped_through > self._limit // _TRIMS_PER_LIMIT:
+            self._tables.drop_changes_through(beyond)
+            self._dropped_through = beyond

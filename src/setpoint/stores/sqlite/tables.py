@@ -133,7 +133,7 @@ class ResourceTables:
         body = old_body
         if any(getattr(after, part) is not getattr(before, part) for part in ("body", "secret", "redacted")):
             body = self._add_body(after)
-            self._supersede(old_body, after.revision)
+            self._supersede(old_body, after.revision, is_encrypted=before.holds_secrets)
         self._execute(
             "UPDATE resources SET revision = ?, metadata = ?, body = ?, status = ?, engine_keys = ?"
             " WHERE grp = ? AND kind = ? AND namespace = ? AND name = ?",
@@ -147,7 +147,7 @@ class ResourceTables:
     def _remove(self, before: ResourceRecord, body: int, revision: int) -> None:
         where = "grp = ? AND kind = ? AND namespace = ? AND name = ?"
         self._execute(f"DELETE FROM resources WHERE {where}", _key(before.ref))
-        self._supersede(body, revision)
+        self._supersede(body, revision, is_encrypted=before.holds_secrets)
         self._add_to_journal(revision, ResourceChangeType.DELETED, before, body)
 
     def _add_body(self, record: ResourceRecord) -> int:
@@ -162,11 +162,10 @@ class ResourceTables:
         plain = record.secret or record.body
         return record.redacted or record.body, self._cipher.encrypt(plain, associated_data(record.ref, record.uid))
 
-    def _supersede(self, body: int, revision: int) -> None:
+    def _supersede(self, body: int, revision: int, *, is_encrypted: bool) -> None:
         """The journal still shows it, without its secret values."""
-        dropped = self._execute("UPDATE bodies SET sealed = NULL WHERE id = ? AND sealed IS NOT NULL", (body,)).rowcount
-        self.has_dropped_secrets |= dropped > 0
-        self._execute("UPDATE bodies SET superseded = ? WHERE id = ?", (revision, body))
+        self._execute("UPDATE bodies SET superseded = ?, sealed = NULL WHERE id = ?", (revision, body))
+        self.has_dropped_secrets |= is_encrypted
 
     def _add_to_journal(
         self,

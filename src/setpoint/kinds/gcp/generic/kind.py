@@ -12,7 +12,7 @@ from setpoint.catalogue.index import is_preview
 from setpoint.catalogue.rows import KindFacts
 from setpoint.clients.google.client import GoogleClient
 from setpoint.clients.http import decode_response
-from setpoint.core.overlay import Declared, EffectiveState, effective_state
+from setpoint.core.overlay import Declared, EffectiveState, effective_of_trees, effective_state
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
@@ -208,6 +208,10 @@ class GoogleKind:
     def effective(self, spec: Struct, live: Struct | Missing, policy: FieldPolicy) -> EffectiveState[Struct]:
         """The spec over the live object; what means the same as the live value is no change."""
         return effective_state(spec, live, policy, self._fit)
+
+    def effective_tree(self, declared: Declared, live: JsonObject | Missing) -> EffectiveState[Struct]:
+        """The same, for trees."""
+        return effective_of_trees(declared, live, self.tree_type, self._fit)
 
     def _fit(self, declared: Declared, live: JsonObject) -> Declared:
         own, now = declared.tree.get("spec"), live.get("spec")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar, Final
 
@@ -115,6 +116,14 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 PROJECT_NAME: Final = GoogleNameRule(
     Matches(PROJECT_PATTERN, "the ID of a project: lower-case letters, digits and '-'")
 )
+
+
+@lru_cache(maxsize=1024)
+def _is_project(name: str) -> bool:
+    """Whether a project can have this name. Asked in every step, of few projects."""
+    return PROJECT_NAME.allows(name)
+
+
 BUCKET_NAME: Final = GoogleNameRule(
     Matches(
         "[a-z0-9](?:(?:[.]?[a-z0-9_-])+[.]?|[.])[a-z0-9]",
@@ -210,7 +219,7 @@ class TenantProjects:
                 f"named like the project; or set the environment variable {PROJECT_VARIABLE}",
             )
         at = _PROJECT_FIELDS.get(found.source, "metadata.namespace")
-        if not PROJECT_NAME.allows(found.project):
+        if not _is_project(found.project):
             raise field_invalid(resource, at, f" is {found.project!r}: write {PROJECT_NAME.advice}")
         self.require(found.project, resource, at)
         return found

@@ -4,14 +4,14 @@ What the live instance fixes or derives is fitted in first: a disk cannot shrink
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import Enum
 from functools import cache
 from typing import Final
 
-from setpoint.core.overlay import Declared, EffectiveState, effective_state, overlay, rule_at
+from setpoint.core.overlay import Declared, EffectiveState, effective_of_trees, overlay, rule_at, tree_of
 from setpoint.core.schema.policy import FieldPolicy, Rule
-from setpoint.core.schema.shape import Mark, ObjectShape, with_defaults, with_marks
+from setpoint.core.schema.shape import Mark, ObjectShape, shape_of, with_defaults, with_marks
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at, set_at
@@ -42,7 +42,13 @@ def effective_instance(
 
     ManifestInvalid when its tier does not exist in the edition that it keeps because the spec names none.
     """
-    found = effective_state(spec, live, policy, fit_instance_to_live)
+    declared = Declared(tree_of(spec), shape_of(type(spec)), policy)
+    return effective_instance_tree(declared, live if isinstance(live, Missing) else tree_of(live))
+
+
+def effective_instance_tree(declared: Declared, live: JsonObject | Missing) -> EffectiveState[SqlInstanceTree]:
+    """See `effective_instance`, for trees."""
+    found = effective_of_trees(declared, live, SqlInstanceTree, fit_instance_to_live)
     if not isinstance(live, Missing):
         _require_edition_of_tier(found, live)
         return found
@@ -92,13 +98,14 @@ def missing_edition(wanted: JsonObject, edition: str | None = None) -> Message |
     return Message(FieldTerm(str(_EDITION)), problem)
 
 
-def _require_edition_of_tier(found: EffectiveState[SqlInstanceTree], live: SqlInstanceTree) -> None:
+def _require_edition_of_tier(found: EffectiveState[SqlInstanceTree], live: JsonObject) -> None:
     """ManifestInvalid when a new tier does not exist in the edition that the instance has, and keeps."""
-    wanted, before = found.state.spec.settings, live.spec.settings
-    rule = rule_at(found.declared, _EDITION)
-    if wanted.tier == before.tier or not wanted.edition or rule in (Rule.SPEC, Rule.UNMANAGED):
+    edition = get_at(found.tree, _EDITION)
+    if get_at(found.tree, _TIER) == get_at(live, _TIER) or not (isinstance(edition, str) and edition):
         return
-    if problem := missing_edition(found.tree, wanted.edition):
+    if rule_at(found.declared, _EDITION) in (Rule.SPEC, Rule.UNMANAGED):
+        return
+    if problem := missing_edition(found.tree, edition):
         raise ManifestInvalid(problem)
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from setpoint.clients.google.client import GoogleClient, SqlOperation, item_name, list_pages, sql_operation
-from setpoint.core.overlay import EffectiveState
+from setpoint.core.overlay import Declared, EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
@@ -54,6 +54,7 @@ from setpoint.kinds.gcp.sql_instance.declared import (
 )
 from setpoint.kinds.gcp.sql_instance.effective import (
     effective_instance,
+    effective_instance_tree,
     fit_instance_to_live,
     missing_edition,
     require_edition_for_creation,
@@ -152,6 +153,10 @@ class SqlInstanceKind:
     ) -> EffectiveState[SqlInstanceTree]:
         """See `effective_instance`."""
         return effective_instance(spec, live, policy)
+
+    def effective_tree(self, declared: Declared, live: JsonObject | Missing) -> EffectiveState[SqlInstanceTree]:
+        """See `effective_instance`."""
+        return effective_instance_tree(declared, live)
 
     def check_creation(self, intent: Intent, wanted: JsonObject) -> None:
         """See SupportsCreationCheck. A clone has the edition of its source."""

@@ -1,12 +1,12 @@
 """The effective desired state of a StorageBucket: the declared bucket over the live one, or as it is created."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
-from setpoint.core.overlay import Declared, EffectiveState, effective_state, overlay_at, rule_at
+from setpoint.core.overlay import Declared, EffectiveState, effective_of_trees, overlay_at, rule_at, tree_of
 from setpoint.core.schema.policy import FieldPolicy, Rule
-from setpoint.core.schema.shape import Mark, with_marks
+from setpoint.core.schema.shape import Mark, shape_of, with_marks
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at, remove_at
 from setpoint.errors import ImmutableFieldChanged
@@ -26,7 +26,13 @@ def effective_bucket(
 
     ImmutableFieldChanged when a locked retention policy would be unlocked.
     """
-    found = effective_state(spec, live, policy, _fit_unless_locked)
+    declared = Declared(tree_of(spec), shape_of(type(spec)), policy)
+    return effective_bucket_tree(declared, live if isinstance(live, Missing) else tree_of(live))
+
+
+def effective_bucket_tree(declared: Declared, live: JsonObject | Missing) -> EffectiveState[StorageBucketTree]:
+    """See `effective_bucket`, for trees."""
+    found = effective_of_trees(declared, live, StorageBucketTree, _fit_unless_locked)
     if not isinstance(live, Missing):
         return found
     return replace(found, tree=_created_fields(found.declared, found.tree))

@@ -13,7 +13,7 @@ from msgspec.structs import fields
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, item_name, list_pages
 from setpoint.clients.http import decode_response
-from setpoint.core.overlay import EffectiveState
+from setpoint.core.overlay import Declared, EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
@@ -55,7 +55,7 @@ from setpoint.kinds.gcp.storage_bucket.declared import (
     check_bucket,
     declared_bucket,
 )
-from setpoint.kinds.gcp.storage_bucket.effective import LOCKED, effective_bucket
+from setpoint.kinds.gcp.storage_bucket.effective import LOCKED, effective_bucket, effective_bucket_tree
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, StorageBucketOutputs, read_bucket
 from setpoint.kinds.gcp.storage_bucket.live_view import bucket_view
 from setpoint.kinds.gcp.storage_bucket.requests import depends_on_live, insert_body, patch_body
@@ -153,6 +153,10 @@ class StorageBucketKind:
     ) -> EffectiveState[StorageBucketTree]:
         """See `effective_bucket`."""
         return effective_bucket(spec, live, policy)
+
+    def effective_tree(self, declared: Declared, live: JsonObject | Missing) -> EffectiveState[StorageBucketTree]:
+        """See `effective_bucket`."""
+        return effective_bucket_tree(declared, live)
 
     def abandons(self, resource: Resource) -> bool:
         """Never: the spec has no deletion policy."""
