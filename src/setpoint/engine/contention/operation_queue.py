@@ -14,6 +14,7 @@ from dataclasses import field
 from typing import NewType, Protocol, runtime_checkable
 
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.capabilities import CapabilityMeta
 from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
@@ -24,7 +25,7 @@ OperationScope = NewType("OperationScope", str)
 
 
 @runtime_checkable
-class SupportsOperationScope(Protocol):
+class SupportsOperationScope(Protocol, metaclass=CapabilityMeta):
     """A kind whose service executes one operation at a time on something that several objects belong to."""
 
     def operation_scope(self, location: Location) -> OperationScope:
