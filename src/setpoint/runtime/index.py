@@ -83,12 +83,10 @@ def index_entry(
     key, resync = resource.ref.group_kind, _resync_seconds(annotations)
     kind = kinds.get(key)
     metadata_hash = hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting))
-    if kind is None:
-        dependencies, awaited = (), ()
-    elif before is not None and key not in owners and _is_unedited(resource, before, metadata_hash):
+    if before is not None and key not in owners and _is_unedited(resource, before, metadata_hash):
         dependencies, awaited = before.dependencies, before.awaited
     else:
-        dependencies, awaited = _dependencies(resource, kinds, owners)
+        dependencies, awaited = ((), ()) if kind is None else _dependencies(resource, kinds, owners)
     return IndexEntry(
         revision=resource.revision,
         uid=resource.uid,
