@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -99,23 +99,24 @@ def measure_edits(server: WorkServer, controller: Controller, number: int) -> di
 
 def measure_fleet(
     server: WorkServer, controller: Controller, number: int, resync_seconds: float | None = RESYNC_SECONDS
-) -> dict[Phase, Cost]:
-    """Creates `number` resources; restarts the controller, lets 1 % drift; and lets all be resynced, unless None."""
+) -> Iterator[tuple[Phase, Cost]]:
+    """Creates `number` resources; restarts the controller, lets 1 % drift; and lets all be resynced, unless None.
+
+    TimeoutError for a phase that takes too long: those before it were measured.
+    """
     work, drifted = server.new_work(number), max(1, number // 100)
     with running(controller, work) as tree:
         wait_until_rest(tree)
-        created = PhaseMeter(server, tree).measure(number, work.create)
+        yield Phase.CREATE_FLEET, PhaseMeter(server, tree).measure(number, work.create)
     server.audit_log.counts()
     begun = time.monotonic()
     with running(controller, work) as tree:
         meter = PhaseMeter(server, tree)
-        restarted = meter.measure_start(number, begun)
-        corrected = meter.measure(drifted, lambda: work.drift(drifted))
-    costs = {Phase.CREATE_FLEET: created, Phase.RESTART: restarted, Phase.DRIFT: corrected}
+        yield Phase.RESTART, meter.measure_start(number, begun)
+        yield Phase.DRIFT, meter.measure(drifted, lambda: work.drift(drifted))
     if resync_seconds is not None:
-        costs[Phase.RESYNC] = _measure_resync(server, controller, work, resync_seconds)
+        yield Phase.RESYNC, _measure_resync(server, controller, work, resync_seconds)
     require_right(controller, work)
-    return costs
 
 
 def _measure_resync(server: WorkServer, controller: Controller, work: Work, seconds: float) -> Cost:

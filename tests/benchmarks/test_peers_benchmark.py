@@ -293,7 +293,7 @@ def work_server(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory
 def test_measures_setpoint_on_an_api_server(work_server: WorkServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_usage, "_REST_SECONDS", 1.0)
     edits = phases.measure_edits(work_server, Setpoint(), 3)
-    fleet = phases.measure_fleet(work_server, Setpoint(), 3, resync_seconds=None)
+    fleet = dict(phases.measure_fleet(work_server, Setpoint(), 3, resync_seconds=None))
 
     costs = {**edits, **fleet}
     writes = {phase: one.requests["patch configmaps"] for phase, one in costs.items()}

@@ -75,7 +75,7 @@ class HttpRequest:
 
     def __str__(self) -> str:
         """Method and path: the query and the body may hold secrets."""
-        return f"{self.method} {urlsplit(self.url).path}"
+        return f"{self.method} {_path_of(self.url)}"
 
     def __repr__(self) -> str:
         """The same: the headers hold a token."""
@@ -344,6 +344,12 @@ def _proxy_of_environment(scheme: str, netloc: str) -> str | None:
     return None if proxy_bypass(netloc) else getproxies().get(scheme)
 
 
+def _path_of(url: str) -> str:
+    """The path of a complete URL."""
+    rest = url.partition("://")[2].partition("#")[0].partition("?")[0]
+    return rest[rest.find("/") :] if "/" in rest else ""
+
+
 def fenced_request(request: HttpRequest) -> HttpRequest:
     """The request, a write with no more time than its fences allow; a fence that refuses it raises.
 
@@ -352,5 +358,5 @@ def fenced_request(request: HttpRequest) -> HttpRequest:
     refuse_dot_segments(request.url)
     if request.is_read:
         return request
-    seconds = seconds_allowed(FencedWrite(request.method, urlsplit(request.url).path))
+    seconds = seconds_allowed(FencedWrite(request.method, _path_of(request.url)))
     return request if seconds >= request.seconds else replace(request, seconds=seconds)

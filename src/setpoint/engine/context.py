@@ -258,11 +258,12 @@ class StepContext:
         is_moved = in_status and self.engine.cookies is CookieLocation.ANNOTATION
         return await self.save_state() if is_moved or self._is_annotation_left else self
 
-    def event(self, reason: str, message: str, *, is_warning: bool = False) -> EventRecord:
+    def event(self, reason: str, message: str, *, is_warning: bool = False, is_routine: bool = False) -> EventRecord:
         """An event of this resource, which `setpoint events` shows once it is recorded."""
         severity = "Warning" if is_warning else "Normal"
         ref, uid, now = self.resource.ref, self.resource.uid, self.engine.clock.now()
-        return EventRecord(ref, uid, severity, str(reason), shorten(message, MAX_EVENT_BYTES), now)
+        text = shorten(message, MAX_EVENT_BYTES)
+        return EventRecord(ref, uid, severity, str(reason), text, now, is_routine=is_routine)
 
     def _with_warnings(self, status: JsonObject, now: str) -> JsonObject:
         """The status itself: the warnings about an owner are among its outputs."""

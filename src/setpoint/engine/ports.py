@@ -90,6 +90,8 @@ class EventRecord:
     message: str
     at: str
     count: int = 1
+    # Whether it tells of an edit that was carried out, which the status says at once: a store may record it later.
+    is_routine: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,11 @@ class Resource:
         return Revision(_text(self._metadata.get("resourceVersion")))
 
     @property
+    def created(self) -> str:
+        """When it was created, as a timestamp; empty if that is not known."""
+        return _text(self._metadata.get("creationTimestamp"))
+
+    @property
     def generation(self) -> int:
         """How often the author's part has changed."""
         found = self._metadata.get("generation")

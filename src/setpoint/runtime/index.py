@@ -67,22 +67,31 @@ _NO_OWNERS: Final[OwnersByKind] = MappingProxyType({})
 
 
 def index_entry(
-    resource: Resource, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS, *, collects: bool = False
+    resource: Resource,
+    kinds: ResourceTypes,
+    owners: OwnersByKind = _NO_OWNERS,
+    *,
+    collects: bool = False,
+    before: IndexEntry | None = None,
 ) -> IndexEntry:
     """The summary of `resource`. Kinds without a controller, such as Secrets, are indexed for their dependants.
 
-    `collects`: whether the store collects garbage.
+    `collects`: whether the store collects garbage. `before`: the summary of an earlier state, if there is one.
     """
     annotations = {key: text for key, text in resource.annotations.items() if key not in _ENGINE_ANNOTATIONS}
     ready, location = is_ready(resource), location_in(resource.status)
     key, resync = resource.ref.group_kind, _resync_seconds(annotations)
     kind = kinds.get(key)
-    dependencies, awaited = ((), ()) if kind is None else _dependencies(resource, kinds, owners)
+    metadata_hash = hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting))
+    if before is not None and key not in owners and _is_unedited(resource, before, metadata_hash):
+        dependencies, awaited = before.dependencies, before.awaited
+    else:
+        dependencies, awaited = ((), ()) if kind is None else _dependencies(resource, kinds, owners)
     return IndexEntry(
         revision=resource.revision,
         uid=resource.uid,
         generation=resource.generation,
-        metadata_hash=hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting)),
+        metadata_hash=metadata_hash,
         dependant_hash=_dependant_hash(resource, is_ready=ready) if kind is not None else hash(resource.revision),
         is_ready=ready,
         is_deleting=resource.is_deleting,
@@ -96,6 +105,12 @@ def index_entry(
         location=location,
         claim_keys=recorded_claim_keys(resource, kind),
     )
+
+
+def _is_unedited(resource: Resource, before: IndexEntry, metadata_hash: int) -> bool:
+    """Whether the author's part is that of `before`: most events are of a status that the engine wrote."""
+    is_same = resource.generation == before.generation > 0 and resource.uid == before.uid
+    return is_same and metadata_hash == before.metadata_hash
 
 
 def _dependant_hash(resource: Resource, *, is_ready: bool) -> int:
@@ -199,7 +214,9 @@ class ResourceIndex:
         ref = resource.ref
         before = self._entries.get(ref)
         after = _with_kept_claim(
-            resource, before, index_entry(resource, self._kinds, self._owners, collects=self._collects)
+            resource,
+            before,
+            index_entry(resource, self._kinds, self._owners, collects=self._collects, before=before),
         )
         self._set_owner(resource)
         if not self._is_kept(ref):

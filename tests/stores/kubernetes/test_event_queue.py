@@ -86,6 +86,47 @@ def test_a_resource_with_very_many_events_is_throttled(caplog: pytest.LogCapture
     assert [getattr(line, "lost", None) for line in caplog.records] == [1, 74]
 
 
+ROUTINE = replace(EVENT, is_routine=True)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["set x", "set y"])), max_size=20))
+def test_routine_records_of_a_resource_are_one_event_with_the_newest_message(edits: list[tuple[str, str]]) -> None:
+    records = [replace(ROUTINE, ref=REF._replace(name=name), uid=name, message=text) for name, text in edits]
+
+    sent = sent_by(records)
+
+    newest = dict(edits)
+    names = [name for name, _ in edits]
+    assert {one.record.ref.name: (one.record.message, one.record.count) for one in sent} == {
+        name: (newest[name], names.count(name)) for name in newest
+    }
+
+
+def test_routine_records_wait_while_others_are_sent_and_are_sent_at_the_latest_with_very_many() -> None:
+    sent: list[QueuedEvent] = []
+
+    async def send(event: QueuedEvent) -> None:
+        sent.append(event)
+
+    async def until_sent(number: int) -> None:
+        while len(sent) < number:
+            await asyncio.sleep(0.01)
+
+    async def main() -> None:
+        queue = EventQueue(send, FakeClock())
+        queue.put(ROUTINE)
+        queue.put(replace(EVENT, reason="Deleted"))
+        await until_sent(1)
+        assert [one.record.reason for one in sent] == ["Deleted"]
+        for number in range(1023):
+            queue.put(replace(ROUTINE, uid=f"uid-{number}-of-many"))
+        await until_sent(1 + 1024)
+        await queue.close()
+
+    asyncio.run(main())
+    assert len(sent) == 1 + 1024
+
+
 @pytest.mark.parametrize(("status", "sent"), [(403, {"shop": 1, "other": 3}), (400, {"shop": 3, "other": 3})])
 def test_a_namespace_in_which_events_are_forbidden_gets_none_for_a_while(status: int, sent: dict[str, int]) -> None:
     tried: list[str] = []

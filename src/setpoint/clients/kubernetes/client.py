@@ -35,6 +35,7 @@ from setpoint.clients.kubernetes.requests import (
     PatchType,
     Representation,
     with_query,
+    write_query,
 )
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
@@ -106,6 +107,10 @@ WRITE_RATE: Final = AimdSettings(start=300, burst=600, ceiling=2000, growth=50)
 # By so much a page is made smaller when it was too large.
 _SMALLER_PAGE: Final = 4
 _JSON: Final = "application/json"
+_WRITE_HEADERS: Final = {
+    content_type: {"Accept": _JSON, "Content-Type": content_type}
+    for content_type in (_JSON, *(one.value for one in PatchType))
+}
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
@@ -156,6 +161,8 @@ class KubernetesClient:
         self._budget_scope = budget_scope
         self._credentials = credentials or KubeconfigCredentials(connection)
         self._impersonated = ""
+        # The headers of writes, by their content type, for the identity that was used last.
+        self._prepared: tuple[ClusterIdentity | None, dict[str, Headers]] = (None, {})
         self._reads = self._budget("reads", READ_RATE)
         self._writes = self._budget("writes", WRITE_RATE)
         self._urgent: QuotaBudget | None = None
@@ -164,6 +171,7 @@ class KubernetesClient:
         """The same client on behalf of another user, by impersonation; with call budgets of its own."""
         other = self.in_scope(user)
         other._impersonated = user
+        other._prepared = (None, {})
         return other
 
     def in_scope(self, budget_scope: str) -> "KubernetesClient":
@@ -226,18 +234,17 @@ class KubernetesClient:
 
     async def create(self, endpoint: Endpoint, body: RequestBody, options: ApiWriteOptions = DEFAULT_WRITE) -> bytes:
         """The created object; AlreadyExists when its name is taken."""
-        return await self._write("POST", with_query(endpoint.collection_path(), options.query()), body, _JSON)
+        return await self._write("POST", f"{endpoint.collection_path()}?{write_query(options)}", body, _JSON)
 
     async def replace(self, endpoint: Endpoint, body: RequestBody, options: ApiWriteOptions = DEFAULT_WRITE) -> bytes:
         """The replaced object; RemoteConflict when it is gone, or has another resource version than `body`."""
-        return await self._write("PUT", with_query(endpoint.object_path(), options.query()), body, _JSON)
+        return await self._write("PUT", f"{endpoint.object_path()}?{write_query(options)}", body, _JSON)
 
     async def patch(
         self, endpoint: Endpoint, body: RequestBody, patch_type: PatchType, options: ApiWriteOptions = DEFAULT_WRITE
     ) -> bytes:
         """The patched object; RemoteConflict when it is gone."""
-        target = with_query(endpoint.object_path(), options.query())
-        return await self._write("PATCH", target, body, patch_type.value)
+        return await self._write("PATCH", f"{endpoint.object_path()}?{write_query(options)}", body, patch_type.value)
 
     async def apply(
         self, endpoint: Endpoint, body: RequestBody, options: ApiWriteOptions = DEFAULT_WRITE, *, force: bool = False
@@ -246,15 +253,15 @@ class KubernetesClient:
 
         HeldByOthers when another field manager owns some of them; `force` takes these over.
         """
-        query = options.query() | ({"force": "true"} if force else {})
-        return await self._write("PATCH", with_query(endpoint.object_path(), query), body, PatchType.APPLY.value)
+        target = f"{endpoint.object_path()}?{write_query(options, force=force)}"
+        return await self._write("PATCH", target, body, PatchType.APPLY.value)
 
     async def delete(self, endpoint: Endpoint, options: DeleteOptions | None = None) -> bytes | None:
         """The response: the object, if finalizers or its grace period keep it for a while; None when it did not exist.
 
         RemoteConflict when the preconditions of `options` do not hold.
         """
-        headers = {"Accept": _JSON, "Content-Type": _JSON}
+        headers = _WRITE_HEADERS[_JSON]
         body = msgspec.json.encode((options or DeleteOptions()).body())
         request, response = await self._send("DELETE", endpoint.object_path(), headers, body)
         return None if is_not_found(response, endpoint.name) else _require_success(request, response)
@@ -290,7 +297,7 @@ class KubernetesClient:
     # --- Sending ------------------------------------------------------------------------------------------------------
 
     async def _write(self, method: str, target: str, body: RequestBody, content_type: str) -> bytes:
-        headers = {"Accept": _JSON, "Content-Type": content_type}
+        headers = _WRITE_HEADERS[content_type]
         encoded = msgspec.json.encode(body)
         if content_type == PatchType.APPLY.value:
             encoded = _yaml_safe(encoded)
@@ -299,20 +306,39 @@ class KubernetesClient:
     async def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> tuple[HttpRequest, HttpResponse]:
+        request: HttpRequest | None = None
+
         def send(identity: ClusterIdentity) -> Awaitable[HttpResponse]:
-            return self._send_limited(self._request(method, target, identity, headers, body))
+            nonlocal request
+            request = self._request(method, target, identity, headers, body)
+            return self._send_limited(request)
 
         response = await send_authenticated(self._credentials.identity, send)
-        return HttpRequest(method, self.connection.server + target), response
+        assert request is not None, "a response has a request"
+        return request, response
 
     def _request(
         self, method: str, target: str, identity: ClusterIdentity, headers: Mapping[str, str], body: bytes | None = None
     ) -> HttpRequest:
-        own = Headers.of(identity.headers)
-        if self._impersonated:
-            # Nothing that a kubeconfig says about impersonation is left: groups follow from the user.
-            own = own.without("Impersonate-").replaced({"Impersonate-User": self._impersonated})
-        return HttpRequest(method, self.connection.server + target, own.replaced(headers), body, tls=identity.tls)
+        sent = self._headers_with(identity, headers)
+        return HttpRequest(method, self.connection.server + target, sent, body, tls=identity.tls)
+
+    def _headers_with(self, identity: ClusterIdentity, headers: Mapping[str, str]) -> Headers:
+        """The headers of a request; those of writes are made once for each identity."""
+        if self._prepared[0] is not identity:
+            self._prepared = identity, {}
+        prepared = self._prepared[1]
+        kind = headers.get("Content-Type", "")
+        found = prepared.get(kind) if headers is _WRITE_HEADERS.get(kind) else None
+        if found is None:
+            own = Headers.of(identity.headers)
+            if self._impersonated:
+                # Nothing that a kubeconfig says about impersonation is left: groups follow from the user.
+                own = own.without("Impersonate-").replaced({"Impersonate-User": self._impersonated})
+            found = own.replaced(headers)
+            if headers is _WRITE_HEADERS.get(kind):
+                prepared[kind] = found
+        return found
 
     async def _send_limited(self, request: HttpRequest) -> HttpResponse:
         with await self._slot(request) as slot:

@@ -2,6 +2,7 @@
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from setpoint.clients.url_path import encode_query, join_path
@@ -141,6 +142,12 @@ class ApiWriteOptions:
         """Its query parameters."""
         query = {"fieldManager": self.field_manager, "fieldValidation": self.field_validation.value}
         return query | {"dryRun": "All"} if self.dry_run else query
+
+
+@lru_cache(maxsize=64)
+def write_query(options: ApiWriteOptions, *, force: bool = False) -> str:
+    """The query of a write with these options, quoted. Few are in use, and each is sent very often."""
+    return encode_query(options.query() | ({"force": "true"} if force else {}))
 
 
 DEFAULT_WRITE: Final = ApiWriteOptions()

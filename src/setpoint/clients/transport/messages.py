@@ -26,13 +26,15 @@ _HOST: Final = re.compile(r"[0-9A-Za-z_.~-]+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(?:%[0-9
 class Headers(Mapping[str, str]):
     """Header fields in their order. Names are case-insensitive; the values of a repeated field are joined by commas."""
 
-    __slots__ = ("_fields", "_received", "_values")
+    __slots__ = ("_fields", "_received", "_values", "lines")
 
     def __init__(self, fields: Iterable[tuple[str, str]] = (), received: Sequence[tuple[bytes, bytes]] = ()) -> None:
         self._fields = tuple(fields)
         # Decoded when they are looked at: of most responses no header is.
         self._received = received
         self._values: dict[str, str] | None = None
+        # As they are sent, once they were: with the defaults that they were completed by.
+        self.lines: tuple[Mapping[str, str], str] | None = None
 
     @staticmethod
     def of(headers: Mapping[str, str]) -> "Headers":
@@ -159,7 +161,20 @@ def encode_head(
     """
     if not _METHOD(method) or not _TARGET(target):
         raise UnsendableRequest
-    fields = headers.fields if isinstance(headers, Headers) else headers.items()
+    lines = _lines_with(headers if isinstance(headers, Headers) else Headers(headers.items()), defaults)
+    if body or method not in _BODILESS_METHODS:
+        lines = f"{lines}content-length: {len(body or b'')}\r\n"
+    try:
+        return f"{method} {target} HTTP/1.1\r\nhost: {authority}\r\n{lines}\r\n".encode()
+    except UnicodeEncodeError as error:
+        raise UnsendableRequest from error
+
+
+def _lines_with(headers: Headers, defaults: Mapping[str, str]) -> str:
+    """The lines of all headers; made once for headers that are sent again."""
+    if headers.lines is not None and headers.lines[0] is defaults:
+        return headers.lines[1]
+    fields = headers.fields
     named = {name.lower() for name, _ in fields}
     if not named.isdisjoint(_FRAMING):
         raise UnsendableRequest
@@ -169,9 +184,5 @@ def encode_head(
     if not _LINES(own) or own.count("\n") != len(lines):
         raise UnsendableRequest
     rest = "".join([f"{name}: {value}\r\n" for name, value in defaults.items() if name not in named])
-    if body or method not in _BODILESS_METHODS:
-        rest = f"{rest}content-length: {len(body or b'')}\r\n"
-    try:
-        return f"{method} {target} HTTP/1.1\r\nhost: {authority}\r\n{own}{rest}\r\n".encode()
-    except UnicodeEncodeError as error:
-        raise UnsendableRequest from error
+    headers.lines = defaults, own + rest
+    return own + rest

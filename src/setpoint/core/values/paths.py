@@ -6,6 +6,7 @@ Reading, setting and removing never mutate their input: a new tree shares every 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring
 from typing import Final, TypeAlias, TypeGuard
@@ -49,13 +50,7 @@ class Path:
         return Path((*self.steps, step))
 
     def __str__(self) -> str:
-        text = ""
-        for step in self.steps:
-            if type(step) is str and _is_name(step):
-                text = f"{text}.{step}" if text else step
-            else:
-                text += _step_text(step)
-        return text
+        return _text_of(self.steps)
 
     def __bool__(self) -> bool:
         return bool(self.steps)
@@ -68,6 +63,18 @@ class Path:
     def covers(self, other: "Path") -> bool:
         """Whether `other` is this path or a descendant of it."""
         return other.steps[: len(self.steps)] == self.steps
+
+
+@lru_cache(maxsize=4096)
+def _text_of(steps: tuple[PathStep, ...]) -> str:
+    """The text of a path. A step writes those of its changes into the plan, its record, an event and the log."""
+    text = ""
+    for step in steps:
+        if type(step) is str and _is_name(step):
+            text = f"{text}.{step}" if text else step
+        else:
+            text += _step_text(step)
+    return text
 
 
 def scalar_text(value: Json) -> str | None:

@@ -14,7 +14,7 @@ from sys import intern
 from typing import Final, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 from setpoint.core.schema.annotations import CLAIM
-from setpoint.core.unstructured import GroupKind, text_at
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import Location, ResourceType
@@ -115,7 +115,7 @@ class Claim(NamedTuple):
         """
         is_lost = is_indexed and is_record_lost(resource.status)
         is_recorded = is_lost or key in recorded_claim_keys(resource, kind)
-        created, location = text_at(resource.document, "metadata", "creationTimestamp"), location_in(resource.status)
+        created, location = resource.created, location_in(resource.status)
         is_confirmed = (
             kind is not None and location is not None and key in claim_keys_of(kind, location, resource.status)
         )

@@ -272,7 +272,8 @@ def plan_events(context: StepContext, plan: Plan) -> Iterator[EventRecord]:
         # A creation that a killed step began has no fields left to name.
         yield context.event("Created", _created(plan, fields))
     else:
-        yield context.event("Updated", f"{plan.decision.value}: set {fields}")
+        is_routine = plan.decision is Decision.INTENT_CHANGED
+        yield context.event("Updated", f"{plan.decision.value}: set {fields}", is_routine=is_routine)
 
 
 def _created(plan: Plan, fields: str) -> str:

@@ -59,7 +59,17 @@ class ObjectLocation:
 
 def _quoted(text: str) -> str:
     # Most need no quotes, and a match is cheaper than `quote`.
-    return text if _is_plain(text) else quote(text, safe=_PLAIN)
+    return text if _is_plain(text) else _with_quotes(text)
+
+
+@lru_cache(maxsize=_MAX_PARSED)
+def _with_quotes(text: str) -> str:
+    # Mostly the ID of a cluster, of which there are few.
+    return quote(text, safe=_PLAIN)
+
+
+def _unquoted(text: str) -> str:
+    return unquote(text) if "%" in text else text
 
 
 @lru_cache(maxsize=_MAX_PARSED)
@@ -71,8 +81,8 @@ def _collection(cluster: str, api_version: str, kind: str, namespace: str) -> st
 def parse_object_location(text: str) -> ObjectLocation:
     """The parsed text of `ObjectLocation.location`."""
     api_version, kind, namespace, name, cluster = match_location(_LOCATION, text).groups()
-    name = "" if name == "*" else unquote(name)
-    return ObjectLocation(unquote(cluster), api_version, kind, unquote(namespace or ""), name)
+    name = "" if name == "*" else _unquoted(name)
+    return ObjectLocation(_unquoted(cluster), api_version, kind, _unquoted(namespace or ""), name)
 
 
 @lru_cache(maxsize=_MAX_PARSED)
@@ -97,4 +107,4 @@ def object_uid_keys(outputs: JsonObject) -> tuple[ClaimKey, ...]:
 def is_tenants_cluster(location: Location) -> bool:
     """Whether the object is in a cluster by a kubeconfig of a Secret: what that reports, its tenant decides."""
     found = _LOCATION.fullmatch(location)
-    return found is None or unquote(found[5]).startswith(SECRET_PREFIX)
+    return found is None or _unquoted(found[5]).startswith(SECRET_PREFIX)

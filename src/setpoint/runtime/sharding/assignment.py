@@ -26,6 +26,8 @@ _BYTES: Final = 8
 
 def shard_of(ref: ResourceRef, number: int) -> int:
     """The shard of `ref`, among `number` shards."""
+    if number == 1:
+        return 0
     return _hash(ref.group, ref.kind, ref.namespace, ref.name) % number
 
 

@@ -12,7 +12,7 @@ from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import ResourceChangeType
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.errors import Bug
-from setpoint.stores.kubernetes.objects import ObjectState
+from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState
 
 _LEVEL: Final = 3
 # The window of the compression in bytes, as a power of two.
@@ -22,6 +22,8 @@ _MEMORY_LEVEL: Final = 7
 _FIRST_SAMPLES: Final = 2
 _MIN_RATIO: Final = 3
 _MAX_SAMPLES: Final = 8
+# The most writes whose event is awaited: a watch that is behind by more decodes its events.
+_MAX_OWN_WRITES: Final = 512
 
 
 class CompressedText(msgspec.Struct, frozen=True, gc=False):
@@ -166,6 +168,41 @@ class ObjectCache:
             self._by_namespace[ref.group_kind, ref.namespace].discard(ref)
             if not self._by_namespace[ref.group_kind, ref.namespace]:
                 del self._by_namespace[ref.group_kind, ref.namespace]
+
+
+class OwnWrites:
+    """Objects as this process writes them: the answer and the event of a write show one state, decoded once.
+
+    Which of the two comes first is chance.
+    """
+
+    def __init__(self) -> None:
+        # By object: none while no answer has come and no event, or else what the first of them shows.
+        self._written: dict[ResourceRef, ClusterResource | None] = {}
+
+    def begin(self, ref: ResourceRef) -> None:
+        """A write is about to be sent."""
+        self._written.pop(ref, None)
+        self._written[ref] = None
+        if len(self._written) > _MAX_OWN_WRITES:
+            del self._written[next(iter(self._written))]
+
+    def expects(self, ref: ResourceRef) -> bool:
+        """Whether the answer to a write of the object, or its event, is still to come."""
+        return ref in self._written
+
+    def shown(self, resource: ClusterResource) -> None:
+        """The answer or an event shows this state."""
+        if resource.ref in self._written:
+            self._written[resource.ref] = resource
+
+    def take(self, ref: ResourceRef, uid: str, revision: Revision) -> ClusterResource | None:
+        """The object in this state, if the answer or an event has shown it; then neither is expected any more."""
+        found = self._written.get(ref)
+        if found is None or (found.uid, found.revision) != (uid, revision):
+            return None
+        del self._written[ref]
+        return found
 
 
 def _is_stale(kept: ObjectState, before: _Entry) -> bool:

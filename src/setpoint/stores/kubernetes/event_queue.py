@@ -2,7 +2,8 @@
 
 No step waits for an event, and none fails because of one: an event that cannot be written is lost, and counted. The
 rules of correlation are those of client-go: equal records are counted; many that differ in their message alone are
-combined into one; and a resource with too many of them is throttled.
+combined into one; and a resource with too many of them is throttled. Routine records, of edits that were carried out,
+are gathered for a minute, and are one Event for each resource.
 """
 
 import asyncio
@@ -37,6 +38,11 @@ MAX_REMEMBERED: Final = 4096
 _MAX_QUEUED: Final = 4096
 # How long a batch is gathered: what is recorded meanwhile is merged with it.
 _GATHER_SECONDS: Final = 0.5
+# How long routine records are gathered, and of so many resources at most: with more, they are sent earlier.
+ROUTINE_SECONDS: Final = 60.0
+_MAX_ROUTINE: Final = 1024
+# In the place of its message, in the name of an Event that is updated with each further record.
+_ROUTINE: Final = "(routine)"
 _MAX_CONCURRENT: Final = 4
 # How often an Event is sent while the API server does not answer, and the pauses in between.
 _ATTEMPTS: Final = 3
@@ -134,6 +140,8 @@ class EventCorrelator:
         now = self._clock.monotonic()
         if not self._is_allowed(record, now):
             return None
+        if record.is_routine:
+            return QueuedEvent.of(record, _ROUTINE)
         key = (*record.ref, record.uid, record.severity, record.reason)
         similar = self._similar.get(key)
         if similar is None or now - similar.last > _SIMILAR_SECONDS:
@@ -208,6 +216,9 @@ class EventQueue:
         # The namespaces in which an Event was forbidden, each with the time until which none is sent.
         self._forbidden: RecentlyUsed[str, float] = RecentlyUsed()
         self._queued: dict[tuple[str, str], QueuedEvent] = {}
+        # Routine events, and the timer that queues them.
+        self._routine: dict[tuple[str, str], QueuedEvent] = {}
+        self._routine_timer: asyncio.TimerHandle | None = None
         self._lost = LostEvents()
         self._task: asyncio.Task[None] | None = None
         # Set while a caller waits until all is sent: then nothing is gathered.
@@ -219,17 +230,44 @@ class EventQueue:
         if event is None:
             self._lost.add(record, "there are too many events of this resource")
             return
+        if record.is_routine:
+            self._gather(event)
+        else:
+            self._enqueue(event)
+
+    def _gather(self, event: QueuedEvent) -> None:
+        """Queues a routine event when its time has come."""
+        known = self._routine.get(event.key)
+        self._routine[event.key] = event if known is None else known.merged(event)
+        if len(self._routine) >= _MAX_ROUTINE:
+            self._end_gathering()
+        elif self._routine_timer is None:
+            # In a context of its own: it outlives the step that recorded the event, and the fences of that.
+            loop = asyncio.get_running_loop()
+            self._routine_timer = loop.call_later(ROUTINE_SECONDS, self._end_gathering, context=Context())
+
+    def _end_gathering(self) -> None:
+        """Queues all routine events."""
+        if self._routine_timer is not None:
+            self._routine_timer.cancel()
+            self._routine_timer = None
+        events, self._routine = self._routine, {}
+        for event in events.values():
+            self._enqueue(event)
+
+    def _enqueue(self, event: QueuedEvent) -> None:
         known = self._queued.pop(event.key, None)
         if known is None and len(self._queued) >= _MAX_QUEUED:
-            self._lost.add(record, "too many events wait for the API server")
+            self._lost.add(event.record, "too many events wait for the API server")
             return
         self._queued[event.key] = event if known is None else known.merged(event)
         if self._task is None or self._task.done():
-            # In a context of its own: it outlives the step that recorded the event, and the fences of that.
+            # In a context of its own, as above.
             self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     async def flush(self, seconds: float = FLUSH_SECONDS) -> None:
         """Returns when everything that was queued is sent or lost, or after so many seconds."""
+        self._end_gathering()
         if self._task is None or self._task.done():
             return
         self._hurry.set()

@@ -10,15 +10,15 @@ import msgspec
 from msgspec import Raw
 
 from setpoint.clients.kubernetes.client import KubernetesClient, ObjectPage
-from setpoint.clients.kubernetes.requests import PageRequest
+from setpoint.clients.kubernetes.requests import PageRequest, Representation
 from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
 from setpoint.core.unstructured import GroupKind
 from setpoint.engine.ports import EVERYTHING, Clock, ResourceChange, ResourceList, ResourceQuery, not_served
 from setpoint.engine.ports import ResourceChangeType as StoreChange
-from setpoint.engine.resource import Resource
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import KindNotServed, RemoteExpired, StoreError
 from setpoint.stores.kubernetes.bookmarks import to_revision
-from setpoint.stores.kubernetes.cache import ObjectCache
+from setpoint.stores.kubernetes.cache import ObjectCache, OwnWrites
 from setpoint.stores.kubernetes.errors import store_errors
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object
 from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind, UnservedKinds, selection_for
@@ -141,7 +141,7 @@ class KindEvent(NamedTuple):
     kind: GroupKind
     at: str
     change: StoreChange | None = None
-    kept: ObjectState | None = None
+    resource: ClusterResource | None = None
 
 
 class MultiKindWatch:
@@ -154,8 +154,10 @@ class MultiKindWatch:
         query: ResourceQuery,
         unserved: UnservedKinds,
         clock: Clock,
+        written: OwnWrites,
     ) -> None:
         self._client = client
+        self._written = written
         self._scope = cluster_scope
         self._query = query
         self._unserved = unserved
@@ -186,8 +188,8 @@ class MultiKindWatch:
             for number in count(1):
                 event = await self._next()
                 at[event.kind] = event.at
-                if event.kept is not None and event.change is not None:
-                    yield ResourceChange(event.change, ClusterResource(event.kept), to_revision(at)), event.kept
+                if event.resource is not None and event.change is not None:
+                    yield ResourceChange(event.change, event.resource, to_revision(at)), event.resource.kept
                 if number % _EVENTS_BEFORE_YIELD == 0:
                     # While events are buffered, reading never awaits: without this, other tasks would starve.
                     await asyncio.sleep(0)
@@ -220,7 +222,7 @@ class MultiKindWatch:
         try:
             async with aclosing(events):
                 async for event in events:
-                    await self._events.put(_kind_event(event, kind))
+                    await self._events.put(_kind_event(event, kind, self._written))
         except KindNotServed:
             if not kind.is_optional:
                 raise
@@ -246,12 +248,40 @@ class _Bookmark(msgspec.Struct):
     metadata: _Metadata
 
 
+class _Identity(_Metadata):
+    name: str
+    uid: str
+    namespace: str = ""
+
+
+class _Identified(msgspec.Struct):
+    metadata: _Identity
+
+
 _bookmarks: Final = msgspec.json.Decoder(_Bookmark)
+_identities: Final = msgspec.json.Decoder(_Identified)
 
 
-def _kind_event(event: WatchEvent, kind: ServedKind) -> KindEvent:
+def _kind_event(event: WatchEvent, kind: ServedKind, written: OwnWrites) -> KindEvent:
     change = _CHANGES.get(event.type)
     if change is None:
         return KindEvent(kind.name, _bookmarks.decode(event.object).metadata.resource_version)
-    kept = decode_object(event.object, kind.api_version, kind.kind)
-    return KindEvent(kind.name, kept.revision, change, kept)
+    if change is StoreChange.DELETED or kind.form is not Representation.WHOLE:
+        resource = ClusterResource(decode_object(event.object, kind.api_version, kind.kind))
+    else:
+        resource = decode_written(event.object, kind, written)
+    return KindEvent(kind.name, resource.revision, change, resource)
+
+
+def decode_written(raw: bytes | Raw, kind: ServedKind, written: OwnWrites) -> ClusterResource:
+    """The object in the answer to a write, or in an event; decoded unless the other of the two has shown this state."""
+    try:
+        found = _identities.decode(raw).metadata
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ClusterResource(decode_object(raw, kind.api_version, kind.kind))
+    ref = ResourceRef(kind.group, kind.kind, found.namespace, found.name)
+    known = written.take(ref, found.uid, Revision(found.resource_version)) if written.expects(ref) else None
+    if known is None:
+        known = ClusterResource(decode_object(raw, kind.api_version, kind.kind))
+        written.shown(known)
+    return known

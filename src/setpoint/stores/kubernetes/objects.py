@@ -20,6 +20,8 @@ _encode: Final = msgspec.json.Encoder().encode
 # Field managers take often more space than the rest of the object, and are not used.
 _NOT_KEPT: Final = ("managedFields", "selfLink")
 _EMPTY_TEXT: Final = Raw(b'""')
+# The members of a document that are not the author's part.
+_NOT_AUTHORED: Final = ("metadata", "status")
 
 
 class ObjectState(msgspec.Struct, frozen=True, gc=False):
@@ -103,7 +105,10 @@ class ClusterResource(Resource):
 
     @cached_property
     def author_digest(self) -> str:
-        return digest(self._decoded_body())
+        document = vars(self).get("document")
+        if document is None:
+            return digest(self._decoded_body())
+        return digest({name: value for name, value in document.items() if name not in _NOT_AUTHORED})
 
     def mentions(self, *words: str) -> bool:
         body = self.kept.body

@@ -13,7 +13,7 @@ from contextlib import aclosing
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import Discovery
-from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
+from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType, Representation
 from setpoint.clients.kubernetes.service_accounts import ServiceAccountClients, ServiceAccountName
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same
@@ -36,11 +36,11 @@ from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, NAMESPACE
 from setpoint.errors import KindNotServed, ManifestInvalid, RemoteConflict, StoreError, WriteConflict
 from setpoint.stores.kubernetes.bookmarks import from_revision
-from setpoint.stores.kubernetes.cache import ObjectCache
+from setpoint.stores.kubernetes.cache import ObjectCache, OwnWrites
 from setpoint.stores.kubernetes.errors import author_errors, object_errors, other_conflict, store_errors, tenant_errors
 from setpoint.stores.kubernetes.events import EventRecorder
 from setpoint.stores.kubernetes.leases import LeaseClient
-from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch
+from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch, decode_written
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object, uid_of_deleted
 from setpoint.stores.kubernetes.served_definitions import ServedDefinitions
 from setpoint.stores.kubernetes.served_kinds import ClusterKinds, ClusterScope, ServedKind, UnservedKinds
@@ -81,6 +81,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._kinds = ClusterKinds(cluster_scope, self._discovery)
         self._is_open = True
         self._watches: set[MultiKindWatch] = set()
+        self._written = OwnWrites()
         self._clock = clock
         self.definitions = ServedDefinitions(client, cluster_scope.kinds.values(), clock, cluster_scope.unhandled)
         self._unserved = UnservedKinds(is_watching=cache is not None)
@@ -156,7 +157,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._require_open()
         names = [kind.name for kind in self._scope.kinds_for(query)]
         positions = from_revision(since, names)
-        watch = MultiKindWatch(self._client, self._scope, query, self._unserved, self._clock)
+        watch = MultiKindWatch(self._client, self._scope, query, self._unserved, self._clock, self._written)
         self._watches.add(watch)
         # Only a watch of everything keeps the cache complete.
         cache = self._cache if query == EVERYTHING else None
@@ -366,6 +367,8 @@ class KubernetesStore(DerivedStoreOperations):
         kind = self._kind_of(seen.ref)
         one = kind.one(seen.ref)
         endpoint, options = (one.status, STATUS_WRITE) if subresource else (one, ENGINE_WRITE)
+        if self._watches and kind.form is Representation.WHOLE:
+            self._written.begin(seen.ref)
         with store_errors():
             try:
                 return self._seen(await self._client.patch(endpoint, body, meaning, options), kind)
@@ -373,9 +376,9 @@ class KubernetesStore(DerivedStoreOperations):
                 raise await self._lost(seen, error) from error
 
     def _seen(self, raw: bytes, kind: ServedKind) -> Resource:
-        kept = decode_object(raw, kind.api_version, kind.kind)
-        self._keep(kept)
-        return ClusterResource(kept)
+        resource = decode_written(raw, kind, self._written)
+        self._keep(resource.kept)
+        return resource
 
     def _keep(self, kept: ObjectState) -> None:
         if self._cache is not None and (kept.ref.group, kept.ref.kind) in self._scope.cached:
