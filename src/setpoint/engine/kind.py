@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import cached_property, partial
-from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -187,7 +187,8 @@ class EffectiveStates:
     """The effective desired states of one intent, each made once: a step plans, sends and settles by the same one."""
 
     def __init__(self, declared: Declared) -> None:
-        self._declared, self._spec = declared, cast("msgspec.Struct | None", None)
+        self._declared = declared
+        self._spec: msgspec.Struct | None = None
         # With each observation, because an id is unique only as long as its object exists.
         self._made: dict[int, tuple[LiveObservation, EffectiveState[msgspec.Struct]]] = {}
 
