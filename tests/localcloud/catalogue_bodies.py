@@ -44,7 +44,7 @@ def value_of(member: ApiMember) -> Any:
     return _VALUES[member.type]
 
 
-def object_name(collection: ApiCollection, id_: str = "one") -> str:
+def object_name(collection: ApiCollection, id_: str = "some-one") -> str:
     """The relative name of an object of the collection."""
     parts = [part if part is not None else f"p{n}" for n, part in enumerate(collection.templates[0])]
     return "/".join([*parts[:-1], id_])

@@ -132,13 +132,21 @@ def test_a_collection_has_all_methods_of_creation(cloud: Cloud) -> None:
     assert get(cloud, f"{clusters}/c/instances/i")["instanceType"] == "SECONDARY"
 
 
+def test_an_id_that_the_service_would_refuse_is_refused(cloud: Cloud) -> None:
+    accounts = "/iam.googleapis.com/v1/projects/acme/serviceAccounts"
+
+    assert _status(cloud, "PUT", "/pubsub.googleapis.com/v1/projects/acme/topics/1st", {})[0] == 400
+    assert _status(cloud, "POST", accounts, {"accountId": "Short", "serviceAccount": {}})[0] == 400
+    assert _status(cloud, "POST", f"{COMPUTE}/global/networks", {"name": "Main"})[0] == 400
+
+
 def test_an_account_has_an_address_and_is_switched_off(cloud: Cloud) -> None:
     accounts = "/iam.googleapis.com/v1/projects/acme/serviceAccounts"
-    made = ok(cloud.call("POST", accounts, {"accountId": "robot", "serviceAccount": {"displayName": "Robot"}}))
+    made = ok(cloud.call("POST", accounts, {"accountId": "some-robot", "serviceAccount": {"displayName": "Robot"}}))
 
     ok(cloud.call("POST", f"{accounts}/{made['email']}:disable", {}))
 
-    assert made["email"] == "robot@acme.iam.gserviceaccount.com"
+    assert made["email"] == "some-robot@acme.iam.gserviceaccount.com"
     assert get(cloud, f"{accounts}/{made['email']}")["disabled"] is True
 
 

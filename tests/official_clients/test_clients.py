@@ -28,7 +28,7 @@ def client(kind: type[Any], url: str) -> Any:
 def test_pubsub_topics_and_subscriptions(url: str) -> None:
     publisher, subscriber = client(PublisherClient, url), client(SubscriberClient, url)
     topic = publisher.create_topic(name=f"{PROJECT}/topics/orders")
-    subscription = subscriber.create_subscription(name=f"{PROJECT}/subscriptions/s", topic=topic.name)
+    subscription = subscriber.create_subscription(name=f"{PROJECT}/subscriptions/billing", topic=topic.name)
 
     changed = Topic(name=topic.name, labels={"a": "1"})
     updated = publisher.update_topic(topic=changed, update_mask=FieldMask(paths=["labels"]))

@@ -32,7 +32,7 @@ from setpoint.localcloud.google.validation import (
 )
 from setpoint.localcloud.schema import JsonBody, NullMeaning, member, merge_patch, with_member, without_member
 
-_COMPUTE_ID: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_COMPUTE_ID: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _MASKS: Final = ("updateMask", "fieldMask", "mask.fieldPaths")
 # Members that are unique together, of collections whose ids the service makes.
 _UNIQUE: Final[Mapping[str, Sequence[str]]] = {
@@ -136,7 +136,7 @@ def _new_address(services: CatalogueServices, call: CollectionCall, sent: JsonBo
     parent = call.path.name
     match id_.where:
         case "url":
-            return call.address()
+            return _checked(call.address(), parent.rpartition("/")[0])
         case "query":
             given = call.query.get(id_.name)
             if not given:
@@ -165,11 +165,12 @@ def _id_in_body(call: CollectionCall, sent: JsonBody, beside: JsonBody) -> str |
 
 
 def _checked(address: ObjectAddress, parent: str) -> ObjectAddress:
-    id_ = address.name.removeprefix(f"{parent}/")
+    id_, row = address.name.removeprefix(f"{parent}/"), address.collection.row
     is_valid = bool(id_) and len(id_) <= 255 and "/" not in id_
-    if address.collection.api == "compute":
-        is_valid = _COMPUTE_ID.fullmatch(id_) is not None
-    if not is_valid:
+    pattern = _COMPUTE_ID if address.collection.api == "compute" else row.id_pattern
+    # What follows an @ is the service's.
+    sent = id_.partition("@")[0] if row.own_id else id_
+    if not is_valid or (pattern and re.fullmatch(pattern, sent) is None):
         raise api_words.invalid_id(address)
     return address
 
