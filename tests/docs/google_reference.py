@@ -76,8 +76,8 @@ The page of a service has their fields, and `setpoint kinds KIND` shows one. Rec
 show {recorded} of them to be right. The others are *previews*: made by the same rules, and not compared yet.
 SQLInstance, SQLDatabase, SQLUser, StorageBucket and most kinds of IAM are [written by hand](../README.md).
 
-Of the {total} fields that Config Connector has in the specs of these kinds, {matched} can be set here. The others have no
-member of Google's API that is known. The matrix says for each kind how many fields it has here, and how many of Config
+Of the {total} fields that Config Connector has in the specs of these kinds, {matched} can be set here. The others have
+no member of Google's API that is known. The matrix says for each kind how many fields it has here, and how many of Config
 Connector's are among those that can be set.
 
 In an embedded store each can be used at once. A cluster needs the definitions of those that it uses: see
@@ -88,8 +88,8 @@ In an embedded store each can be used at once. A cluster needs the definitions o
 HELD: Final = """
 ## Held back
 
-These kinds of Config Connector's are known, and have no row of the catalogue, because it could not be right yet. One that
-is neither here nor above nor [written by hand](../README.md) has no facts in `tools/catalogue/facts`:
+These kinds of Config Connector's are known, and have no row of the catalogue, because it could not be right yet. One
+that is neither here nor above nor [written by hand](../README.md) has no facts in `tools/catalogue/facts`:
 [add it](../../how-to/add-a-google-kind.md).
 
 """

@@ -323,10 +323,10 @@ def test_a_pkcs12_file_is_kept_as_it_is_with_the_id_of_its_key() -> None:
 
             entries = await harness.entries()
 
-            assert (len(entries["key.p12"]), entries["key-id"]) == (64, key_id.encode())
+            assert (len(entries["key.p12"]), json.loads(entries["key-id"])) == (64, {"private_key_id": key_id})
             assert isinstance(await harness.go_on(), Settled)
             assert list(harness.live()) == [key_id]
-            await harness.edit({"key.p12": b"", "key-id": key_id.encode()})
+            await harness.edit({"key.p12": b"", "key-id": entries["key-id"]})
             assert isinstance(await harness.go_on(), Settled)
             assert key_id not in harness.live()
 
