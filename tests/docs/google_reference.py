@@ -77,8 +77,8 @@ show {recorded} of them to be right. The others are *previews*: made by the same
 SQLInstance, SQLDatabase, SQLUser, StorageBucket and most kinds of IAM are [written by hand](../README.md).
 
 Of the {total} fields that Config Connector has in the specs of these kinds, {matched} can be set here. The others have
-no member of Google's API that is known. The matrix says for each kind how many fields it has here, and how many of Config
-Connector's are among those that can be set.
+no member of Google's API that is known. The matrix says for each kind how many fields it has here, and how many of
+Config Connector's are among those that can be set.
 
 In an embedded store each can be used at once. A cluster needs the definitions of those that it uses: see
 [run on Kubernetes](../../how-to/run-on-kubernetes.md#kinds-of-the-catalogue). To add one:
