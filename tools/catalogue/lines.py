@@ -15,8 +15,8 @@ CLASS_A = 5
 CLASS_B = 15
 HOOK = 100
 VARIANTS = Path(__file__).resolve().parents[2] / "src" / "setpoint" / "kinds" / "gcp" / "generic" / "variants"
-# In `choice.py`: where each class is from, and which are chosen by the name of a kind. Any other is chosen by a fact of the
-# row, and serves many kinds.
+# In `choice.py`: where each class is from, and which are chosen by the name of a kind. Any other is chosen by a fact of
+# the row, and serves many kinds.
 _IMPORT = re.compile(r"^from [\w.]+\.variants\.(\w+) import (\w+)$", re.MULTILINE)
 _BY_NAME = re.compile(r'^    "\w+": (\w+),$', re.MULTILINE)
 
