@@ -84,17 +84,21 @@ def kinds_with(
             (_SQL, "SQLInstance"): sql_instance,
             (_SQL, "SQLDatabase"): sql_database,
             (_SQL, "SQLUser"): sql_user,
-            **policy_kinds(google, environment),
-            (_IAM, "IAMServiceAccountKey"): partial(_service_account_key, google, clock, environment),
+            **_iam_kinds(google, clock, environment),
             (_OURS, "KubernetesObject"): kubernetes_object,
         }
     )
 
 
-def _service_account_key(google: "GoogleClient", clock: Clock, environment: Mapping[str, str]) -> AnyKind:
-    from setpoint.kinds.gcp.service_account_key.kind import ServiceAccountKeyKind
+def _iam_kinds(
+    google: "GoogleClient", clock: Clock, environment: Mapping[str, str]
+) -> Mapping[GroupKind, Callable[[], AnyKind]]:
+    def service_account_key() -> AnyKind:
+        from setpoint.kinds.gcp.service_account_key.kind import ServiceAccountKeyKind
 
-    return ServiceAccountKeyKind(google, _projects(environment), clock)
+        return ServiceAccountKeyKind(google, _projects(environment), clock)
+
+    return {**policy_kinds(google, environment), (_IAM, "IAMServiceAccountKey"): service_account_key}
 
 
 def policy_kinds(google: "GoogleClient", environment: Mapping[str, str]) -> Mapping[GroupKind, Callable[[], AnyKind]]:
