@@ -11,7 +11,7 @@ from tools.catalogue.compaction import compact
 from tools.catalogue.entries import Rows
 from tools.catalogue.exceptions import ExceptionRefused, apply_exceptions
 from tools.catalogue.generated import RECORD, changes, record
-from tools.catalogue.lines import CLASS_B, hook_lines, lines_by_kind
+from tools.catalogue.lines import CLASS_B, HOOK, hook_lines, lines_by_kind
 
 
 def test_the_catalogue_is_made_of_the_inputs_as_they_are() -> None:
@@ -38,11 +38,19 @@ def test_no_kind_has_more_exceptions_than_its_budget() -> None:
     assert {kind: count for kind, count in lines_by_kind().items() if count > CLASS_B} == {}
 
 
-def test_the_lines_of_hooks_are_counted_by_module(tmp_path: Path) -> None:
-    (tmp_path / "searches.py").write_text("first = 1\nsecond = 2\n", encoding="utf-8")
+def test_the_lines_of_code_for_a_single_kind_are_counted_by_module(tmp_path: Path) -> None:
+    choice = 'from a.variants.searches import Search\nfrom a.variants.lists import Rest\n{\n    "OddKind": Search,\n}\n'
+    (tmp_path / "choice.py").write_text(choice, encoding="utf-8")
+    (tmp_path / "searches.py").write_text("first = 1\n\nsecond = 2\n", encoding="utf-8")
 
     assert hook_lines(tmp_path) == {"searches": 2}
-    assert hook_lines(tmp_path / "missing") == {}
+
+
+def test_no_code_for_a_single_kind_is_over_its_budget() -> None:
+    found = hook_lines()
+
+    assert {"connections", "identities", "roles"} <= found.keys()
+    assert {name: count for name, count in found.items() if count > HOOK} == {}
 
 
 def test_an_exception_names_the_member_of_the_api_or_sets_facts(lines: dict[str, Any]) -> None:

@@ -29,6 +29,8 @@ def _claims(fixture: type[RowFixture]) -> Iterator[tuple[tuple[str, ...], str]]:
         yield _deletions(), "the service cannot delete it"
     if "delete" not in row.operations:
         yield _SLOW_DELETIONS, "the service answers a deletion when it is done"
+    if row.absent:
+        yield _KEPT_IDS, "one that was deleted is kept for a time, and undeleted: see tests/kinds/test_custom_roles.py"
     if "dns" in row.operations.values():
         yield _FAILED_OPERATIONS, "operations of Cloud DNS do not tell of errors"
     yield from _claims_of_fields(fixture)
@@ -62,6 +64,10 @@ def _is_never_shown(facts: FieldFacts) -> bool:
 _SLOW_DELETIONS: Final = (
     "a slow deletion is waited for",
     "a deletion that ends in an error is reported and sent again",
+)
+_KEPT_IDS: Final = (
+    "deletes the object and is gone",
+    "applied again after its deletion it is created again",
 )
 _FAILED_OPERATIONS: Final = (
     "an operation that ends in an error fails the step and is sent again",

@@ -3,9 +3,11 @@
 `python -m tests.docs.reference` writes them with the others; `python -m tests.docs.google_reference` these alone.
 """
 
+import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -18,7 +20,11 @@ from setpoint.kinds.gcp.generic.spec_types import NEVER_REQUIRED, has_default
 FOLDER: Final = Path("docs/kinds/google")
 HEAD: Final = "<!-- Written by `python -m tests.docs.reference`: edit tools/catalogue instead. -->\n"
 FIELDS_HEAD: Final = "| field | type | notes |\n|---|---|---|\n"
-MATRIX_HEAD: Final = "| kind | fields | update | operations | deletion | shown by |\n|---|---|---|---|---|---|\n"
+MATRIX_HEAD: Final = (
+    "| kind | version | fields | of Config Connector's | update | operations | deletion | shown by |\n"
+    "|---|---|---|---|---|---|---|---|\n"
+)
+CONFIG_CONNECTOR: Final = Path("tools/catalogue/facts")
 HELD_HEAD: Final = "| kind | why it has no row |\n|---|---|\n"
 # Deeper fields are counted: a page is read by people.
 _DEEPEST: Final = 3
@@ -68,7 +74,11 @@ INTRODUCTION: Final = """
 {kinds} kinds of Config Connector's are made from a [catalogue](../../decisions/0029-google-by-catalogue.md) of data.
 The page of a service has their fields, and `setpoint kinds KIND` shows one. Recordings of Config Connector's traffic
 show {recorded} of them to be right. The others are *previews*: made by the same rules, and not compared yet.
-SQLInstance, SQLDatabase, SQLUser and StorageBucket are [written by hand](../README.md).
+SQLInstance, SQLDatabase, SQLUser, StorageBucket and most kinds of IAM are [written by hand](../README.md).
+
+Of the {total} fields that Config Connector has in the specs of these kinds, {matched} can be set here. The others have
+no member of Google's API that is known. The matrix says for each kind how many fields it has here, and how many of
+Config Connector's are among those that can be set.
 
 In an embedded store each can be used at once. A cluster needs the definitions of those that it uses: see
 [run on Kubernetes](../../how-to/run-on-kubernetes.md#kinds-of-the-catalogue). To add one:
@@ -78,7 +88,9 @@ In an embedded store each can be used at once. A cluster needs the definitions o
 HELD: Final = """
 ## Held back
 
-These kinds of Config Connector's are known, and have no row of the catalogue, because it could not be right yet:
+These kinds of Config Connector's are known, and have no row of the catalogue, because it could not be right yet. One
+that is neither here nor above nor [written by hand](../README.md) has no facts in `tools/catalogue/facts`:
+[add it](../../how-to/add-a-google-kind.md).
 
 """
 
@@ -87,9 +99,11 @@ def _matrix() -> str:
     rows = {(row.group, row.kind): row for service in _services() for row in rows_of(service).values()}
     ordered = sorted(rows, key=lambda name: name[1])
     recorded = sum(one.is_recorded for one in indexed_kinds().values())
-    held = {kind: why for kind, why in held_kinds().items() if not why.endswith("written by hand")}
+    held = {kind: why for kind, why in held_kinds().items() if "written by hand" not in why}
+    compared = [_compared(row) for row in rows.values()]
+    sums = {"matched": sum(one for one, _ in compared), "total": sum(one for _, one in compared)}
     lines = [
-        HEAD + INTRODUCTION.format(kinds=len(rows), recorded=recorded) + MATRIX_HEAD,
+        HEAD + INTRODUCTION.format(kinds=len(rows), recorded=recorded, **sums) + MATRIX_HEAD,
         *(_matrix_row(rows[name], name) for name in ordered),
         HELD + HELD_HEAD,
         *(f"| {kind} | {why} |\n" for kind, why in sorted(held.items())),
@@ -106,12 +120,40 @@ def _matrix_row(row: KindFacts, name: GroupKind) -> str:
     link = f"[{row.kind}]({known.service}.md#{row.kind.lower()})"
     cells = (
         link,
+        row.version,
         str(len(list(_fields(row.fields, "")))),
+        "{} of {}".format(*_compared(row)),
         _UPDATES[row.update_style],
         _operations(row),
         _deletion(row),
     )
     return f"| {' | '.join(cells)} | {_shown_by(known.is_recorded)} |\n"
+
+
+def _compared(row: KindFacts) -> tuple[int, int]:
+    """How many of the fields that Config Connector has can be set here, and how many it has."""
+    theirs = set(_their_fields(_config_connector()[row.kind]["fields"], ""))
+    return len(theirs & set(_settable(row.fields, ""))), len(theirs)
+
+
+@cache
+def _config_connector() -> dict[str, Any]:
+    """The facts of every kind, by its name."""
+    found = (json.loads(path.read_text("utf-8")) for path in sorted(CONFIG_CONNECTOR.glob("*.json")))
+    return {kind: facts for service in found for kind, facts in service.items()}
+
+
+def _their_fields(fields: Mapping[str, Any], before: str) -> Iterator[str]:
+    for name, facts in fields.items():
+        yield f"{before}{name}"
+        yield from _their_fields(facts.get("fields", {}), f"{before}{name}.")
+
+
+def _settable(fields: Mapping[str, FieldFacts], before: str) -> Iterator[str]:
+    for name, facts in fields.items():
+        if facts.to != UNKNOWN:
+            yield f"{before}{name}"
+            yield from _settable(facts.fields, f"{before}{name}.")
 
 
 def _shown_by(is_recorded: bool) -> str:

@@ -129,3 +129,10 @@ async def key_harness() -> AsyncIterator[KeyHarness]:
             yield KeyHarness(cloud, google, VirtualClock())
         finally:
             await google.close()
+
+
+async def settled(harness: KeyHarness, **spec: Any) -> str:
+    """The id of the key of the resource, once that is applied."""
+    await harness.engine.settle(manifest(**spec))
+    status = (await harness.engine.resource(NAME)).status
+    return str(status["name"]).rpartition("/")[2]

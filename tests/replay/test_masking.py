@@ -113,3 +113,20 @@ def test_every_secret_field_is_recognised_by_its_name(page: Any) -> None:
 
     write_only = [str(path) for path in hidden if field_at(shape, path).write_only]
     assert [path for path in write_only if not SECRET_FIELDS & set(path.split("."))] == []
+
+
+def test_the_mask_of_a_file_of_credentials_says_which_key_it_is_of_and_nothing_else() -> None:
+    file = {"type": "service_account", "private_key_id": "ab" * 20, "private_key": "SECRET", "client_email": "a@b"}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "data": {"key.json": base64.b64encode(json.dumps(file).encode()).decode()},
+    }
+
+    masked: Any = MASKER.mask(secret)
+
+    shown = json.loads(base64.b64decode(masked["data"]["key.json"]))
+    assert shown["private_key_id"] == "ab" * 20
+    assert shown.keys() == {"private_key_id", "private_key"}
+    assert shown["private_key"].startswith("hidden-")
+    assert "SECRET" not in str(shown)

@@ -1,6 +1,7 @@
 """Prints how many lines of exceptions each kind has: `python -m tools.catalogue.lines`."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,11 @@ from tools.catalogue.generated import OUTPUT
 CLASS_A = 5
 CLASS_B = 15
 HOOK = 100
-HOOKS = Path(__file__).resolve().parents[2] / "src" / "setpoint" / "kinds" / "gcp" / "generic" / "odd"
+VARIANTS = Path(__file__).resolve().parents[2] / "src" / "setpoint" / "kinds" / "gcp" / "generic" / "variants"
+# In `choice.py`: where each class is from, and which are chosen by the name of a kind. Any other is chosen by a fact of
+# the row, and serves many kinds.
+_IMPORT = re.compile(r"^from [\w.]+\.variants\.(\w+) import (\w+)$", re.MULTILINE)
+_BY_NAME = re.compile(r'^    "\w+": (\w+),$', re.MULTILINE)
 
 
 def lines_by_kind() -> Mapping[str, int]:
@@ -28,9 +33,16 @@ def lines_by_kind() -> Mapping[str, int]:
     }
 
 
-def hook_lines(folder: Path = HOOKS) -> Mapping[str, int]:
-    """The number of lines of each module of code for odd kinds; none where there is no such folder."""
-    return {file.stem: len(file.read_text("utf-8").splitlines()) for file in sorted(folder.glob("*.py"))}
+def hook_lines(folder: Path = VARIANTS) -> Mapping[str, int]:
+    """The number of lines, without empty ones, of each module of code for a single kind."""
+    choice = (folder / "choice.py").read_text("utf-8")
+    modules = {name: module for module, name in _IMPORT.findall(choice)}
+    found = sorted({modules[name] for name in _BY_NAME.findall(choice)})
+    return {name: sum(map(_is_line, (folder / f"{name}.py").read_text("utf-8").splitlines())) for name in found}
+
+
+def _is_line(text: str) -> bool:
+    return bool(text.strip())
 
 
 def main() -> int:

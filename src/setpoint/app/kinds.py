@@ -73,11 +73,6 @@ def kinds_with(
 
         return SqlUserKind(google, projects=_projects(environment))
 
-    def service_account_key() -> AnyKind:
-        from setpoint.kinds.gcp.service_account_key.kind import ServiceAccountKeyKind
-
-        return ServiceAccountKeyKind(google, _projects(environment), clock)
-
     def kubernetes_object() -> AnyKind:
         from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 
@@ -89,11 +84,21 @@ def kinds_with(
             (_SQL, "SQLInstance"): sql_instance,
             (_SQL, "SQLDatabase"): sql_database,
             (_SQL, "SQLUser"): sql_user,
-            **policy_kinds(google, environment),
-            (_IAM, "IAMServiceAccountKey"): service_account_key,
+            **_iam_kinds(google, clock, environment),
             (_OURS, "KubernetesObject"): kubernetes_object,
         }
     )
+
+
+def _iam_kinds(
+    google: "GoogleClient", clock: Clock, environment: Mapping[str, str]
+) -> Mapping[GroupKind, Callable[[], AnyKind]]:
+    def service_account_key() -> AnyKind:
+        from setpoint.kinds.gcp.service_account_key.kind import ServiceAccountKeyKind
+
+        return ServiceAccountKeyKind(google, _projects(environment), clock)
+
+    return {**policy_kinds(google, environment), (_IAM, "IAMServiceAccountKey"): service_account_key}
 
 
 def policy_kinds(google: "GoogleClient", environment: Mapping[str, str]) -> Mapping[GroupKind, Callable[[], AnyKind]]:

@@ -27,6 +27,7 @@ SECRET_FIELDS: Final = frozenset(
 )
 _MASK_LENGTH: Final = 24
 _PRIVATE_PEM: Final = "PRIVATE KEY-----"
+_KEY_ID: Final = re.compile(rb'^\s*{[^{}]*"private_key_id"\s*:\s*"([0-9a-f]{40})"')
 # A text that is not YAML may hold a secret value if it has one of these words.
 _SUSPECT: Final = re.compile(rf"secret|{'|'.join(SECRET_FIELDS)}", re.IGNORECASE)
 # In a line of YAML: indentation and key, which messages name, then the value.
@@ -110,7 +111,10 @@ class Masker:
     def _mask_of(self, value: bytes) -> str:
         # Owners tell private keys from public ones.
         mark = _PRIVATE_PEM if _PRIVATE_PEM.encode() in value else ""
-        return f"hidden-{hmac.new(self.key, value, sha256).hexdigest()[:_MASK_LENGTH]}{mark}"
+        masked = f"hidden-{hmac.new(self.key, value, sha256).hexdigest()[:_MASK_LENGTH]}{mark}"
+        # Which key a file of credentials is of is no secret: the name of the key has the same id.
+        named = _KEY_ID.search(value)
+        return masked if named is None else f'{{"private_key_id": "{named[1].decode()}", "private_key": "{masked}"}}'
 
 
 def _covered(line: str) -> str:

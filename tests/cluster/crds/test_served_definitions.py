@@ -12,7 +12,7 @@ from tests.cluster.crds.conftest import Kubectl
 from tests.cluster.crds.resources import CustomResources, manifest
 
 INSTANCE = {"databaseVersion": "POSTGRES_16", "region": "europe-west1", "settings": {"tier": "db-custom-2-8192"}}
-POLICIES = "iampartialpolicies iampolicies iampolicymembers"
+POLICIES = "iampartialpolicies iampolicies iampolicymembers iamserviceaccountkeys"
 SQL_AND_STORAGE = "sqldatabases sqlinstances sqlusers storagebuckets"
 GOOGLE = f"{POLICIES} {SQL_AND_STORAGE}"
 OURS = f"{POLICIES} kubernetesobjects referencegrants {SQL_AND_STORAGE}"
@@ -20,7 +20,7 @@ OURS = f"{POLICIES} kubernetesobjects referencegrants {SQL_AND_STORAGE}"
 
 def test_the_definitions_are_established(cluster: Access, definitions: str) -> None:
     named = [one for one in yaml.safe_load_all(definitions) if one["kind"] == "CustomResourceDefinition"]
-    assert len(named) == 11
+    assert len(named) == 12
     for document in named:
         name = document["metadata"]["name"]
         found = cluster.call("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}").body
@@ -38,7 +38,7 @@ def test_applying_them_again_changes_nothing(cluster: Access, kubectl: Kubectl, 
     kubectl("apply", "--server-side", "-f", "-", stdin=definitions)
 
     assert versions() == before
-    assert len(before) == 11
+    assert len(before) == 12
 
 
 @pytest.mark.usefixtures("cluster")

@@ -157,7 +157,7 @@ BUCKETS: Final = _of(
 KEYS: Final = _of(
     "IAMServiceAccountKey",
     ("spec.serviceAccountRef", {"name": "a", "external": "b"}, _NAME_OR_EXTERNAL),
-    ("spec.keyAlgorithm", "RSA", "write KEY_ALG_UNSPECIFIED, KEY_ALG_RSA_1024 or KEY_ALG_RSA_2048"),
+    ("spec.keyAlgorithm", "RSA", 'write "KEY_ALG_RSA_1024", "KEY_ALG_RSA_2048" or "KEY_ALG_UNSPECIFIED"'),
     ("spec.publicKeyData", "", "write a certificate (X.509, PEM) in base64"),
     ("spec.resourceID", "main", "write the id of a key"),
 )

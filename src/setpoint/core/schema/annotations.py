@@ -24,6 +24,7 @@ OURS: Final = "setpoint.dev/"
 DELETION_POLICY: Final = f"{CONFIG_CONNECTOR}deletion-policy"
 FORCE_DESTROY: Final = f"{CONFIG_CONNECTOR}force-destroy"
 PROJECT_ID: Final = f"{CONFIG_CONNECTOR}project-id"
+ORGANIZATION_ID: Final = f"{CONFIG_CONNECTOR}organization-id"
 RESYNC_INTERVAL: Final = f"{CONFIG_CONNECTOR}reconcile-interval-in-seconds"
 UNMANAGED: Final = f"{CONFIG_CONNECTOR}unmanaged"
 DEFAULT_TO_GCP: Final = f"{CONFIG_CONNECTOR}default-to-gcp-fields"
@@ -189,7 +190,7 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
         AllowedValues("merge|absent", "write merge or absent, or leave it out"),
     ),
     KnownAnnotation(f"{CONFIG_CONNECTOR}folder-id", _NONE, _PROJECT_ONLY),
-    KnownAnnotation(f"{CONFIG_CONNECTOR}organization-id", _NONE, _PROJECT_ONLY),
+    KnownAnnotation(ORGANIZATION_ID, _NONE, _PROJECT_ONLY),
     *(
         KnownAnnotation(f"{CONFIG_CONNECTOR}{name}", _NONE, f"Config Connector reads it on a {kind}: leave it out")
         for name, kind in _OF_OTHER_KINDS.items()

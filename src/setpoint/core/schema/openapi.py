@@ -131,7 +131,7 @@ class _SchemaWriter:
             described,
             _choices(node),
             _default(node),
-            *(word for mark, word in _MARK_TEXTS.items() if _has(node, mark)),
+            *(_MARK_TEXTS[mark] for mark in _MARK_TEXTS if _has(node, mark) and not _is_never_sent_again(node, mark)),
         ]
         return " ".join(part for part in parts if part)
 
@@ -203,6 +203,10 @@ class _SchemaWriter:
 
 def _has(node: SchemaNode, mark: Mark) -> bool:
     return mark in node.field.marks
+
+
+def _is_never_sent_again(node: SchemaNode, mark: Mark) -> bool:
+    return mark is Mark.ASKED and _has(node, Mark.IMMUTABLE)
 
 
 def _is_nullable(node: SchemaNode) -> bool:

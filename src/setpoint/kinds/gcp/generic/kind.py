@@ -127,6 +127,8 @@ class GoogleKind:
     reconciliation: Reconciliation = Reconciliation.STATEFUL
     revision: int = 0
     writes_through_clients: ClassVar = True
+    # Those that a variant reads besides.
+    own_annotations: ClassVar[Sequence[str]] = ()
     annotations: Sequence[str] = (PROJECT_ANNOTATION,)
     live_type: type[GoogleObject] = GoogleObject
 
@@ -142,6 +144,7 @@ class GoogleKind:
         kind.revision = revision_of(row)
         if kind._can_stop:
             kind.annotations = (PROJECT_ANNOTATION, ALLOW_STOPPING)
+        kind.annotations = (*kind.annotations, *kind.own_annotations)
         return kind
 
     def for_tenant(self, tenant: Tenant) -> "GoogleKind":

@@ -11,7 +11,7 @@ from setpoint.engine.kind import Location
 from setpoint.kinds.gcp.service_account_key.live import KeyBody
 from setpoint.kinds.gcp.service_account_key.spec import PKCS12_FILE, ServiceAccountKeySpec
 
-# The entries, by the form of the private key; and the id of a key whose file does not have it.
+# The entries, by the form of the private key; and the id of a key whose file does not have it, in the form of one.
 KEY_FILE: Final = "key.json"
 _PKCS12_ENTRY: Final = "key.p12"
 _ID_ENTRY: Final = "key-id"
@@ -33,14 +33,15 @@ def issued_entries(body: KeyBody, entry: str) -> dict[str, bytes]:
         value = base64.b64decode(body.privateKeyData, validate=True)
     except binascii.Error:
         value = body.privateKeyData.encode()
-    return {entry: value} if _id_in(value) == body.id else {entry: value, _ID_ENTRY: body.id.encode()}
+    if _id_in(value) == body.id:
+        return {entry: value}
+    return {entry: value, _ID_ENTRY: msgspec.json.encode({"private_key_id": body.id})}
 
 
 def is_of(entries: Mapping[str, bytes], entry: str, location: Location) -> bool:
     """Whether the entries of a Secret are those of the key at `location`."""
     value, own = entries.get(entry, b""), location.rpartition("/")[2]
-    named = _id_in(value)
-    return bool(value) and (named == own if named else entries.get(_ID_ENTRY) == own.encode())
+    return bool(value) and (_id_in(value) or _id_in(entries.get(_ID_ENTRY, b""))) == own
 
 
 def _id_in(value: bytes) -> str:

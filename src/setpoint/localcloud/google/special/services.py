@@ -166,6 +166,21 @@ def _account_switcher(*, disabled: bool) -> Handler:
     return switch
 
 
+def undelete_role(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`POST …/roles/{role}:undelete`."""
+    body_of(call, "etag")
+    place = next(f"{name}s/{call.part(name)}" for name in ("project", "organization") if name in call.parts)
+    address = address_of("iam", f"{place}/roles/{call.part('role')}")
+    found = find(services, address)
+    if not found.body.get("deleted"):
+        raise invalid_argument(f"The role named {address.name} is not deleted.")
+    left = {name: value for name, value in found.body.items() if name != "deleted"}
+    services.state.count += 1
+    found.serial = services.state.count
+    found.body = touched(address, left, call.now, found.serial)
+    return found.body
+
+
 _STATEMENT: Final = re.compile(r"\s*CREATE\s+DATABASE\s+[`\"]?([\w-]+)[`\"]?\s*", re.IGNORECASE)
 
 
@@ -318,6 +333,7 @@ def _disconnected(services: CatalogueServices, network: ObjectAddress, connectio
 
 
 _NETWORK: Final = "/projects/{project}/global/networks/{network}"
+_ROLE_PLACES: Final = ("/projects/{project}", "/organizations/{organization}")
 _CONNECTIONS: Final = "/services/{service}/connections"
 _SECRET: Final = "/projects/{project}/secrets/{secret}"
 _SERVICE: Final = "/projects/{project}/services/{service}"
@@ -344,6 +360,7 @@ SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
         Route("POST", f"{_ACCOUNT}:enable", _account_switcher(disabled=False)),
         Route("POST", f"{_ACCOUNT}:disable", _account_switcher(disabled=True)),
         *ACCOUNT_KEY_ROUTES,
+        *(Route("POST", f"{place}/roles/{{role}}:undelete", undelete_role) for place in _ROLE_PLACES),
     ),
     "spanner": (
         Route("POST", "/projects/{project}/instances/{instance}/databases", create_database),

@@ -9,8 +9,10 @@ from setpoint.kinds.gcp.generic.variants.connections import ConnectionKind
 from setpoint.kinds.gcp.generic.variants.identities import IdentityKind
 from setpoint.kinds.gcp.generic.variants.made_ids import MadeIdKind
 from setpoint.kinds.gcp.generic.variants.parts import PartKind
+from setpoint.kinds.gcp.generic.variants.roles import RoleKind
 
 _BY_NAME: Final[Mapping[str, type[GoogleKind]]] = {
+    "IAMCustomRole": RoleKind,
     "ServiceIdentity": IdentityKind,
     "ServiceNetworkingConnection": ConnectionKind,
 }
