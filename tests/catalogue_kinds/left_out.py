@@ -51,6 +51,8 @@ def _claims(fixture: type[RowFixture]) -> Iterator[tuple[tuple[str, ...], str]]:
         yield _deletions(), "the service cannot delete it"
     if "delete" not in row.operations:
         yield _SLOW_DELETIONS, "the service answers a deletion when it is done"
+    if row.absent:
+        yield _AT_ONCE, "the service keeps a deleted one for a time, with its name, and its answer says so"
     if "dns" in row.operations.values():
         yield _FAILED_OPERATIONS, "operations of Cloud DNS do not tell of errors"
     if any(_is_never_shown(one) for one in row.fields.values()):
@@ -73,6 +75,10 @@ def _is_never_shown(facts: FieldFacts) -> bool:
 _SLOW_DELETIONS: Final = (
     "a slow deletion is waited for",
     "a deletion that ends in an error is reported and sent again",
+)
+_AT_ONCE: Final = (
+    "deletes the object and is gone",
+    "applied again after its deletion it is created again",
 )
 _FAILED_OPERATIONS: Final = (
     "an operation that ends in an error fails the step and is sent again",

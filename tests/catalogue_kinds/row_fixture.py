@@ -11,7 +11,7 @@ from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import AnyKind, Location, ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.generic.kind import GoogleKind
+from setpoint.kinds.gcp.generic.kind import GoogleKind, is_absent
 from setpoint.kinds.gcp.generic.requests import creation
 from setpoint.localcloud.faults import AddFields
 from setpoint.localcloud.google.collections import ApiPath, collection_of, parse_path
@@ -91,8 +91,9 @@ class RowFixture(GoogleFixture):
 
     def objects(self) -> list[str]:
         parent, length = self._key.rpartition("/")[0], self._key.count("/")
-        found = [one for one in self.cloud.google.state.objects if one.startswith(f"{parent}/")]
-        return [one.rpartition("/")[2] for one in found if one.count("/") == length]
+        found = self.cloud.google.state.objects
+        ours = [one for one in found if one.startswith(f"{parent}/") and one.count("/") == length]
+        return [one.rpartition("/")[2] for one in ours if not is_absent(self.row, found[one].body)]
 
     def delete_outside(self) -> None:
         del self.cloud.google.state.objects[self._key]

@@ -37,6 +37,7 @@ _MADE_BY_SERVICE: Final = re.compile(
 _FULL_NAME: Final = re.compile(r"projects/|organizations/")
 # Members that tell objects of one collection from each other, the best first.
 _KEYS: Final = ("shortName", "displayName", "email", "entity", "environment")
+_REPLACES: Final = re.compile(r"\breplaces (?:an|the|it|existing)\b", re.IGNORECASE)
 _CALLER: Final = re.compile(r"caller-specified|user-defined|client-assigned", re.IGNORECASE)
 
 
@@ -58,6 +59,7 @@ def correct_methods(row: RowEntry, document: Document) -> None:
     _correct_labels(row, document)
     _drop_list_of_another_scope(row, document)
     _name_key(row)
+    _mark_replacement(row, document)
     _read_update_request(row, document)
     _name_items(row, document)
     _name_members_of_methods(row, document)
@@ -214,6 +216,13 @@ def _name_key(row: RowEntry) -> None:
 
 
 # --- Methods ----------------------------------------------------------------------------------------------------------
+
+
+def _mark_replacement(row: RowEntry, document: Document) -> None:
+    """A PATCH without a mask that replaces the object, by its text: a part of the object would be all that is left."""
+    text = document.collection(row["collection"]).get("patch", {}).get("description", "").partition(".")[0]
+    if row["update_style"] == "merge-patch" and _REPLACES.search(text):
+        row["update_style"] = "patch-whole"
 
 
 def _read_update_request(row: RowEntry, document: Document) -> None:

@@ -288,13 +288,16 @@ class GoogleKind:
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | Written[GoogleObject] | None:
         """Creates the object."""
-        spec = with_parameters(intent.resource.spec, self.row.fields, self._placed(intent.resource, intent.resolved))
-        request = creation(self.row, intent.location, wanted, spec)
         try:
-            answer = await self.send(request, is_creation=True)
+            answer = await self.send(self.creation_request(intent, wanted), is_creation=True)
         except RemoteConflict as error:
             raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
         return started_operation(self.row, "create", answer, intent.location)
+
+    def creation_request(self, intent: Intent, wanted: JsonObject) -> GoogleRequest:
+        """The request that creates the object."""
+        spec = with_parameters(intent.resource.spec, self.row.fields, self._placed(intent.resource, intent.resolved))
+        return creation(self.row, intent.location, wanted, spec)
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[GoogleObject]
