@@ -25,6 +25,7 @@ KINDS: Final[Mapping[str, str]] = {
     "Project": "its name is another member than its id, which the fixture takes it for",
     "PubSubLiteSubscription": _ZONES,
     "PubSubLiteTopic": _ZONES,
+    "SpannerDatabase": "statements change it, and not its update: see test_spanner_databases.py",
     "Service": _SERVICES,
     "ServiceIdentity": _SERVICES,
     "ServiceNetworkingConnection": _SERVICES,

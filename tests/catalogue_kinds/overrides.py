@@ -9,7 +9,4 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
     "ComputeBackendService": {"connectionDrainingTimeoutSec": 300},
 }
 # The field that is varied, by kind.
-FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    # The other one is set by a statement, and not by the update: test_spanner_databases.py.
-    "SpannerDatabase": ("enableDropProtection",),
-}
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {}

@@ -219,5 +219,6 @@ def _holds(value: Any, live: Json | Missing, facts: FieldFacts | None) -> bool: 
     if live is MISSING:
         return now is None
     if isinstance(now, Mapping) and isinstance(live, Mapping):
-        return all(name in live and _holds(one, live[name], None) for name, one in now.items())
+        # What an author took out is null, and is not there.
+        return all(_holds(one, live.get(name, MISSING), None) for name, one in now.items())
     return canonical(now) == canonical(live)
