@@ -69,3 +69,15 @@ def test_an_object_whose_deletion_can_be_undone_counts_as_absent_meanwhile(metho
     correct_object(row, document({"lifecycleState": states}, {"things": {"methods": {method: {}}}}))
 
     assert row.get("absent") == ({"lifecycleState": ["DELETE_REQUESTED"]} if method == "undelete" else None)
+
+
+@pytest.mark.parametrize(("response", "expected"), [("Operation", "compute"), ("Thing", None)])
+def test_a_change_that_answers_with_an_operation_is_waited_for(response: str, expected: str | None) -> None:
+    row = row_of({})
+    row["operations"] = {"create": "compute"}
+    row["per_field_methods"] = ["setLabels"]
+    row["other_methods"] = {"setLabels": {"verb": "POST", "path": "v1/things", "response": response}}
+
+    correct_object(row, document({}))
+
+    assert row["operations"].get("update") == expected

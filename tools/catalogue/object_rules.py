@@ -1,4 +1,5 @@
-"""Rules for an object as a whole: what the service sets, and which states of an object mean that it was deleted."""
+"""Rules for an object as a whole: what the service sets, which of its states mean that it was deleted, and whether a
+change of it is an operation."""
 
 import re
 from typing import Final
@@ -16,6 +17,19 @@ def correct_object(row: RowEntry, document: Document) -> None:
     """Corrects what a row says about its object."""
     _name_outputs(row, document)
     _name_deleted_states(row, document)
+    _wait_for_updates(row)
+
+
+def _wait_for_updates(row: RowEntry) -> None:
+    """Methods that change an object and answer with an operation: it is of the sort that a creation is."""
+    names, others = row.get("per_field_methods", ()), row.get("other_methods", {})
+    methods = [
+        *(row["methods"].get(name, {}) for name in ("patch", "update")),
+        *(others.get(name, {}) for name in names),
+    ]
+    operations = row.get("operations", {})
+    if "create" in operations and any(method.get("response", "").endswith("Operation") for method in methods):
+        operations.setdefault("update", operations["create"])
 
 
 def _name_outputs(row: RowEntry, document: Document) -> None:
