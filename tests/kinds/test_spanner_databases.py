@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
-from setpoint.core.plan import Action, FieldChange, PlannedWrite
+from setpoint.core.diff import FieldChange
+from setpoint.core.plan import Action, PlannedWrite
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
@@ -32,8 +33,8 @@ def kind_on(cloud: RecordingCloud) -> GoogleKind:
 
 def intent_for(kind: GoogleKind, spec: dict[str, Any], known: Sequence[str] | None = None) -> Intent:
     """The intent of a database whose statements on record are the known ones."""
-    made = resource(kind, {"instanceRef": {"external": "i"}, **spec})
-    document = {**made.document, "metadata": {**made.document["metadata"], "uid": "u"}}
+    document: dict[str, Any] = dict(resource(kind, {"instanceRef": {"external": "i"}, **spec}).document)
+    document["metadata"] = {**document["metadata"], "uid": "u"}
     if known is not None:
         document["status"] = {ENGINE_STATE: {"secrets": {"spec.ddl": digest(["u", "spec.ddl", list(known)])}}}
     return intent_of(Resource(document), kind, ResolvedReferences())

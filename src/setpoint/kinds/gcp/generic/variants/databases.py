@@ -77,7 +77,8 @@ class DatabaseKind(GoogleKind):
 
     async def _new_statements(self, intent: Intent, write: PlannedWrite) -> list[str]:
         """The statements that were not carried out yet. ImmutableFieldChanged when others were changed."""
-        declared = [str(one) for one in intent.resource.spec.get("ddl") or ()]
+        written = intent.resource.spec.get("ddl")
+        declared = [str(one) for one in written] if isinstance(written, list) else []
         known = StoredState.of(intent.resource).secrets.get(str(_DDL))
         if known is None or write.name == _FIRST:
             there = {_significant(one) for one in await self._carried_out(intent.location)}
