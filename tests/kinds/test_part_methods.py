@@ -103,7 +103,7 @@ def sent(kind: str, location: str, spec: dict[str, Any], field: str, live: dict[
             "spec.serviceAccount",
             {"serviceAccount": {"serviceAccountRef": {"external": "a@b"}, "scopes": ["cloud-platform"]}},
             {},
-            ("setServiceAccount", {"email": "a@b", "scopes": ["cloud-platform"]}),
+            ("setServiceAccount", {"email": "a@b", "scopes": ["https://www.googleapis.com/auth/cloud-platform"]}),
         ),
         (
             "spec.deletionProtection",

@@ -9,6 +9,7 @@ from tools.catalogue.fields import absent_members, correct_fields
 from tools.catalogue.generated import OUTPUT, changes, pinned_version, texts, write
 from tools.catalogue.holds import hold_back
 from tools.catalogue.methods import correct_methods, mark_set_later, read_collection
+from tools.catalogue.object_rules import correct_object
 from tools.catalogue.references import Targets
 
 
@@ -43,6 +44,7 @@ def correct_rows(service: str, rows: Rows, references: Targets) -> None:
         references.complete(row)
         correct_fields(row, document)
         mark_set_later(row, document)
+        correct_object(row, document)
     apply_exceptions(service, rows)
     for row in rows.values():
         hold_back(row)

@@ -30,6 +30,7 @@ ROW_KEYS: Final = (
     "labels",
     "concurrency",
     "own_id",
+    "title",
     "methods",
     "other_methods",
     "output_only",
@@ -77,6 +78,7 @@ FIELD_KEYS: Final = (
     "later",
     "grows",
     "adds",
+    "known_by",
     "fields",
 )
 
@@ -122,6 +124,7 @@ class FieldEntry(TypedDict, total=False):
     later: bool
     grows: bool
     adds: dict[str, Json]
+    known_by: dict[str, Json]
     fields: "dict[str, FieldEntry]"
 
 
@@ -167,6 +170,7 @@ class RowEntry(TypedDict, total=False):
     labels: str
     concurrency: list[str]
     own_id: str
+    title: str
     methods: dict[str, MethodEntry]
     other_methods: dict[str, MethodEntry]
     output_only: list[str]

@@ -7,7 +7,7 @@ from typing import Final
 
 from tools.catalogue.discovery import Document, Schema
 from tools.catalogue.entries import FieldEntry, Json, RowEntry, fields_below
-from tools.catalogue.matching import UNKNOWN, is_plain_text, matched, matched_in, stem_of, words_of
+from tools.catalogue.matching import UNKNOWN, is_output, is_plain_text, matched, matched_in, stem_of, words_of
 from tools.catalogue.references import correct_form
 
 ADDRESS: Final = ("url", "id")
@@ -32,6 +32,7 @@ _INT64: Final = frozenset({"int64", "uint64"})
 # Lists of texts that a service returns in another order than it was sent.
 _WITHOUT_ORDER: Final = ("tag", "scope", "range")
 _TYPE_LINK: Final = re.compile(r"\bURL of the (\w+) type\b")
+_SWITCHES: Final = ("enable", "enabled")
 _DURATION: Final = re.compile(r"-?[0-9]+(?:\.[0-9]{1,9})?s")
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 _PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -112,6 +113,8 @@ def _correct_level(
             if field["type"] == "list" and not field.get("fields") and words_of(name)[-1] in _WITHOUT_ORDER:
                 field["set"] = True
             _correct(field, schema, document)
+            if field.get("set") and field.get("items") == "string" and words_of(name)[-1] == "scope":
+                field["format"] = "oauth-scope"
 
 
 def _match_level(fields: Mapping[str, FieldEntry], members: Mapping[str, Schema], document: Document) -> None:
@@ -209,6 +212,18 @@ def _correct(field: FieldEntry, schema: Schema, document: Document) -> None:
             if inner.get("to") in ADDRESS:
                 inner["to"] = UNKNOWN
         _correct_level(field["fields"], below, document, is_inner=True)
+        _switch_on(field, below)
+
+
+def _switch_on(field: FieldEntry, members: Mapping[str, Schema]) -> None:
+    """An object with a switch that the spec has no field for: to have it in the spec is to switch it on."""
+    if field["type"] != "object" or "ref" in field or "shape" in field:
+        return
+    known = {_path(name, below).split(".")[0] for name, below in field["fields"].items()}
+    for name in _SWITCHES:
+        schema = members.get(name, {})
+        if schema.get("type") == "boolean" and name not in known and not is_output(schema):
+            field.setdefault("adds", {})[name] = True
 
 
 def _members_below(field: FieldEntry, schema: Schema, document: Document) -> Mapping[str, Schema]:

@@ -37,6 +37,7 @@ _MADE_BY_SERVICE: Final = re.compile(
 _FULL_NAME: Final = re.compile(r"projects/|organizations/")
 # Members that tell objects of one collection from each other, the best first.
 _KEYS: Final = ("shortName", "displayName", "email", "entity", "environment")
+_REPLACES: Final = re.compile(r"\breplaces (?:an|the|it|existing)\b", re.IGNORECASE)
 _CALLER: Final = re.compile(r"caller-specified|user-defined|client-assigned", re.IGNORECASE)
 
 
@@ -58,10 +59,10 @@ def correct_methods(row: RowEntry, document: Document) -> None:
     _correct_labels(row, document)
     _drop_list_of_another_scope(row, document)
     _name_key(row)
+    _mark_replacement(row, document)
     _read_update_request(row, document)
     _name_items(row, document)
     _name_members_of_methods(row, document)
-    _name_operations_of_methods(row)
 
 
 # --- Names ------------------------------------------------------------------------------------------------------------
@@ -217,11 +218,11 @@ def _name_key(row: RowEntry) -> None:
 # --- Methods ----------------------------------------------------------------------------------------------------------
 
 
-def _name_operations_of_methods(row: RowEntry) -> None:
-    """The operation of an update of an object that only methods for single fields change: theirs."""
-    methods = (row.get("other_methods", {}).get(name, {}) for name in row.get("per_field_methods", ()))
-    if row["api"] == "compute" and any(method.get("response") == "Operation" for method in methods):
-        row.setdefault("operations", {}).setdefault("update", "compute")
+def _mark_replacement(row: RowEntry, document: Document) -> None:
+    """A PATCH without a mask that replaces the object, by its text: a part of the object would be all that is left."""
+    text = document.collection(row["collection"]).get("patch", {}).get("description", "").partition(".")[0]
+    if row["update_style"] == "merge-patch" and _REPLACES.search(text):
+        row["update_style"] = "patch-whole"
 
 
 def _read_update_request(row: RowEntry, document: Document) -> None:

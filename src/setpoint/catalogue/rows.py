@@ -123,6 +123,8 @@ class FieldFacts(Struct, frozen=True):
     grows: bool = False
     # Members that are sent with the object of a field, whatever the spec says: `{"enable": true}`.
     adds: Mapping[str, Any] = {}
+    # Of elements of a shared list that are not known by `adds`: members that they have no other value of.
+    known_by: Mapping[str, Any] = {}
     fields: Mapping[str, "FieldFacts"] = {}
 
 
@@ -226,6 +228,8 @@ class KindFacts(Struct, frozen=True):
     operations: Mapping[str, str] = {}
     labels: str = ""
     concurrency: Sequence[str] = ()
+    # The member that is the name of the resource at creation: the spec has no field for it.
+    title: str = ""
     # The last part of the name, where it is not the id itself: `{id}@{project}.iam.gserviceaccount.com`.
     own_id: str = ""
     # Members that the service sets; dotted inside of an object.

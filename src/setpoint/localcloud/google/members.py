@@ -84,6 +84,8 @@ def _object_of_row(row: KindFacts) -> ApiMember:
     members = _members(row.fields)
     for name, value in row.constants.items():
         members = _with_member(members, name, _like(value))
+    if row.title:
+        members = _with_member(members, row.title, ApiMember(MemberType.TEXT))
     for name, values in row.chosen.items():
         members = _with_member(members, name, ApiMember(MemberType.ENUM, values=tuple(values.values())))
     if row.inside is not None:

@@ -12,8 +12,9 @@ from typing import Any, Final
 from setpoint.catalogue.rows import FieldFacts
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING, Json, Missing
-from setpoint.kinds.gcp.generic.members import JSON_TEXT, NUMBER_TEXT
+from setpoint.kinds.gcp.generic.members import JSON_TEXT, NUMBER_TEXT, OAUTH_SCOPE
 from setpoint.kinds.gcp.generic.spec_types import is_choice
+from setpoint.kinds.gcp.shared.oauth_scopes import oauth_scope
 
 _ORIGIN: Final = re.compile(
     r"(?:https?:)?//(?:[^/]+\.)?googleapis\.com/(?:(?:[a-z]+/)?(?:v[0-9][0-9a-z]*|beta|alpha)/)?"
@@ -55,6 +56,8 @@ def same_text(one: str, other: str, facts: FieldFacts) -> bool:
         return True
     if facts.format in (JSON_TEXT, NUMBER_TEXT):
         return _same_json(one, other)
+    if facts.format == OAUTH_SCOPE:
+        return oauth_scope(one) == oauth_scope(other)
     if _RANGE_OF_ONE.sub(r"\1", one) == _RANGE_OF_ONE.sub(r"\1", other):
         return True
     if "/" in one and "/" in other and "//" in one + other:
@@ -216,5 +219,6 @@ def _holds(value: Any, live: Json | Missing, facts: FieldFacts | None) -> bool: 
     if live is MISSING:
         return now is None
     if isinstance(now, Mapping) and isinstance(live, Mapping):
-        return all(name in live and _holds(one, live[name], None) for name, one in now.items())
+        # What an author took out is null, and is not there.
+        return all(_holds(one, live.get(name, MISSING), None) for name, one in now.items())
     return canonical(now) == canonical(live)

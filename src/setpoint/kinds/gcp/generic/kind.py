@@ -80,7 +80,7 @@ _SPEC: Final = Path(("spec",))
 ALLOW_STOPPING: Final = "cnrm.cloud.google.com/allow-stopping-for-update"
 DISABLE_ON_DESTROY: Final = "cnrm.cloud.google.com/disable-on-destroy"
 # Raised when this code makes something else of the same row and manifest.
-_MEANING: Final = 1
+_MEANING: Final = 2
 
 
 @cache
@@ -295,16 +295,19 @@ class GoogleKind:
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | Written[GoogleObject] | None:
         """Creates the object."""
-        spec = with_parameters(intent.resource.spec, self.row.fields, self._placed(intent.resource, intent.resolved))
-        request = creation(self.row, intent.location, wanted, spec)
         try:
-            answer = await self.send(request, is_creation=True)
+            answer = await self.send(self.creation_request(intent, wanted), is_creation=True)
         except RemoteConflict as error:
             if ":" in self.row.methods["create"].path:
                 # What is only switched on is no name that is taken: an operation of it is under way.
                 raise OperationRunning(str(error)) from error
             raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
         return started_operation(self.row, "create", answer, intent.location)
+
+    def creation_request(self, intent: Intent, wanted: JsonObject) -> GoogleRequest:
+        """The request that creates the object."""
+        spec = with_parameters(intent.resource.spec, self.row.fields, self._placed(intent.resource, intent.resolved))
+        return creation(self.row, intent.location, wanted, spec)
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[GoogleObject]

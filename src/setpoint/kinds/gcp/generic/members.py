@@ -13,11 +13,14 @@ from setpoint.catalogue.rows import FieldFacts
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.kinds.gcp.generic.shared_members import own_part, shared_paths
 from setpoint.kinds.gcp.generic.spec_types import choices_of, is_choice
+from setpoint.kinds.gcp.shared.oauth_scopes import oauth_scope
 
 # A field whose text is JSON, and whose member is an object or a list.
 JSON_TEXT: Final = "json-text"
 # A field whose text is a number, and whose member is that number.
 NUMBER_TEXT: Final = "number-text"
+# A scope, which may be given by its alias.
+OAUTH_SCOPE: Final = "oauth-scope"
 # A secret that is sent in base64.
 BYTES: Final = "byte"
 _Tree = Mapping[str, Any]
@@ -30,12 +33,17 @@ _OF_SHARED_LISTS: Final = ("part-of-list", "value-of-element")
 def to_members(tree: _Tree, fields: Mapping[str, FieldFacts]) -> dict[str, Any]:
     """The members of an object of the API; null for a field that is null."""
     found: dict[str, Any] = {}
-    for name, value in tree.items():
+    for name, value in sorted(tree.items(), key=lambda one: not _is_first(fields.get(one[0]))):
         facts = fields.get(name)
         path = member_path(name, facts) if facts is not None else ()
         if facts is not None and path:
             put_member(found, path, _member(value, facts))
     return found
+
+
+def _is_first(facts: FieldFacts | None) -> bool:
+    """Whether a field is the one element that stands before others in a list: the boot disk of an instance."""
+    return facts is not None and facts.shape == "part-of-list" and facts.type == "object"
 
 
 def put_member(target: dict[str, Any], path: tuple[str, ...], value: Json) -> None:
@@ -113,6 +121,8 @@ def _single(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         return str(value)
     if facts.format in (JSON_TEXT, NUMBER_TEXT) and isinstance(value, str):
         return json.loads(value)
+    if facts.format == OAUTH_SCOPE and isinstance(value, str):
+        return oauth_scope(value)
     return value
 
 
@@ -141,6 +151,20 @@ def _keyed_member(value: _Tree, facts: FieldFacts) -> dict[str, Any]:
 
 def _external(value: Any) -> Any:  # noqa: ANN401 - JSON
     return value.get("external") if isinstance(value, Mapping) else value
+
+
+def inputs_of(tree: _Tree, fields: Mapping[str, FieldFacts]) -> dict[str, Any]:
+    """The part of a tree that a service takes and never tells, without secrets."""
+    found: dict[str, Any] = {}
+    for name, value in tree.items():
+        facts = fields.get(name)
+        if facts is None or facts.secret or facts.ref is not None:
+            continue
+        if facts.input_only:
+            found[name] = value
+        elif facts.type == "object" and isinstance(value, Mapping) and (below := inputs_of(value, facts.fields)):
+            found[name] = below
+    return found
 
 
 # --- From the API -----------------------------------------------------------------------------------------------------
@@ -242,10 +266,15 @@ def _single_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         text = value.get(facts.within) if facts.within and isinstance(value, Mapping) else value
         return {"external": text}
     if facts.fields and isinstance(value, Mapping):
-        return from_members(value, facts.fields)
+        return None if _is_off(value, facts) else from_members(value, facts.fields)
     if facts.format == JSON_TEXT:
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     return _number(value, facts)
+
+
+def _is_off(value: _Tree, facts: FieldFacts) -> bool:
+    """Whether an object that is there to switch something on has it switched off."""
+    return facts.type == "object" and any(one is True and not value.get(name) for name, one in facts.adds.items())
 
 
 def _own_word(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
@@ -260,7 +289,11 @@ def _is_part(element: Any, facts: FieldFacts) -> bool:  # noqa: ANN401 - JSON
     """Whether an element of a list that several fields share is one of this field."""
     if isinstance(element, str):
         return facts.ref is not None and facts.ref.prefix.strip("/") in element
-    return isinstance(element, Mapping) and all(element.get(name) == one for name, one in facts.adds.items())
+    if not isinstance(element, Mapping):
+        return False
+    if facts.known_by:
+        return all(element.get(name, one) == one for name, one in facts.known_by.items())
+    return all(element.get(name) == one for name, one in facts.adds.items())
 
 
 def _first_choice(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON

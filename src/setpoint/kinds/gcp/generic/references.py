@@ -1,5 +1,6 @@
 """References and secrets of a spec: what it depends on, and the text that is sent for each."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from setpoint.kinds.gcp.generic.spec_types import choices_of, group_of, is_choic
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
 _COMPUTE_GROUP: Final = "compute.cnrm.cloud.google.com"
+_SHORT_IMAGE: Final = re.compile(r"((?:[a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9])/([a-z0-9-]+)")
+_DATED: Final = re.compile(r"-v?[0-9]{8}[a-z0-9-]*$")
 
 
 # --- What a spec depends on -------------------------------------------------------------------------------------------
@@ -129,10 +132,19 @@ def _text(value: Mapping[str, Any], ref: ReferenceFacts, at: Path, placed: Place
     if kind == "Project":
         external = external.removeprefix("projects/") if ref.form == "id" else external
     elif ref.form in ("name", "link"):
-        external = full_name(kind, external, placed)
+        external = full_name(kind, _image_name(external) if kind == "ComputeImage" else external, placed)
     elif ref.form == "id":
         external = own_id(kind, external, placed)
     return external if not ref.prefix or external.startswith(ref.prefix) or "//" in external else ref.prefix + external
+
+
+def _image_name(text: str) -> str:
+    """The name of an image that is given as `PROJECT/FAMILY` or `PROJECT/IMAGE`: an image has a date at its end."""
+    found = _SHORT_IMAGE.fullmatch(text)
+    if found is None:
+        return text
+    family = "" if _DATED.search(found[2]) else "family/"
+    return f"projects/{found[1]}/global/images/{family}{found[2]}"
 
 
 def _text_of(target: Resource, ref: ReferenceFacts) -> str:

@@ -14,7 +14,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
 from setpoint.errors import ImmutableFieldChanged
-from setpoint.kinds.gcp.generic.members import from_members, member_path, put_member, to_members
+from setpoint.kinds.gcp.generic.members import from_members, inputs_of, member_path, put_member, to_members
 from setpoint.kinds.gcp.generic.placement import segments, template_at, variables_of
 from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
@@ -245,6 +245,7 @@ def update(
     match row.update_style:
         case "put" | "put-mask-query" | "patch-whole":
             whole = {name: value for name, value in {**settable, **values}.items() if value is not None}
+            whole = _merged(_never_told(row, intent.declared.tree), whole)
             verb = "PATCH" if row.update_style == "patch-whole" else _put_method(row).verb
             return GoogleRequest(verb, _update_call(row, location, query), whole)
         case "patch-mask-query" | "patch-paths-query":
@@ -264,6 +265,12 @@ def _update_call(row: KindFacts, location: Location, query: Mapping[str, str]) -
     if variable not in _update_method(row).query:
         return object_call(row, location, query)
     return collection_call(row, location, {**query, variable: segments(row, location)[-1]})
+
+
+def _never_told(row: KindFacts, declared: JsonObject) -> dict[str, Any]:
+    """The declared members that no answer has: a request that replaces the object would take them away."""
+    spec = declared.get("spec")
+    return without_nulls(to_members(inputs_of(spec, row.fields), row.fields)) if isinstance(spec, Mapping) else {}
 
 
 def update_members(row: KindFacts, wanted: JsonObject, write: PlannedWrite, live: Mapping[str, Any]) -> dict[str, Any]:
@@ -308,9 +315,10 @@ def with_declared_lists(wanted: JsonObject, declared: JsonObject) -> JsonObject:
 
 
 def _settable(row: KindFacts, live: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The live object without what only the service sets in its objects, and without what it makes of other members."""
+    """The live object without what only the service sets, and without what it makes of other members."""
     derived = [name for name, sources in row.derived.items() if name not in declared and live.keys() & set(sources)]
-    found = {name: one for name, one in live.items() if name not in derived}
+    outputs = set(row.output_only) - {"name", *row.concurrency}
+    found = {name: one for name, one in live.items() if name not in derived and name not in outputs}
     for outer, _, inner in (path.partition(".") for path in row.output_only if "." in path):
         below = found.get(outer)
         if isinstance(below, Mapping):

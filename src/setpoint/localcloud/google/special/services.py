@@ -1,7 +1,7 @@
 """The routes of special methods; and those of secret versions, services of a project, databases by statement."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -184,6 +184,9 @@ def undelete_role(services: CatalogueServices, call: ServiceCall) -> JsonBody:
 _STATEMENT: Final = re.compile(r"\s*CREATE\s+DATABASE\s+[`\"]?([\w-]+)[`\"]?\s*", re.IGNORECASE)
 
 
+_RETENTION: Final = re.compile(r"version_retention_period\s*(?:=|TO)\s*['\"](\w+)['\"]", re.IGNORECASE)
+
+
 def create_database(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
     """`POST …/instances/{instance}/databases` with a statement, from which the id is read."""
     if not isinstance(call.body, dict) or "createStatement" not in call.body:
@@ -198,12 +201,23 @@ def create_database(services: CatalogueServices, call: ServiceCall) -> JsonBody 
     if address.key in services.state.objects:
         raise api_words.already_exists(address)
     services.state.count += 1
+    statements = body.get("extraStatements", [])
     dialect = {"databaseDialect": body.get("databaseDialect", "GOOGLE_STANDARD_SQL")}
-    full = {**created(address, dialect, call.now, services.state.count), "state": "READY"}
-    hidden = {"statements": body.get("extraStatements", [])}
+    default = {"state": "READY", "versionRetentionPeriod": "1h"}
+    full = {**created(address, dialect, call.now, services.state.count), **default}
+    if statements and dialect["databaseDialect"] == "POSTGRESQL":
+        raise invalid_argument("DDL statements other than CREATE DATABASE are not allowed for PostgreSQL databases.")
+    full |= _retention(statements)
+    hidden = {"statements": statements}
     services.state.objects[address.key] = CatalogueObject(full, services.state.count, hidden=hidden)
     change = ObjectChange("create", full, full, "Database")
     return carry_out(services, address, change, now=call.now, style="longrunning")
+
+
+def _retention(statements: Sequence[str]) -> dict[str, str]:
+    """How long versions are kept, where a statement sets it."""
+    periods = [found[1] for one in statements if (found := _RETENTION.search(str(one)))]
+    return {"versionRetentionPeriod": periods[-1]} if periods else {}
 
 
 def get_statements(services: CatalogueServices, call: ServiceCall) -> JsonBody:
@@ -218,6 +232,7 @@ def add_statements(services: CatalogueServices, call: ServiceCall) -> JsonBody:
     found = find(services, address)
     refuse_while_pending(found, address)
     found.hidden = {**found.hidden, "statements": [*found.hidden.get("statements", []), *sent]}
+    found.body = {**found.body, **_retention(sent)}
     change = ObjectChange("updateDdl", found.body)
     return carry_out(services, address, change, now=call.now, style="longrunning")
 

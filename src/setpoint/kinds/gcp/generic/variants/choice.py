@@ -6,6 +6,7 @@ from typing import Final
 from setpoint.catalogue.rows import KindFacts
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.variants.connections import ConnectionKind
+from setpoint.kinds.gcp.generic.variants.databases import DatabaseKind
 from setpoint.kinds.gcp.generic.variants.identities import IdentityKind
 from setpoint.kinds.gcp.generic.variants.made_ids import MadeIdKind
 from setpoint.kinds.gcp.generic.variants.parts import PartKind
@@ -15,6 +16,7 @@ _BY_NAME: Final[Mapping[str, type[GoogleKind]]] = {
     "IAMCustomRole": RoleKind,
     "ServiceIdentity": IdentityKind,
     "ServiceNetworkingConnection": ConnectionKind,
+    "SpannerDatabase": DatabaseKind,
 }
 
 

@@ -42,6 +42,10 @@ class ConnectionKind(GoogleKind):
         network = relative_name(str(to_members(spec, self.row.fields).get("network", "")))
         return Location(f"services/{resource.spec.get('service')}/connections/{network}")
 
+    def abandons(self, resource: Resource) -> bool:
+        """No method deletes a connection; it ends with its peering."""
+        return False
+
     def list_scope_of(self, location: Location) -> ListScope | None:
         """A list of the service is one of a single network."""
         return None

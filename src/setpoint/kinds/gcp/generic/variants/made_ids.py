@@ -198,6 +198,8 @@ class MadeIdKind(GoogleKind):
         search = ObjectSearch.parse(intent.location)
         assert search is not None, "an object with an id is never created"
         request = self._marked(creation(self.row, intent.location, wanted, intent.resource.spec), search)
+        if self.row.title and isinstance(request.body, Mapping):
+            request = replace(request, body={self.row.title: intent.resource.ref.name, **request.body})
         try:
             answer = await self.send(request, is_creation=True)
         except RemoteConflict as error:

@@ -1,0 +1,117 @@
+"""Databases of Spanner: statements of a schema are carried out, and never read back as they were written.
+
+Those that follow the ones on record are carried out by `updateDdl`. A statement sets how long versions are kept, too.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+
+from setpoint.clients.google.calls import GoogleCall
+from setpoint.clients.http import decode_response
+from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.kind import Intent, Location, Present, RemoteOperation
+from setpoint.engine.resource import Resource
+from setpoint.engine.state import StoredState
+from setpoint.errors import ImmutableFieldChanged
+from setpoint.kinds.gcp.generic.kind import GoogleKind
+from setpoint.kinds.gcp.generic.operations import started_operation
+from setpoint.kinds.gcp.generic.requests import GoogleRequest, object_call
+from setpoint.kinds.gcp.generic.spec_types import GoogleObject
+
+_decoder: Final = msgspec.json.Decoder(dict[str, Any])
+_DDL: Final = Path(("spec", "ddl"))
+_RETENTION: Final = Path(("spec", "versionRetentionPeriod"))
+_STATEMENTS: Final = "updateDdl"
+_FIRST: Final = "first statements"
+# What a service may write otherwise than an author: space, quotes and the last comma of a list.
+_INSIGNIFICANT: Final = re.compile(r"[\s`\";]+|,(?=\s*\))")
+
+
+class DatabaseKind(GoogleKind):
+    """A database of Spanner."""
+
+    def sending(self, intent: Intent) -> PlanOptions:
+        """Statements in a write of their own. A database with the dialect of PostgreSQL is created without any."""
+        found = super().sending(intent)
+        found = replace(found, stages=(WriteStage(_STATEMENTS, (_DDL, _RETENTION)), *found.stages))
+        if not _is_postgresql(intent.resource):
+            return found
+        first = _FIRST if intent.resource.spec.get("ddl") else None
+        return replace(found, after_creation=(*found.after_creation, _RETENTION), follow_up=first)
+
+    def creation_request(self, intent: Intent, wanted: JsonObject) -> GoogleRequest:
+        """The request that creates the database, with its statements where the dialect has them there."""
+        request = super().creation_request(intent, wanted)
+        assert isinstance(request.body, Mapping)
+        body = dict[str, Any](request.body)
+        statements, retention = body.pop("extraStatements", None) or [], body.pop("versionRetentionPeriod", None)
+        if retention:
+            statements = [*statements, _retention_statement(intent, retention)]
+        if _is_postgresql(intent.resource):
+            body["createStatement"] = body["createStatement"].replace("`", '"')
+        elif statements:
+            body["extraStatements"] = statements
+        return replace(request, body=body)
+
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[GoogleObject]
+    ) -> RemoteOperation | None:
+        """Sends one write of the plan."""
+        if write.name not in (_STATEMENTS, _FIRST):
+            return await super().update(intent, wanted, write, before)
+        paths = {change.path for change in write.changes}
+        statements = await self._new_statements(intent, write) if write.name == _FIRST or paths - {_RETENTION} else []
+        if _RETENTION in paths:
+            statements.append(_retention_statement(intent, str(intent.resource.spec.get("versionRetentionPeriod"))))
+        if not statements:
+            return None
+        request = GoogleRequest("PATCH", self._statements_at(intent.location), {"statements": statements})
+        return started_operation(self.row, "update", await self.send(request), intent.location)
+
+    async def _new_statements(self, intent: Intent, write: PlannedWrite) -> list[str]:
+        """The statements that were not carried out yet. ImmutableFieldChanged when others were changed."""
+        written = intent.resource.spec.get("ddl")
+        declared = [str(one) for one in written] if isinstance(written, list) else []
+        known = StoredState.of(intent.resource).secrets.get(str(_DDL))
+        if known is None or write.name == _FIRST:
+            there = {_significant(one) for one in await self._carried_out(intent.location)}
+            return [one for one in declared if _significant(one) not in there]
+        for count in range(len(declared), -1, -1):
+            if digest([intent.resource.uid, str(_DDL), declared[:count]]) == known:
+                return declared[count:]
+        raise ImmutableFieldChanged(
+            f"{_DDL} can only have further statements at its end: the earlier ones were carried out. "
+            "Put them back as they were, and write what changes the schema after them",
+            (str(_DDL),),
+        )
+
+    async def _carried_out(self, location: Location) -> list[str]:
+        body = await self.google.get(self._statements_at(location))
+        found = None if body is None else decode_response(_decoder, body, location).get("statements")
+        return [str(one) for one in found] if isinstance(found, list) else []
+
+    def _statements_at(self, location: Location) -> GoogleCall:
+        call = object_call(self.row, location)
+        return GoogleCall(call.service, (*call.parts, "ddl"))
+
+
+def _is_postgresql(resource: Resource) -> bool:
+    return resource.spec.get("databaseDialect") == "POSTGRESQL"
+
+
+def _retention_statement(intent: Intent, period: str) -> str:
+    own = intent.location.rpartition("/")[2]
+    if _is_postgresql(intent.resource):
+        return f"ALTER DATABASE \"{own}\" SET spanner.version_retention_period = '{period}'"
+    return f'ALTER DATABASE `{own}` SET OPTIONS (version_retention_period="{period}")'
+
+
+def _significant(statement: str) -> str:
+    return _INSIGNIFICANT.sub("", statement).lower()
