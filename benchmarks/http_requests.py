@@ -1,4 +1,4 @@
-"""The group `http`: a GET of 4 KB by our client, by aiohttp, and by a protocol that does nothing but parse.
+"""The group `http`: a GET of 4 KB by our clients, by aiohttp, and by a protocol that does nothing but parse.
 
 The server is a process of its own, as small as it can be: its CPU time is not measured.
 """
@@ -15,11 +15,26 @@ from httptools import HttpResponseParser
 from benchmarks.comparison import BenchmarkSettings, Candidate, Comparison
 from benchmarks.peer_packages import Peers
 from benchmarks.server_process import announce_until_parent_ends, running_server
+from setpoint.clients.google.calls import GoogleCall, GoogleService, quota_key
+from setpoint.clients.google.client import (
+    AUTH_VARIABLE,
+    STORAGE_ENDPOINT_VARIABLE,
+    GoogleAuth,
+    GoogleClient,
+    settings_from,
+)
 from setpoint.clients.http import HttpClient, HttpRequest
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.clients.kubernetes.requests import Endpoint
+from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
+from setpoint.clients.ratelimit.token_bucket import AimdSettings
 
 SERIAL: Final = "HTTP: GET of 4 KB, one after another"
 IN_FLIGHT: Final = "HTTP: GET of 4 KB, 20 at once"
 OURS: Final = "ours: HttpClient.send"
+KUBERNETES: Final = "ours: KubernetesClient.get, with credentials, rate limiter and errors"
+GOOGLE: Final = "ours: GoogleClient.get, likewise"
 AIOHTTP: Final = "aiohttp"
 FLOOR: Final = "asyncio and llhttp alone: no pool, headers, limits, timeout"
 GETS: Final = 400
@@ -27,6 +42,10 @@ _CONCURRENCY: Final = {SERIAL: 1, IN_FLIGHT: 20}
 _BODY: Final = b'{"items":"' + b"x" * 4084 + b'"}'
 _TOKEN: Final = {"Authorization": "Bearer token"}
 _PATH: Final = "/storage/v1/b/logs?projection=full"
+_CONFIG_MAP: Final = Endpoint("", "v1", "configmaps", "team-orders", "settings")
+_BUCKET: Final = GoogleCall(GoogleService.STORAGE, ("b", "logs"), {"projection": "full"})
+# Without a limit in effect: the calls are measured, not the wait for the rate limiter.
+_UNLIMITED: Final = AimdSettings(start=1e6, burst=1e6, ceiling=1e6, growth=0.0)
 
 _Get: TypeAlias = Callable[[], Awaitable[bytes]]
 
@@ -64,9 +83,31 @@ async def _candidates(address: str, stack: AsyncExitStack) -> dict[str, _Get]:
         async with session.get(url, headers=_TOKEN) as response:
             return await response.read()
 
+    kubernetes, google = _kubernetes(address, ours), _google(address, ours)
+
+    async def get_by_kubernetes() -> bytes:
+        return await kubernetes.get(_CONFIG_MAP) or b""
+
+    async def get_by_google() -> bytes:
+        return await google.get(_BUCKET) or b""
+
     bare = _BareConnections(urlsplit(address).port or 0)
     stack.callback(bare.close)
-    return {OURS: get_by_ours, AIOHTTP: get_by_aiohttp, FLOOR: bare.get}
+    by_clients = {KUBERNETES: get_by_kubernetes, GOOGLE: get_by_google}
+    return {OURS: get_by_ours, **by_clients, AIOHTTP: get_by_aiohttp, FLOOR: bare.get}
+
+
+def _kubernetes(address: str, http: HttpClient) -> KubernetesClient:
+    budgets = QuotaBudgets()
+    budgets.make(QuotaKey(f"kubernetes {urlsplit(address).netloc}", "", "reads"), _UNLIMITED, address)
+    return KubernetesClient(ClusterConnection("the server", address), http=http, budgets=budgets)
+
+
+def _google(address: str, http: HttpClient) -> GoogleClient:
+    budgets = QuotaBudgets()
+    budgets.make(quota_key("GET", _BUCKET), _UNLIMITED, address)
+    settings = settings_from({STORAGE_ENDPOINT_VARIABLE: address, AUTH_VARIABLE: GoogleAuth.ANONYMOUS.value})
+    return GoogleClient(http, settings, budgets=budgets)
 
 
 def _get_all(runner: asyncio.Runner, get: _Get, count: int, concurrency: int) -> Callable[[], int]:

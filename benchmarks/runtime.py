@@ -59,12 +59,13 @@ def _without_network(folder: Path, peers: Peers, settings: BenchmarkSettings) ->
             yield comparison
         yield Scenario(partial(cold_start, _path(folder, size), count, size))
     write_times = WriteTimes()
-    with running_process(_path(folder, USUAL), in_sync_service(count, USUAL, write_times.record)) as process:
+    service = in_sync_service(count, USUAL, write_times.record)
+    with running_process(_path(folder, USUAL), service) as process:
         process.wait_until_idle()
         with _peer_candidates(process, peers, settings) as peer_candidates:
             yield no_network(process, refs, peer_candidates)
         edited = range(0, count, max(1, count // settings.scaled(EDITS)))
-        yield Scenario(lambda: edit_latency(process, edited, USUAL, write_times))
+        yield Scenario(lambda: edit_latency(process, service, edited, size=USUAL, write_times=write_times))
 
 
 def _path(folder: Path, size: Size) -> Path:

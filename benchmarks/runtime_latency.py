@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ from typing import Final
 
 import orjson
 
-from benchmarks.buckets import USUAL, Size, manifest_of, name_of
+from benchmarks.buckets import USUAL, InMemoryStorage, Size, body_of, manifest_of, name_of
 from benchmarks.comparison import WrongResult
 from benchmarks.scenarios import Measurement, Unit, compared
 from benchmarks.setpoint_process import SetpointProcess, running_process
@@ -26,7 +27,7 @@ COLD_START: Final = "cold start: from opening the store with 10,000 buckets unti
 COLD_CPU: Final = f"{USUAL.label}: CPU time"
 EDIT: Final = "an edit, 10,000 buckets at rest"
 EDIT_CPU: Final = "CPU time until it is settled: half of all"
-BARE_COMMITS: Final = "its two commits, by sqlite3 alone: half of all"
+BARE_EDIT: Final = "its commits and bodies alone, by sqlite3 in a thread and orjson: half of all"
 _STARTS: Final = 3
 _ROWS: Final = "SELECT r.metadata, b.body, r.status FROM resources r JOIN bodies b ON b.id = r.body"
 _TIME_LIMIT_SECONDS: Final = 5.0
@@ -84,18 +85,26 @@ class WriteTimes:
 
 
 def edit_latency(
-    process: SetpointProcess, numbers: Sequence[int], size: Size, write_times: WriteTimes
+    process: SetpointProcess,
+    service: InMemoryStorage,
+    numbers: Sequence[int],
+    *,
+    size: Size,
+    write_times: WriteTimes,
 ) -> tuple[Measurement, ...]:
-    """The latency and CPU time of edits, made one after the other, each until it is settled; and of bare commits."""
+    """The latency and CPU time of edits, made one after the other, each until it is settled; and of bare commits.
+
+    Without the CPU time of `service`, which is that of another process elsewhere.
+    """
     latencies, cpu, bare, before = [], [], [], Counter(process.decisions())
-    with TemporaryDirectory() as folder, _BareCommits.opened(Path(folder) / "bare.db") as commits:
+    with TemporaryDirectory() as folder, _BareEdit.opened(Path(folder) / "bare.db", process.loop) as yardstick:
         for number in numbers:
             edited = manifest_of(number, size, versioning=False)
-            cpu_before, started_at = time.process_time(), time.monotonic()
+            cpu_before, started_at = time.process_time() - service.cpu_seconds, time.monotonic()
             process.loop.run_until_complete(_edit(process, edited, write_times))
-            cpu.append(time.process_time() - cpu_before)
+            cpu.append(time.process_time() - service.cpu_seconds - cpu_before)
             latencies.append(write_times.by_name[name_of(number)] - started_at)
-            bare.append(commits.edit_cpu(name_of(number), manifest_of(number, size)))
+            bare.append(yardstick.cpu(name_of(number), edited, body_of(name_of(number), size)))
     decisions = Counter(process.decisions()) - before
     if decisions != {Decision.INTENT_CHANGED.value: len(numbers)}:
         raise WrongResult(f"{len(numbers)} edits, decided as {dict(decisions)}")
@@ -104,35 +113,56 @@ def edit_latency(
             EDIT, "until its first write reaches the service: half of all", _quantile(latencies, 0.5), Unit.SECONDS
         ),
         Measurement(EDIT, "99 of 100", _quantile(latencies, 0.99), Unit.SECONDS),
-        *compared(EDIT, {BARE_COMMITS: _quantile(bare, 0.5), EDIT_CPU: _quantile(cpu, 0.5)}, Unit.SECONDS),
+        *compared(EDIT, {BARE_EDIT: _quantile(bare, 0.5), EDIT_CPU: _quantile(cpu, 0.5)}, Unit.SECONDS),
     )
 
 
-class _BareCommits:
-    """The yardstick of an edit: a manifest and what follows from it, in two transactions with the store's settings."""
+class _BareEdit:
+    """The yardstick of an edit: what any program has to do for it that does not block its event loop.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    The manifest is decoded and committed, its patch encoded, the answers to the patch and to a GET decoded, and the
+    status committed: two transactions with the store's settings, in a thread.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, loop: asyncio.AbstractEventLoop) -> None:
         self._connection = connection
+        self._loop = loop
+        self._thread = ThreadPoolExecutor(1)
         connection.execute("CREATE TABLE resources (name TEXT PRIMARY KEY, body BLOB, status BLOB)")
         connection.execute("CREATE TABLE journal (revision INTEGER PRIMARY KEY, body BLOB, status BLOB)")
 
     @staticmethod
     @contextmanager
-    def opened(path: Path) -> Iterator["_BareCommits"]:
+    def opened(path: Path, loop: asyncio.AbstractEventLoop) -> Iterator["_BareEdit"]:
         path.touch()
         with closing(connect_to_write(path)) as connection:
-            yield _BareCommits(connection)
+            bare = _BareEdit(connection, loop)
+            with bare._thread:
+                yield bare
 
-    def edit_cpu(self, name: str, manifest: JsonObject) -> float:
-        """The CPU time of the two transactions."""
-        body, execute = orjson.dumps(manifest), self._connection.execute
-        cpu = time.process_time()
-        for status in (b"{}", body[: len(body) // 4]):
-            execute("BEGIN IMMEDIATE")
-            execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (name, body, status))
-            execute("INSERT INTO journal (body, status) VALUES (?, ?)", (body, status))
-            execute("COMMIT")
-        return time.process_time() - cpu
+    def cpu(self, name: str, manifest: JsonObject, answer: bytes) -> float:
+        """The CPU time of one edit."""
+        body, started = orjson.dumps(manifest), time.process_time()
+        self._loop.run_until_complete(self._edit(name, body, answer))
+        return time.process_time() - started
+
+    async def _edit(self, name: str, body: bytes, answer: bytes) -> None:
+        commit, status = self._loop.run_in_executor, body[: len(body) // 4]
+        spec = orjson.loads(body)["spec"]
+        await commit(self._thread, self._commit, name, body, b"{}")
+        orjson.dumps(spec)
+        await asyncio.sleep(0)
+        orjson.loads(answer)
+        await asyncio.sleep(0)
+        orjson.loads(answer)
+        await commit(self._thread, self._commit, name, body, status)
+
+    def _commit(self, name: str, body: bytes, status: bytes) -> None:
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (name, body, status))
+        execute("INSERT INTO journal (body, status) VALUES (?, ?)", (body, status))
+        execute("COMMIT")
 
 
 async def _edit(process: SetpointProcess, manifest: JsonObject, write_times: WriteTimes) -> None:

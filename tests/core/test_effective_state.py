@@ -7,7 +7,15 @@ import pytest
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.core.decide import Decision
-from setpoint.core.overlay import Declared, effective_state, struct_of, tree_of
+from setpoint.core.overlay import (
+    Declared,
+    EffectiveState,
+    effective_of_trees,
+    effective_state,
+    struct_of,
+    tree_of,
+    tree_overlay_of,
+)
 from setpoint.core.plan import (
     Action,
     Plan,
@@ -20,7 +28,7 @@ from setpoint.core.plan import (
 )
 from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy, Rule
 from setpoint.core.schema.shape import Default, Keyed, Mark, shape_of
-from setpoint.core.values.json_types import MISSING, JsonObject
+from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path
 
 
@@ -126,6 +134,58 @@ def test_the_live_object_may_change_what_is_declared() -> None:
     found = effective_state(Tree(2), Tree(7), PRUNE, fitted)
 
     assert (found.state.size, found.declared.tree) == (7, {"size": 7})
+
+
+class ByStructs:
+    def effective(self) -> str:
+        return "structs"
+
+
+class ByTrees(ByStructs):
+    def effective_tree(self, declared: Declared, live: JsonObject | Missing) -> EffectiveState[Tree]:
+        return effective_of_trees(declared, live, Tree)
+
+
+class WithRules(ByTrees):
+    def effective(self) -> str:
+        return "rules"
+
+
+@pytest.mark.parametrize(("kind", "is_found"), [(ByStructs(), False), (ByTrees(), True), (WithRules(), False)])
+def test_a_kind_overlays_trees_unless_a_class_below_overlays_structs_otherwise(kind: object, is_found: bool) -> None:
+    assert (tree_overlay_of(kind) is not None) is is_found
+
+
+def test_an_object_that_is_no_kind_overlays_nothing() -> None:
+    assert tree_overlay_of(object()) is None
+
+
+@pytest.mark.parametrize("live", [FULL, MISSING])
+def test_trees_have_the_effective_state_of_their_structs(live: JsonObject | Missing) -> None:
+    by_trees = tree_overlay_of(ByTrees())
+    assert by_trees is not None
+
+    found = by_trees(Declared({"size": 2}, shape_of(Tree), PRUNE), live)
+
+    typed = live if isinstance(live, Missing) else struct_of(live, Tree)
+    assert found == effective_state(Tree(2), typed, PRUNE)
+
+
+@pytest.mark.parametrize("with_kept", [True, False])
+def test_kept_fields_are_listed_if_they_are_asked_for(with_kept: bool) -> None:
+    found = effective_state(Tree(2), struct_of(FULL, Tree), IGNORE)
+
+    plan = plan_effective(
+        Decision.INTENT_CHANGED,
+        found.declared,
+        found.live,
+        wanted=found.tree,
+        options=PlanOptions(),
+        with_kept=with_kept,
+    )
+
+    assert bool(plan.kept) is with_kept
+    assert [str(change.path) for change in plan.changes] == ["size"]
 
 
 CREATED: JsonObject = {

@@ -86,6 +86,28 @@ def test_a_full_journal_is_trimmed_once_for_many_changes(
     assert audit(path) == NOTHING_WRONG
 
 
+def test_a_watch_reads_a_change_by_one_statement(
+    loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
+) -> None:
+    statements: list[str] = []
+
+    async def scenario() -> None:
+        store = await open_sqlite(tmp_path / "state.db", clock, new_uid)
+        events = store.watch(Revision("0"))
+        await store.apply(instance("first"))
+        await anext(events)
+        store._reading.connection.set_trace_callback(statements.append)
+        await store.apply(instance("second"))
+        second = await anext(events)
+        store._reading.connection.set_trace_callback(None)
+        await store.close()
+        assert second.resource.ref.name == "second"
+
+    loop.run(scenario())
+
+    assert len(statements) == 1
+
+
 def test_a_body_is_dropped_with_the_last_change_that_refers_to_it(
     loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -119,7 +119,8 @@ TreeOverlay: TypeAlias = Callable[[Declared, JsonObject | Missing], EffectiveSta
 
 def tree_overlay_of(kind: object) -> TreeOverlay | None:
     """The `effective_tree` of a kind, which needs no structs; None if a class below redefines its `effective`."""
-    found: TreeOverlay | None = getattr(kind, "effective_tree", None) if _overlays_trees(type(kind)) else None
+    is_by_trees = _overlays_trees(type(kind))  # type: ignore[arg-type] # it takes the hash of the class for its instances
+    found: TreeOverlay | None = getattr(kind, "effective_tree", None) if is_by_trees else None
     return found
 
 

@@ -34,7 +34,7 @@ class CapabilityMeta(type(Protocol)):  # type: ignore[misc] # the metaclass of p
         answer = _answers.get((cls, found))
         if answer is None:
             if hasattr(found, "__getattr__"):
-                return super().__instancecheck__(instance)
+                return bool(super().__instancecheck__(instance))
             answer = _answers[cls, found] = issubclass(found, cls)
         return answer
 

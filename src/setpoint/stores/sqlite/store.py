@@ -229,6 +229,12 @@ class SqliteStore(RecordStore):
         return await writing.writer.run(lambda: work(writing.connected))
 
     def _page(self, since: int, query: ResourceQuery) -> JournalPage:
+        self._require_open()
+        with sqlite_errors(self._path):
+            # Mostly there is a change: a commit has led to this.
+            page = self._reading.tables.changes_found(since, query)
+        if page is not None:
+            return page
         with self._snapshot():
             return self._reading.tables.changes(since, query)
 

@@ -29,12 +29,14 @@ _LIST: Final = """
     SELECT r.uid, r.revision, r.metadata, b.body, b.sealed, r.status, r.engine_keys, r.grp, r.kind, r.namespace, r.name
     FROM resources r JOIN bodies b ON b.id = r.body
     {where} ORDER BY r.grp, r.kind, r.namespace, r.name"""
-_CHANGES: Final = """
+# Two subqueries, each of which reads one row: together, the two functions would read all.
+_BOUNDS: Final = "(SELECT min(revision) FROM journal), (SELECT max(revision) FROM journal)"
+_CHANGES: Final = f"""
     SELECT j.uid, j.shown, j.metadata, b.body, b.sealed, j.status, '[]',
            j.uid, j.was, j.was_metadata, w.body, w.sealed, j.was_status, '[]',
-           j.revision, j.change, j.grp, j.kind, j.namespace, j.name
+           j.revision, j.change, j.grp, j.kind, j.namespace, j.name, {_BOUNDS}
     FROM journal j JOIN bodies b ON b.id = j.body LEFT JOIN bodies w ON w.id = j.was_body
-    WHERE j.revision > ? {where} ORDER BY j.revision LIMIT ?"""
+    WHERE j.revision > ? {{where}} ORDER BY j.revision LIMIT ?"""
 _RECORD_COLUMNS: Final = 7
 
 
@@ -82,15 +84,24 @@ class ResourceTables:
         return last or 0
 
     def changes(self, since: int, query: ResourceQuery) -> JournalPage:
-        """The next changes after `since`; RevisionExpired when they are not retained."""
-        # Two subqueries, each of which reads one row: together, the two functions would read all.
-        bounds = "SELECT (SELECT min(revision) FROM journal), (SELECT max(revision) FROM journal)"
-        oldest, newest = self._execute(bounds).fetchone()
+        """The next changes after `since`; RevisionExpired when they are not retained. Called inside a transaction."""
+        page = self.changes_found(since, query)
+        if page is not None:
+            return page
+        oldest, newest = self._execute(f"SELECT {_BOUNDS}").fetchone()
         last = newest or 0
         require_retained(since, oldest or last + 1, last)
+        return JournalPage((), last, last)
+
+    def changes_found(self, since: int, query: ResourceQuery) -> JournalPage | None:
+        """The same by one statement, which needs no transaction; None when there are none, or none are retained."""
         where, values = _conditions(query, "j")
         sql = _CHANGES.format(where=f"AND {where}" if where else "")
         rows = self._execute(sql, (since, *values, _PAGE_SIZE)).fetchall()
+        if not rows:
+            return None
+        oldest, last = rows[0][-2:]
+        require_retained(since, oldest, last)
         entries = tuple(map(self._entry, rows))
         return JournalPage(entries, entries[-1].revision if len(entries) == _PAGE_SIZE else last, last)
 
@@ -191,7 +202,7 @@ class ResourceTables:
         return ResourceRecord(ref, uid, revision, metadata, plain, b"", status, _keys(keys), body)
 
     def _entry(self, row: SqlRow) -> JournaledChange:
-        revision, change, *key = row[2 * _RECORD_COLUMNS :]
+        revision, change, *key = row[2 * _RECORD_COLUMNS : -2]
         ref = ResourceRef(*key)
         shown = self._record(ref, row)
         match ResourceChangeType(change):
