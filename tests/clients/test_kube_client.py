@@ -5,6 +5,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Raw
 
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
@@ -346,3 +348,27 @@ def test_reads_and_writes_have_budgets_of_their_own() -> None:
         return {budget.key.quota: budget.calls for budget in one.budgets.snapshot().budgets}
 
     assert run(main()) == {"reads": 1, "writes": 2}
+
+
+# --- Headers, which are made once for writes of one sort --------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "ann", "bob"]), st.sampled_from(list(PatchType)), st.booleans())))
+def test_every_write_has_the_identity_of_its_own_client_and_the_newest_token(
+    writes: list[tuple[str, PatchType, bool]],
+) -> None:
+    http, tokens = ScriptedHttp(response(200, {"metadata": {}})), FakeCredentials(left=100)
+    own = KubernetesClient(CONNECTION, tokens, http)
+    expected: list[tuple[str, str, str]] = []
+
+    async def main() -> None:
+        for user, patch_type, is_renewed in writes:
+            if is_renewed:
+                await tokens.identity(tokens.held)
+            # A copy of a client that has sent something already.
+            await (own.acting_as(user) if user else own).patch(POD, {}, patch_type)
+            expected.append((tokens.held.headers["Authorization"], user, patch_type.value))
+
+    asyncio.run(main())
+    names = ("Authorization", "Impersonate-User", "Content-Type")
+    assert [tuple(one.headers.get(name, "") for name in names) for one in http.requests] == expected

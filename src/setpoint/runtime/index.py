@@ -251,6 +251,8 @@ class ResourceIndex:
 
     async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
         """See ClaimIndex."""
+        if self._has(ref, revision):
+            return
         try:
             async with asyncio.timeout(CATCH_UP_SECONDS):
                 while not self._has(ref, revision):
