@@ -1,0 +1,28 @@
+/** Asks for a token: the one that was printed with the address, or that of a user of the cluster. */
+import { useState } from "preact/hooks";
+import { Icon } from "../components/icon";
+import { open, signInError, tryToken } from "../page/state";
+
+export function SignInView() {
+  const [token, setToken] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    if (await tryToken(token.trim())) await open();
+    setBusy(false);
+    setToken("");
+  };
+  return (
+    <main class="sign-in" id="main">
+      <form onSubmit={(event) => void submit(event)}>
+        <h1><Icon name="target" />setpoint</h1>
+        <p class="muted">Sign in with the token that the command printed with its address, or with a bearer token of the cluster. A printed token works once.</p>
+        <label for="token">Token</label>
+        <input id="token" type="password" autocomplete="off" spellcheck={false} required value={token} onInput={(event) => setToken(event.currentTarget.value)} aria-describedby={signInError.value ? "sign-in-error" : undefined} aria-invalid={signInError.value !== null} />
+        <p id="sign-in-error" class="form-error" role="alert">{signInError.value ?? ""}</p>
+        <button type="submit" class="button primary" disabled={isBusy}>Sign in</button>
+      </form>
+    </main>
+  );
+}
