@@ -169,10 +169,27 @@ function drawNodes(context: CanvasRenderingContext2D, scene: Scene, camera: Came
     const [left, top] = [x - NODE_WIDTH / 2, y - NODE_HEIGHT / 2];
     if (left > window.right || left + NODE_WIDTH < window.left || top > window.bottom || top + NODE_HEIGHT < window.top) return;
     context.globalAlpha = highlight.nodes !== null && !highlight.nodes.has(node.id) ? FADED : 1;
-    drawBox(context, node, left, top, highlight, color);
-    if (camera.zoom >= TEXT_FROM) drawText(context, node, left, top, color);
+    if (camera.zoom < TEXT_FROM) drawBlock(context, node, left, top, highlight, color);
+    else {
+      drawBox(context, node, left, top, highlight, color);
+      drawText(context, node, left, top, color);
+    }
   });
   context.globalAlpha = 1;
+}
+
+/** A node from afar: its state is all that can be seen. */
+function drawBlock(context: CanvasRenderingContext2D, node: ShownNode, left: number, top: number, highlight: Highlight, color: Palette): void {
+  const isMarked = highlight.selected === node.id || highlight.causes.has(node.id);
+  const alpha = context.globalAlpha;
+  context.globalAlpha = alpha * (node.state === "ready" ? 0.5 : 1);
+  context.fillStyle = color(`dot-${node.state}`);
+  context.fillRect(left, top, NODE_WIDTH, NODE_HEIGHT);
+  context.globalAlpha = alpha;
+  if (!isMarked) return;
+  context.strokeStyle = highlight.selected === node.id ? color("accent") : color("dot-failed");
+  context.lineWidth = 14;
+  context.strokeRect(left, top, NODE_WIDTH, NODE_HEIGHT);
 }
 
 function drawBox(context: CanvasRenderingContext2D, node: ShownNode, left: number, top: number, highlight: Highlight, color: Palette): void {

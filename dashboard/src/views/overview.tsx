@@ -50,6 +50,8 @@ function toggle(name: TermName, value: string): void {
 /** All resources as one bar, and the number in each state. */
 function StateStrip({ summary: found }: { summary: Summary | null }) {
   const states = STATES.filter((state) => (found?.byState[state] ?? 0) > 0).toReversed();
+  // What is well first, then by severity.
+  const inOrder = ["ready" as State, ...states.toReversed()].filter((state, index, all) => all.indexOf(state) === index && states.includes(state));
   return (
     <section class="strip" aria-label="Resources by state">
       <div class="strip-bar" aria-hidden="true">
@@ -57,7 +59,7 @@ function StateStrip({ summary: found }: { summary: Summary | null }) {
       </div>
       <ul class="strip-counts">
         <li class="strip-total"><span class="number">{found ? count(found.total) : "–"}</span><span class="strip-name">resources</span></li>
-        {(found ? states : (["ready", "progressing", "failed"] as State[])).map((state) => (
+        {(found ? inOrder : (["ready", "failed", "blocked"] as State[])).map((state) => (
           <li key={state}>
             <button type="button" class={`strip-count state-${state}`} aria-pressed={hasValue(query.value, "state", state)} title={STATE_MEANINGS[state]} onClick={() => toggle("state", state)}>
               <span class="number">{found ? count(found.byState[state] ?? 0) : "–"}</span>

@@ -8,7 +8,8 @@ import { Icon } from "../components/icon";
 import { Ago, Button, Card, Empty, ExportButton, Failure, Path, ResourceLink, Skeleton, StateBadge, useLoaded, Value } from "../components/parts";
 import { plural } from "../model/format";
 import { titleOf, parseId } from "../model/ids";
-import { graphHash, type ResourceTab, resourceHash } from "../model/route";
+import { toggleValue } from "../model/query";
+import { graphHash, overviewHash, type ResourceTab, resourceHash } from "../model/route";
 import { toYaml } from "../model/yaml";
 import { rowOf, session } from "../page/state";
 import { tell } from "../page/toasts";
@@ -27,11 +28,11 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
   const row = current ?? detail?.row;
   return (
     <div class="view resource" data-view={`${kind}-${name}`}>
-      <nav class="crumbs" aria-label="Where this is" data-skip-export><a href="#/">Overview</a><span aria-hidden="true">/</span><span>{kind}</span><span aria-hidden="true">/</span><span>{namespace}</span></nav>
+      <nav class="crumbs" aria-label="Where this is" data-skip-export><a href="#/">Overview</a><span aria-hidden="true">/</span><a href={overviewHash(toggleValue("", "kind", kind))}>{kind}</a>{namespace && <><span aria-hidden="true">/</span><a href={overviewHash(toggleValue("", "ns", namespace))}>{namespace}</a></>}</nav>
       <header class="view-head">
         <div class="view-title">
           <h1>{name}</h1>
-          <p class="muted">{kind} in {namespace}{detail?.location && <> · <code>{detail.location}</code></>}</p>
+          <p class="muted">{kind}{namespace && ` in ${namespace}`}{detail?.location && <> · <code>{detail.location}</code></>}</p>
         </div>
         <div class="view-actions">
           <Actions id={id} isPaused={row?.state === "paused"} />
