@@ -195,7 +195,7 @@ class Session(SessionReads):
         from setpoint.library.controller import ControllerOptions, Controllers, linked, run_until_stopped_by
         from setpoint.runtime.manager import WORKERS_PER_KIND
         from setpoint.runtime.metrics.telemetry import Telemetry
-        from setpoint.runtime.server import parse_listen_address
+        from setpoint.runtime.limited_server import parse_listen_address
 
         options = ControllerOptions(self.settings.kinds, concurrency or WORKERS_PER_KIND, shards=shards)
         address = None if metrics is None else parse_listen_address(metrics)

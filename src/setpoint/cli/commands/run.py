@@ -29,7 +29,7 @@ from setpoint.runtime.step_log import StepLog
 
 if TYPE_CHECKING:
     from setpoint.cli.views.live_screen import LogBuffer
-    from setpoint.runtime.server import ListenAddress
+    from setpoint.runtime.limited_server import ListenAddress
 
 _log: Final = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -115,7 +115,7 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
 
 # The HTTP server takes 16 MB, and the live screen 2 MB: each is imported by a process that uses it.
 def _listen_address(text: str) -> "ListenAddress":
-    from setpoint.runtime.server import parse_listen_address
+    from setpoint.runtime.limited_server import parse_listen_address
 
     return parse_listen_address(text)
 

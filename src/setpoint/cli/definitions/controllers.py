@@ -63,6 +63,18 @@ def run(context: click.Context, /, **options: object) -> None:
     exit_with(context, run_until_stopped, options)
 
 
+@command_named("dashboard")
+@click.option(
+    "--listen", default="127.0.0.1:0", metavar="HOST:PORT", show_default=True, help="Of this machine; 0 is any port."
+)
+@click.option("--open/--no-open", default=True, help="Open it in a browser, on a terminal.")
+@click.pass_context
+def dashboard(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.dashboard import serve_dashboard
+
+    exit_with(context, serve_dashboard, options)
+
+
 @command_named("crds")
 @click.argument("targets", nargs=-1, metavar="[KIND]...")
 @click.option(
@@ -144,4 +156,4 @@ def tenant(context: click.Context, /, **options: object) -> None:
     exit_with(context, set_up_tenant, options)
 
 
-COMMANDS: Final = (run, crds, kinds, install, tenant)
+COMMANDS: Final = (run, dashboard, crds, kinds, install, tenant)
