@@ -5,20 +5,30 @@ import signal
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-from setpoint.app import is_shared_store, store_file
-from setpoint.cli.request import CommandRequest, open_session, run_command
+import orjson
+
+from setpoint.app import default_namespace, is_shared_store, store_file
+from setpoint.cli.request import CommandRequest, run_command
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import is_loopback
 from setpoint.dashboard.access.sessions import OneTimeTokens
 from setpoint.dashboard.access.viewer import LocalViewer
+from setpoint.dashboard.actions import ACTIONS, SessionActions
 from setpoint.dashboard.api.models import Source
 from setpoint.dashboard.backend import open_backend
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
 from setpoint.errors import UserError
 from setpoint.library.outcome import ExitCode
+from setpoint.library.session import Session
+from setpoint.library.session_engines import RecordedEngines, SessionEngines
 from setpoint.runtime.limited_server import ListenAddress, parse_listen_address
+
+_FILES: Final = ("recording", "upgrade_report")
+# A larger report is not read.
+_MAX_REPORT_BYTES: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,10 @@ class PageOptions:
 
     listen: ListenAddress
     opens: bool
+    recording: Path | None
+    upgrade_report: Path | None
+    has_plan: bool
+    allows_actions: bool
 
     @staticmethod
     def of(options: dict[str, Any]) -> "PageOptions":
@@ -37,7 +51,10 @@ class PageOptions:
                 f"--listen {options['listen']}: other machines reach that; write 127.0.0.1:PORT, and reach it from "
                 "elsewhere by `ssh -L`"
             )
-        return PageOptions(listen, options["open"])
+        recording, report = (None if options[one] is None else Path(options[one]) for one in _FILES)
+        if recording is not None and options["allow_actions"]:
+            raise UserError("--allow-actions: nothing can be done to a recording; leave one of the two out")
+        return PageOptions(listen, options["open"], recording, report, options["plan"], options["allow_actions"])
 
 
 def serve_dashboard(options: dict[str, Any]) -> int:
@@ -47,12 +64,15 @@ def serve_dashboard(options: dict[str, Any]) -> int:
 
 async def _serve(request: CommandRequest, options: PageOptions) -> ExitCode:
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(open_session(request))
-        _require_store(request)
-        backend = await stack.enter_async_context(open_backend(session, _source(request)))
+        session = await stack.enter_async_context(_opened(request, options))
+        report = None if options.upgrade_report is None else _read_report(options.upgrade_report)
+        backend = await stack.enter_async_context(
+            open_backend(session, _source(request, options), upgrade_report=report)
+        )
         page = _Page(request, options)
-        tokens = OneTimeTokens(LocalViewer(), page.print_url)
-        dashboard = Dashboard(backend, tokens, DashboardOptions())
+        tokens = OneTimeTokens(LocalViewer(SessionActions(session)), page.print_url)
+        actions = ACTIONS if options.allows_actions else ()
+        dashboard = Dashboard(backend, tokens, DashboardOptions(actions=actions, has_plan=options.has_plan))
         page.address = await stack.enter_async_context(serving(dashboard, options.listen))
         tokens.print_next()
         async with _until_signal() as stopped:
@@ -78,7 +98,35 @@ class _Page:
         self.is_printed = True
 
 
-def _source(request: CommandRequest) -> Source:
+@asynccontextmanager
+async def _opened(request: CommandRequest, options: PageOptions) -> AsyncIterator[Session]:
+    """A session on the store, or on the recording."""
+    namespace = request.namespace or default_namespace(request.settings)
+    if options.recording is None:
+        _require_store(request)
+        # Requests are answered while a plan is made: the threads of the process are not its own.
+        engines = SessionEngines(request.settings)
+    else:
+        engines = RecordedEngines(request.settings, options.recording)
+    async with Session(request.settings, namespace, engines=engines) as session:
+        yield session
+
+
+def _read_report(path: Path) -> bytes:
+    """The report as it is; UserError for a file that is none."""
+    try:
+        report = path.read_bytes() if path.stat().st_size <= _MAX_REPORT_BYTES else b""
+        found = orjson.loads(report)
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise UserError(f"--upgrade-report {path}: {error}: write one by `setpoint verify-upgrade -o json`") from error
+    if not isinstance(found, dict):
+        raise UserError(f"--upgrade-report {path} is no report: write one by `setpoint verify-upgrade -o json`")
+    return report
+
+
+def _source(request: CommandRequest, options: PageOptions) -> Source:
+    if options.recording is not None:
+        return Source(type="recording", name=options.recording.name)
     is_cluster = is_shared_store(request.settings)
     return Source(type="cluster" if is_cluster else "store", name=request.settings.store)
 

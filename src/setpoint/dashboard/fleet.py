@@ -170,9 +170,11 @@ def _after(numbers: dict[ResourceRef, int], number: int) -> Iterator[ResourceRef
 class FleetWatch:
     """Keeps rows up to date with a store, from the first use on."""
 
-    def __init__(self, engine: EngineContext, rows: FleetRows) -> None:
+    def __init__(self, engine: EngineContext, rows: FleetRows, *, is_live: bool = True) -> None:
+        """What is not `is_live`, as a recording, is listed once."""
         self._engine = engine
         self.rows = rows
+        self._is_live = is_live
         self._secrets = engine.secret_fields
         self._loaded = asyncio.Event()
         self._wanted = asyncio.Event()
@@ -204,6 +206,8 @@ class FleetWatch:
         while True:
             try:
                 since = await self._list() if since is None else since
+                if not self._is_live:
+                    return
                 async for change in self._engine.store.watch(since):
                     since = change.revision
                     backoff.reset()

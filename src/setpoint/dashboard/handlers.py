@@ -10,19 +10,23 @@ from setpoint import __version__
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import RequestRefused
 from setpoint.dashboard.access.viewer import Viewer
-from setpoint.dashboard.api.models import ActionName, SessionInfo
+from setpoint.dashboard.api.models import ActionAnswer, ActionName, SessionInfo
 from setpoint.dashboard.backend import Backend
 from setpoint.dashboard.details import details_of
+from setpoint.dashboard.fields import fields_of
 from setpoint.dashboard.fleet import EncodedRow, joined_rows
 from setpoint.dashboard.graph import GraphBuilder, GraphQuery
 from setpoint.dashboard.rows import ref_of
+from setpoint.dashboard.search import MAX_QUERY
+from setpoint.dashboard.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, timeline_of
 from setpoint.dashboard.visibility import visibility_of, visible_row, visible_rows
 from setpoint.engine.resource import ResourceRef
 
 DEFAULT_PAGE: Final = 1_000
 MAX_PAGE: Final = 5_000
 _MAX_DEPTH: Final = 10
-_MAX_CURSOR: Final = 9
+_MAX_DIGITS: Final = 15
+MAX_NUMBER: Final = 10**_MAX_DIGITS - 1
 _JSON: Final = "application/json"
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -41,6 +45,8 @@ class ResourceHandlers:
 
     backend: Backend
     actions: tuple[ActionName, ...] = ()
+    # Whether plans of all resources may be asked for.
+    has_plan: bool = True
 
     async def session(self, _request: web.Request, viewer: Viewer) -> web.Response:
         """GET /session"""
@@ -52,8 +58,8 @@ class ResourceHandlers:
                 user=viewer.user,
                 is_live=backend.is_live,
                 actions=self.actions,
-                has_plan=False,
-                has_upgrade_report=False,
+                has_plan=self.has_plan,
+                has_upgrade_report=backend.upgrade_report is not None,
             )
         )
 
@@ -61,7 +67,7 @@ class ResourceHandlers:
         """GET /resources"""
         rows = await self.backend.fleet.loaded()
         limit = number_in(request, "limit", DEFAULT_PAGE, 1, MAX_PAGE)
-        start = number_in(request, "cursor", 0, 0, 10**_MAX_CURSOR)
+        start = number_in(request, "cursor", 0, 0, MAX_NUMBER)
         # Before rights are asked for: what changes meanwhile is on the stream from here on.
         revision = rows.revision
         refs = await visible_rows(viewer, rows)
@@ -92,6 +98,58 @@ class ResourceHandlers:
         session = self.backend.session
         (described,), (explained,) = await session.describe(ref), await session.explain(ref)
         return answer(details_of(described, explained, self.backend.fleet.rows, row.row))
+
+    async def fields(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /resources/{id}/fields"""
+        ref, _ = await self.visible_resource(request, viewer)
+        return answer(fields_of(await self.backend.session.fields(ref)))
+
+    async def timeline(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /resources/{id}/timeline"""
+        ref, _ = await self.visible_resource(request, viewer)
+        backend, most = self.backend, number_in(request, "limit", DEFAULT_ENTRIES, 1, MAX_ENTRIES)
+        before = number_in(request, "before", 0, 0, MAX_NUMBER) or None
+        kept = backend.history
+        history = () if kept is None else await kept.history(ref, before=before, most=most + 1)
+        # Events are shown once, beside the newest entries and those that follow.
+        events = await backend.engine.store.events(ref) if before is None else ()
+        return answer(timeline_of(history, events, most=most, now=backend.engine.clock.now()))
+
+    async def search(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /search"""
+        await self.backend.fleet.loaded()
+        query = request.query.get("q", "")
+        if len(query) > MAX_QUERY:
+            raise RequestRefused(400, "tooLong", f"q has at most {MAX_QUERY} characters")
+        return answer(await self.backend.search.find(query, viewer))
+
+    async def plan(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /plan"""
+        return answer(await self.backend.plans.shown_to(viewer))
+
+    async def make_plan(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """POST /plan"""
+        if not self.has_plan:
+            raise RequestRefused(403, "plansOff", "plans are off", "start the dashboard with --plan")
+        self.backend.plans.start()
+        return answer(await self.backend.plans.shown_to(viewer), 202)
+
+    async def upgrade(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /upgrade"""
+        report = self.backend.upgrade_report
+        # It names resources of every namespace.
+        if report is None or not viewer.is_unrestricted:
+            raise RequestRefused(404, "noReport", "there is no report", "hand one over by --upgrade-report")
+        return web.Response(body=report, content_type=_JSON)
+
+    async def act(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """POST /resources/{id}/actions/{action}"""
+        action = next((one for one in self.actions if one == request.match_info["action"]), None)
+        if action is None:
+            raise RequestRefused(403, "actionsOff", "this action is off", "start with --allow-actions")
+        ref, row = await self.visible_resource(request, viewer)
+        await viewer.act(ref, action)
+        return answer(ActionAnswer(row=row.row), 202)
 
     async def visible_resource(self, request: web.Request, viewer: Viewer) -> tuple[ResourceRef, EncodedRow]:
         """The resource that a request names; RequestRefused for one that is not declared, or may not be seen."""
@@ -125,7 +183,7 @@ def number_in(request: web.Request, name: str, default: int, least: int, most: i
     text = request.query.get(name)
     if not text:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_CURSOR) or not least <= int(text) <= most:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS) or not least <= int(text) <= most:
         raise RequestRefused(400, "badNumber", f"{name} is a number from {least} to {most}")
     return int(text)
 

@@ -14,7 +14,17 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import SECURITY_HEADERS, RequestChecks, RequestRefused
 from setpoint.dashboard.access.sessions import SESSION_SECONDS, Sessions, SignIn, SignInRefused
 from setpoint.dashboard.access.viewer import Viewer
-from setpoint.dashboard.api.models import ActionName, ErrorAnswer, ErrorBody, LoginRequest, SignedIn
+from setpoint.dashboard.api.models import (
+    ActionName,
+    ErrorAnswer,
+    ErrorBody,
+    LoginOptions,
+    LoginRequest,
+    SignedIn,
+    SignedOut,
+)
+from setpoint.dashboard.api.openapi import openapi_document
+from setpoint.dashboard.api.routes import ROUTES
 from setpoint.dashboard.backend import Backend
 from setpoint.dashboard.handlers import ApiHandler, ResourceHandlers, answer
 from setpoint.dashboard.static_files import StaticFile, read_static_files, static_response
@@ -23,7 +33,6 @@ from setpoint.errors import SetpointError, UserError
 from setpoint.runtime.limited_server import LimitedServer, ListenAddress, ServerLimits
 
 _log: Final = logging.getLogger(__name__)
-API: Final = "/api/v1"
 LIMITS: Final = ServerLimits(connections=512, idle_seconds=75.0, page_seconds=30.0, header_bytes=8190)
 _MAX_BODY: Final = 64 * 1024
 _BEARER: Final = "Bearer "
@@ -37,6 +46,7 @@ class DashboardOptions:
     hosts: Sequence[str] | None = ()
     actions: tuple[ActionName, ...] = ()
     limits: ServerLimits = LIMITS
+    has_plan: bool = True
     # Whether the cookie is only sent over TLS: where a proxy in front ends it.
     is_secure: bool = False
 
@@ -61,21 +71,39 @@ class Dashboard:
         self._cookie = f"setpoint-session-{self.server.address.rpartition(':')[2]}"
 
     def _routes(self) -> Sequence[web.RouteDef]:
-        own = ResourceHandlers(self._backend, self._options.actions)
-        reads: Mapping[str, ApiHandler] = {
-            "/session": own.session,
-            "/resources": own.resources,
-            "/summary": own.summary,
-            "/graph": own.graph,
-            "/stream": self._stream,
-            r"/resources/{id:[^/]+/[^/]*/[^/]+}": own.resource,
-        }
+        handlers = self.handlers()
+        # The longest first: an id has any characters in it.
+        routes = sorted(ROUTES, key=lambda route: -len(route.path))
         return [
-            web.post(f"{API}/login", self._login),
-            web.post(f"{API}/logout", self._logout),
-            *(web.get(f"{API}{path}", self._for_viewer(handler)) for path, handler in reads.items()),
+            *(web.route(one.method, one.pattern, handlers[one.handler]) for one in routes),
             web.get("/{path:.*}", self._static),
         ]
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """The handler of each route of the API, by its name."""
+        own = ResourceHandlers(self._backend, self._options.actions, self._options.has_plan)
+        for_viewers: Mapping[str, ApiHandler] = {
+            "session": own.session,
+            "resources": own.resources,
+            "search": own.search,
+            "summary": own.summary,
+            "stream": self._stream,
+            "graph": own.graph,
+            "resource": own.resource,
+            "fields": own.fields,
+            "timeline": own.timeline,
+            "act": own.act,
+            "plan": own.plan,
+            "make_plan": own.make_plan,
+            "upgrade": own.upgrade,
+        }
+        return {
+            **{name: self._for_viewer(handler) for name, handler in for_viewers.items()},
+            "login": self._login,
+            "logout": self._logout,
+            "sign_in": self._sign_in_options,
+            "openapi": self._openapi,
+        }
 
     # --- Every request ------------------------------------------------------------------------------------------------
 
@@ -146,9 +174,17 @@ class Dashboard:
     async def _logout(self, request: web.Request) -> web.StreamResponse:
         """POST /logout"""
         self._sessions.close(request.cookies.get(self._cookie, ""))
-        response = answer({})
+        response = answer(SignedOut())
         response.del_cookie(self._cookie, path="/", httponly=True, samesite="Strict", secure=self._options.is_secure)
         return response
+
+    async def _sign_in_options(self, _request: web.Request) -> web.StreamResponse:
+        """GET /sign-in"""
+        return answer(LoginOptions(sign_in=self._sign_in.way))
+
+    async def _openapi(self, _request: web.Request) -> web.StreamResponse:
+        """GET /openapi.json"""
+        return answer(openapi_document())
 
     # --- The page and its stream --------------------------------------------------------------------------------------
 

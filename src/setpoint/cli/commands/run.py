@@ -25,6 +25,7 @@ from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, 
 from setpoint.runtime.manager import freeze_index
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.assignment import new_identity
+from setpoint.runtime.step_history import HistoryReports, HistoryRequests
 from setpoint.runtime.step_log import StepLog
 
 if TYPE_CHECKING:
@@ -102,11 +103,12 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
     try:
         with _audit_log(request.settings, run_options) as audit_log:
 
-            def audited(client: str) -> AuditedRequests | None:
-                return None if audit_log is None else AuditedRequests(client, audit_log)
+            def recorded(client: str) -> HistoryRequests:
+                return HistoryRequests(None if audit_log is None else AuditedRequests(client, audit_log))
 
-            async with open_for_controllers(run_options.applied_to(request.settings), audited) as opened:
-                process = ControllerProcess.of(opened, request, run_options, reporter_for(audit_log, run_options))
+            async with open_for_controllers(run_options.applied_to(request.settings), recorded) as opened:
+                reporter = HistoryReports(reporter_for(audit_log, run_options), request.settings.clock.now)
+                process = ControllerProcess.of(opened, request, run_options, reporter)
                 return await _run_until_signal(process, run_options)
     finally:
         if log_buffer is not None:

@@ -67,6 +67,10 @@ def run(context: click.Context, /, **options: object) -> None:
 @click.option(
     "--listen", default="127.0.0.1:0", metavar="HOST:PORT", show_default=True, help="Of this machine; 0 is any port."
 )
+@click.option("--recording", metavar="FILE", help="Show a world that setpoint record made, in the place of a store.")
+@click.option("--upgrade-report", metavar="FILE", help="Show this report of setpoint verify-upgrade -o json, too.")
+@click.option("--plan/--no-plan", default=True, help="Plans of all resources may be asked for there.")
+@click.option("--allow-actions", is_flag=True, help="Resources may be reconciled, paused and resumed there.")
 @click.option("--open/--no-open", default=True, help="Open it in a browser, on a terminal.")
 @click.pass_context
 def dashboard(context: click.Context, /, **options: object) -> None:

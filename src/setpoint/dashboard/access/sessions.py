@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.viewer import Viewer
@@ -23,7 +23,7 @@ class SignIn(Protocol):
     """How users sign in."""
 
     @property
-    def way(self) -> str:
+    def way(self) -> Literal["url", "bearer"]:
         """`url` for the token of a printed URL, `bearer` for a token of the cluster."""
         ...
 
@@ -75,7 +75,7 @@ class Sessions:
 class OneTimeTokens:
     """Tokens of URLs: each opens one session. `printed` gets the next one as soon as one is used."""
 
-    way = "url"
+    way: Literal["url", "bearer"] = "url"
 
     def __init__(self, viewer: Viewer, printed: Callable[[str], None]) -> None:
         self._viewer = viewer

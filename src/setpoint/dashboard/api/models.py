@@ -81,6 +81,10 @@ class SignedIn(Model, frozen=True, kw_only=True):
     user: str | None
 
 
+class SignedOut(Model, frozen=True, kw_only=True):
+    """The session has ended."""
+
+
 class Row(Model, frozen=True, kw_only=True):
     """A resource in the list. `drifted`: drift was found while it is only observed, or corrected by the last step."""
 
@@ -359,3 +363,118 @@ class ResourceDetails(Model, frozen=True, kw_only=True):
     last_step: LastStep | None
     next_step: NextStep | None
     contests: tuple[Contest, ...]
+
+
+FieldRule: TypeAlias = Literal[
+    "spec",
+    "default",
+    "kept",
+    "protected",
+    "unmanaged",
+    "ignored",
+    "serviceChosen",
+    "immutable",
+    "pruned",
+    "generated",
+    "edited",
+]
+
+
+class FieldModel(Model, frozen=True, kw_only=True):
+    """A field: a side without a value is left out. `reason` says in words why `desired` is what it is."""
+
+    path: str
+    spec: AnyJson | UnsetType = UNSET
+    live: AnyJson | UnsetType = UNSET
+    desired: AnyJson | UnsetType = UNSET
+    rule: FieldRule
+    reason: str
+    differs: bool
+    is_secret: bool
+
+
+class Fields(Model, frozen=True, kw_only=True):
+    """The fields of a resource. `is_fresh`: the live object was read for this; else `trouble` says why not."""
+
+    observed_at: str
+    is_fresh: bool
+    trouble: str
+    digests: Digests | None
+    fields: tuple[FieldModel, ...]
+
+
+class RequestModel(Model, frozen=True, kw_only=True):
+    """A request of a write; `status` is null when no usable response came."""
+
+    method: str
+    url: str
+    status: int | None
+    seconds: float
+
+
+class Entry(Model, frozen=True, kw_only=True):
+    """An entry of the timeline. `who`: what asked for the step, or which controller recorded an event."""
+
+    time: str
+    type: Literal["step", "write", "drift", "event", "refused", "contested"]
+    who: str
+    text: str
+    decision: str | UnsetType = UNSET
+    fields: tuple[FieldChangeModel, ...] | UnsetType = UNSET
+    requests: tuple[RequestModel, ...] | UnsetType = UNSET
+
+
+class Heat(Model, frozen=True, kw_only=True):
+    """How often a field drifted in each stretch of time."""
+
+    path: str
+    buckets: tuple[int, ...]
+
+
+class Timeline(Model, frozen=True, kw_only=True):
+    """What happened to a resource, the newest first; `next` is the value of `before` for the entries before these."""
+
+    entries: tuple[Entry, ...]
+    next: str | None
+    heat: tuple[Heat, ...]
+    bucket_seconds: int
+    bucket_start: str | None
+
+
+class PlanCounts(Model, frozen=True, kw_only=True):
+    """How many resources the plan would create, update, delete or leave alone, and how many could not be planned."""
+
+    create: int = 0
+    update: int = 0
+    delete: int = 0
+    nothing: int = 0
+    failed: int = 0
+
+
+class PlannedResource(Model, frozen=True, kw_only=True):
+    """What the next step of a resource would do."""
+
+    id: str
+    action: Literal["create", "update", "delete", "nothing", "failed"]
+    decision: str
+    finding: str
+    fields: tuple[FieldChangeModel, ...]
+    error: str | None
+
+
+class FleetPlan(Model, frozen=True, kw_only=True):
+    """The plan of all resources; `made_at` is null before the first one is made."""
+
+    made_at: str | None
+    is_running: bool
+    done: int
+    total: int
+    counts: PlanCounts
+    resources: tuple[PlannedResource, ...]
+    error: str | None
+
+
+class ActionAnswer(Model, frozen=True, kw_only=True):
+    """The resource as it was when the action was put on record."""
+
+    row: Row
