@@ -93,7 +93,8 @@ export interface GraphNode {
   namespace: string;
   name: string;
   state: State;
-  exists: boolean;
+  /** Null where that may not be told. */
+  exists: boolean | null;
 }
 
 export type EdgeType = "reference" | "value" | "order" | "owner" | "secret";
@@ -203,6 +204,9 @@ export interface FieldRow {
 export interface Fields {
   observedAt: Time | null;
   isFresh: boolean;
+  /** Why the live object was not read. */
+  trouble?: string;
+  digests?: { intent: string; live: string } | null;
   fields: FieldRow[];
 }
 
@@ -244,6 +248,7 @@ export interface PlannedResource {
   decision: string;
   fields: ChangedField[];
   error: string | null;
+  finding?: string;
 }
 
 export interface Plan {
@@ -253,6 +258,7 @@ export interface Plan {
   total: number;
   counts: Record<string, number>;
   resources: PlannedResource[];
+  error?: string | null;
 }
 
 export interface UpgradeReport {

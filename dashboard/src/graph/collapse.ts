@@ -53,13 +53,13 @@ export function collapse(graph: Graph, by: CollapseBy, expanded: ReadonlySet<Id>
 
 function single(node: GraphNode): ShownNode {
   const subtitle = `${node.kind} · ${node.namespace}`;
-  return { id: node.id, title: node.name, subtitle, state: node.state, exists: node.exists, members: [] };
+  return { id: node.id, title: node.name, subtitle, state: node.state, exists: node.exists !== false, members: [] };
 }
 
 function grouped(id: Id, by: CollapseBy, members: GraphNode[]): ShownNode {
   const title = id.slice(by.length + 1);
   const subtitle = `${members.length} ${members.length === 1 ? "resource" : "resources"}`;
-  return { id, title, subtitle, state: worst(members.map((one) => one.state)), exists: members.some((one) => one.exists), members };
+  return { id, title, subtitle, state: worst(members.map((one) => one.state)), exists: members.some((one) => one.exists !== false), members };
 }
 
 function joined(edges: readonly GraphEdge[], shownAs: ReadonlyMap<Id, Id>): ShownEdge[] {

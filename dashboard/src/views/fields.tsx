@@ -1,7 +1,7 @@
 /** Spec, live and effective desired state of a resource side by side, with the rule that decided each field. */
 import { useState } from "preact/hooks";
 import { api } from "../api/client";
-import type { FieldRow, Id } from "../api/contract";
+import type { FieldRow, Fields, Id, ResourceDetail } from "../api/contract";
 import { Ago, Button, Empty, Failure, Path, Skeleton, useLoaded, Value } from "../components/parts";
 import { plural } from "../model/format";
 
@@ -15,9 +15,11 @@ export const RULES: Record<string, [name: string, meaning: string]> = {
   serviceChosen: ["service", "The service chose the value"],
   immutable: ["immutable", "It is fixed when the object is created"],
   pruned: ["pruned", "Absent from the spec: it is unset"],
+  generated: ["generated", "Its owner generates the value"],
+  edited: ["edited", "Another writer edited what its owner generates, and the edit is kept"],
 };
 
-export function FieldsTab({ id, version }: { id: Id; version: string }) {
+export function FieldsTab({ id, version, cookie }: { id: Id; version: string; cookie: ResourceDetail["cookie"] }) {
   const [loaded, again] = useLoaded(() => api.fields(id), id, version);
   const [text, setText] = useState("");
   const [rule, setRule] = useState("");
@@ -43,9 +45,23 @@ export function FieldsTab({ id, version }: { id: Id; version: string }) {
         <span class="shown">{found.isFresh ? "read" : "as of"} <Ago time={found.observedAt} none="the last step" /></span>
         <Button icon="arrows" onClick={again} title="Read the live object again; nothing is written">Read again</Button>
       </div>
+      {found.trouble && <p class="notice">The live object was not read: {found.trouble}</p>}
+      <Moved cookie={cookie} digests={found.digests ?? null} />
       {shown.length === 0 ? <Empty title={found.fields.length ? "No field matches" : "No fields"} /> : <FieldTable fields={shown} />}
       <p class="muted table-foot">{plural(found.fields.length, "field")}, of which {different === 0 ? "none differs" : `${different} would change`}.</p>
     </>
+  );
+}
+
+/** Which half of the cookie does not match what is there now. */
+function Moved({ cookie, digests }: { cookie: ResourceDetail["cookie"]; digests: Fields["digests"] }) {
+  if (!cookie || !digests) return null;
+  const halves = (["intent", "live"] as const).map((half) => [half, cookie[half] === digests[half]] as const);
+  return (
+    <p class="halves">
+      {halves.map(([half, isSame]) => <span key={half} title={`${cookie[half]} on record, ${digests[half]} now`}>{half === "intent" ? "Intent" : "Live"} <span class={isSame ? "match" : "moved"}>{isSame ? "as it was" : "moved"}</span></span>)}
+      <span class="muted">{halves.every(([, isSame]) => isSame) ? "Both halves of the cookie match: the next step takes the fast path." : "A half of the cookie does not match: the next step compares in full."}</span>
+    </p>
   );
 }
 

@@ -62,6 +62,7 @@ function PlanBody({ plan, groupBy, progress }: { plan: Plan; groupBy: GroupBy; p
   return (
     <>
       {progress && <div class="progress" role="status"><progress max={Math.max(1, progress.total)} value={progress.done} aria-label="Planning" /><span>{count(progress.done)} of {count(progress.total)} planned</span></div>}
+      {plan.error && <Failure error={new Error(plan.error)} />}
       {plan.madeAt !== null && (
         <ul class="plan-counts" aria-label="Resources by action">
           {Object.entries(plan.counts).map(([action, number]) => <li key={action} class={`action-${action}${number === 0 ? " is-none" : ""}`}><span class="number">{count(number)}</span><span>{ACTION_NAMES[action] ?? action}</span></li>)}
@@ -85,7 +86,7 @@ function Planned({ planned, isOpen }: { planned: PlannedResource; isOpen: boolea
         <summary>
           <span class={`action action-${planned.action}`}>{ACTION_NAMES[planned.action] ?? planned.action}</span>
           <ResourceLink id={planned.id} />
-          <span class="muted">{planned.decision}</span>
+          <span class="muted">{[planned.finding, planned.decision].filter(Boolean).join(", ")}</span>
           <span class="muted summary-end">{planned.fields.length > 0 && plural(planned.fields.length, "field")}</span>
         </summary>
         {planned.error && <p class="planned-error">{planned.error}</p>}

@@ -46,7 +46,7 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
       <Tabs id={id} tab={tab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} class="tab-panel" tabIndex={0}>
         {loaded.state === "failed" && <Failure error={loaded.error} retry={retry} />}
-        {tab === "fields" ? <FieldsTab id={id} version={version} /> : tab === "timeline" ? <TimelineTab id={id} version={version} contests={detail?.contests ?? []} /> :
+        {tab === "fields" ? <FieldsTab id={id} version={version} cookie={detail?.cookie ?? null} /> : tab === "timeline" ? <TimelineTab id={id} version={version} contests={detail?.contests ?? []} /> :
           detail === null ? loaded.state !== "failed" && <Skeleton rows={12} /> :
           tab === "raw" ? <RawTab detail={detail} /> : <SummaryTab detail={detail} />}
       </div>
@@ -169,7 +169,7 @@ function LastStep({ detail }: { detail: ResourceDetail }) {
     ["Trigger", step.trigger],
     ["Decision", step.decision],
     ["Moved", step.moved.length ? step.moved.join(", ") : "nothing"],
-    ["Writes", step.writes.length ? <ul class="plain">{step.writes.map((one, number) => <li key={number}><strong>{one.action}</strong> {one.name}{one.fields.length > 0 && <Changes fields={one.fields} />}{one.more > 0 && <span class="muted">and {plural(one.more, "field")} more</span>}</li>)}</ul> : "none"],
+    ["Writes", step.writes.length ? <ul class="plain">{step.writes.map((one, number) => <li key={number}><strong>{one.action}</strong>{one.name !== one.action && ` ${one.name}`}{one.fields.length > 0 && <Changes fields={one.fields} />}{one.more > 0 && <span class="muted">and {plural(one.more, "field")} more</span>}</li>)}</ul> : "none"],
   ];
   if (step.kept?.length) rows.push(["Kept", <Changes fields={step.kept} />]);
   if (step.withheld?.length) rows.push(["Withheld", <Changes fields={step.withheld} />]);
