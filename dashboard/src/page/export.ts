@@ -26,26 +26,20 @@ export function exportView(): void {
   tell(`Saved as ${link.download}`);
 }
 
+/** The text of the file. Its head is put together as text: a style sheet in a document of this page would be blocked. */
 function documentOf(view: HTMLElement, title: string): string {
-  const page = document.implementation.createHTMLDocument(title);
-  const meta = page.createElement("meta");
-  meta.httpEquiv = "Content-Security-Policy";
-  meta.content = "default-src 'none'; style-src 'unsafe-inline'";
-  const charset = page.createElement("meta");
-  charset.setAttribute("charset", "utf-8");
-  const viewport = page.createElement("meta");
-  viewport.name = "viewport";
-  viewport.content = "width=device-width, initial-scale=1";
-  const style = page.createElement("style");
-  style.textContent = styles();
-  page.head.prepend(charset, meta, viewport);
-  page.head.append(style);
-  page.documentElement.lang = "en";
-  const theme = document.documentElement.dataset["theme"];
-  if (theme) page.documentElement.dataset["theme"] = theme;
+  const page = document.implementation.createHTMLDocument("");
   page.body.className = "exported";
   page.body.append(note(page), cleaned(view, page));
-  return `<!doctype html>\n${page.documentElement.outerHTML}\n`;
+  const theme = document.documentElement.dataset["theme"];
+  const head = [
+    '<meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    `<title>${title.replace(/&/g, "&amp;").replace(/</g, "&lt;")}</title>`,
+    `<style>${styles().replace(/<\//g, "<\\/")}</style>`,
+  ];
+  return `<!doctype html>\n<html lang="en"${theme ? ` data-theme="${theme}"` : ""}>\n<head>\n${head.join("\n")}\n</head>\n${page.body.outerHTML}\n</html>\n`;
 }
 
 function note(page: Document): HTMLElement {

@@ -12,7 +12,14 @@ import { tell } from "../page/toasts";
 type GroupBy = "action" | "kind" | "namespace";
 const ORDER = ["failed", "delete", "create", "update", "waiting", "held", "nothing"];
 const ACTION_NAMES: Record<string, string> = { create: "Create", update: "Update", delete: "Delete", nothing: "Nothing", failed: "Failed", waiting: "Waiting", held: "Held" };
+// Findings that need no reviewer: nothing would be written.
+const QUIET = ["nothing", "in sync", "one-time"];
 const MOST_OPEN = 40;
+
+/** What would be done; where nothing would be written, why it is worth a look. */
+function groupOf(planned: PlannedResource): string {
+  return planned.action === "nothing" ? planned.finding || "nothing" : planned.action;
+}
 
 export function PlanView() {
   const progress = planProgress.value;
@@ -58,7 +65,7 @@ export function PlanView() {
 }
 
 function PlanBody({ plan, groupBy, progress }: { plan: Plan; groupBy: GroupBy; progress: { done: number; total: number } | null }) {
-  const groups = grouped(plan.resources.filter((one) => one.action !== "nothing"), groupBy);
+  const groups = grouped(plan.resources.filter((one) => !QUIET.includes(groupOf(one))), groupBy);
   return (
     <>
       {progress && <div class="progress" role="status"><progress max={Math.max(1, progress.total)} value={progress.done} aria-label="Planning" /><span>{count(progress.done)} of {count(progress.total)} planned</span></div>}
@@ -84,9 +91,9 @@ function Planned({ planned, isOpen }: { planned: PlannedResource; isOpen: boolea
     <li>
       <details open={isOpen}>
         <summary>
-          <span class={`action action-${planned.action}`}>{ACTION_NAMES[planned.action] ?? planned.action}</span>
+          <span class={`action action-${planned.action}`}>{ACTION_NAMES[groupOf(planned)] ?? groupOf(planned)}</span>
           <ResourceLink id={planned.id} />
-          <span class="muted">{[planned.finding, planned.decision].filter(Boolean).join(", ")}</span>
+          <span class="muted">{planned.action === "nothing" ? "" : planned.decision}</span>
           <span class="muted summary-end">{planned.fields.length > 0 && plural(planned.fields.length, "field")}</span>
         </summary>
         {planned.error && <p class="planned-error">{planned.error}</p>}
@@ -99,7 +106,7 @@ function Planned({ planned, isOpen }: { planned: PlannedResource; isOpen: boolea
 function grouped(resources: readonly PlannedResource[], by: GroupBy): [string, PlannedResource[]][] {
   const groups = new Map<string, PlannedResource[]>();
   for (const one of resources) {
-    const name = by === "action" ? one.action : parseId(one.id)[by];
+    const name = by === "action" ? groupOf(one) : parseId(one.id)[by];
     const known = groups.get(name);
     if (known) known.push(one);
     else groups.set(name, [one]);

@@ -69,9 +69,9 @@ class SharedBrowser:
             yield tab
 
     @contextmanager
-    def stranger(self, address: str) -> Iterator[Tab]:
+    def stranger(self, address: str, **options: Any) -> Iterator[Tab]:
         """A page without a session."""
-        with self._context(DESKTOP) as context:
+        with self._context(DESKTOP, **options) as context:
             tab = Tab(context.new_page(), address)
             tab.page.goto(address)
             yield tab
