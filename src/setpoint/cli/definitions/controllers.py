@@ -40,6 +40,8 @@ from setpoint.cli.definitions.options import COOKIE_PLACES, TENANCY, command_nam
 @click.option(
     "--audit", metavar="FILE", help="Append who asked, what was sent and what came back; - is standard output."
 )
+@click.option("--dashboard", metavar="[HOST]:PORT", help="Serve the dashboard there.")
+@click.option("--allow-actions", is_flag=True, help="Resources may be reconciled, paused and resumed on the dashboard.")
 @click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
 @click.option(
     "--allow-cluster-address",
