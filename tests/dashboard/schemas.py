@@ -30,6 +30,15 @@ def problems(value: Any, schema: Mapping[str, Any], document: Mapping[str, Any],
         if all(found):
             yield from min(found, key=len)
         return
+    yield from _value_problems(value, schema, at)
+    if isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from problems(one, schema.get("items", {}), document, f"{at}[{index}]")
+    if isinstance(value, dict):
+        yield from _object_problems(value, schema, document, at)
+
+
+def _value_problems(value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
     if "enum" in schema and value not in schema["enum"]:
         yield f"{at}: {value!r} is none of {schema['enum']}"
     if "const" in schema and value != schema["const"]:
@@ -39,12 +48,6 @@ def problems(value: Any, schema: Mapping[str, Any], document: Mapping[str, Any],
         is_number = type_ in ("integer", "number")
         if not isinstance(value, _TYPES[type_]) or (is_number and isinstance(value, bool)):
             yield f"{at}: {value!r} is no {type_}"
-            return
-    if isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from problems(one, schema.get("items", {}), document, f"{at}[{index}]")
-    if isinstance(value, dict):
-        yield from _object_problems(value, schema, document, at)
 
 
 def _object_problems(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.dashboard.access.request_checks import CONTENT_SECURITY_POLICY
-from setpoint.dashboard.access.sessions import SESSION_SECONDS, SignInRefused, Sessions
+from setpoint.dashboard.access.sessions import SESSION_SECONDS, Sessions, SignInRefused
 from setpoint.dashboard.access.viewer import LocalViewer
 from setpoint.dashboard.api.routes import ROUTES
 from setpoint.dashboard.rows import id_of, ref_of
@@ -241,7 +241,9 @@ def test_names_of_scripts_arrive_as_text_in_json() -> None:
 _names = st.text(st.characters(exclude_characters="/.", exclude_categories=("Cs",)), min_size=1)
 
 
-@given(st.builds(ResourceRef, st.sampled_from(["", "a.b", "setpoint.dev"]), _names, st.text(max_size=0) | _names, _names))
+@given(
+    st.builds(ResourceRef, st.sampled_from(["", "a.b", "setpoint.dev"]), _names, st.text(max_size=0) | _names, _names)
+)
 def test_an_id_names_its_resource(ref: ResourceRef) -> None:
     assert ref_of(id_of(ref)) == ref
 

@@ -153,7 +153,7 @@ def test_a_reader_that_takes_nothing_holds_no_memory_and_is_cut_off() -> None:
                 await page.get("/resources")
                 port = int(page.url.rpartition(":")[2])
                 cookie = next(iter(page.browser.cookie_jar))
-                reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+                _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
                 head = f"GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
                 writer.write(f"{head}Cookie: {cookie.key}={cookie.value}\r\n\r\n".encode())
                 await until(lambda: hub.open == 1)
@@ -228,7 +228,8 @@ def test_a_reader_that_resumes_has_the_rows_of_one_that_loads_anew(
             known.pop(ref, None)
         known |= {ref: one.row for ref, one in changes.changed.items()}
 
-        assert known == {ref: found.row for ref in rows if (found := rows.get(ref))}
+        loaded = {ref: found.row for ref in rows if (found := rows.get(ref))}
+        assert known == loaded
         assert sum(rows.scopes.values()) == len(rows)
         assert rows.number_of(rows.revision) == rows.number
 

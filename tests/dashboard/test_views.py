@@ -175,7 +175,14 @@ def test_a_search_finds_names_labels_paths_and_values() -> None:
             labelled["metadata"]["labels"] = {"team": "billing"}
             await session.apply(bucket(storageClass="NEARLINE"), labelled, wait=False)
             async with dashboard_on(session) as page:
-                words = ("nearline", "spec.storageclass=near", "team=billing", "metadata.labels.team", "logs eu", "none")
+                words = (
+                    "nearline",
+                    "spec.storageclass=near",
+                    "team=billing",
+                    "metadata.labels.team",
+                    "logs eu",
+                    "none",
+                )
                 found = {word: (await page.get(f"/search?q={word.replace(' ', '%20')}"))["ids"] for word in words}
 
                 other = BUCKET.replace("logs", "other")

@@ -13,8 +13,8 @@ import pytest
 
 import setpoint
 from setpoint.app.cluster import open_cluster_client
-from setpoint.core.plan import Plan
 from setpoint.core.decide import Decision
+from setpoint.core.plan import Plan
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
 from setpoint.dashboard.actions import ACTIONS
 from setpoint.dashboard.api.models import Source
@@ -176,7 +176,9 @@ def test_a_plan_and_a_report_show_nothing_of_other_namespaces(namespaces: Namesp
 def test_an_action_is_done_with_the_rights_of_its_user(namespaces: Namespaces) -> None:
     async def main() -> None:
         async with dashboard(namespaces) as pages:
-            allowed = await pages["alice"].post(f"/resources/{bucket_id(namespaces.of_alice, 'for-alice')}/actions/pause")
+            allowed = await pages["alice"].post(
+                f"/resources/{bucket_id(namespaces.of_alice, 'for-alice')}/actions/pause"
+            )
             refused = await pages["bob"].post(f"/resources/{bucket_id(namespaces.of_bob, 'for-bob')}/actions/pause")
             hidden = await pages["bob"].post(
                 f"/resources/{bucket_id(namespaces.of_alice, 'for-alice')}/actions/reconcile"
