@@ -1,11 +1,13 @@
 """What the handlers read: a session on a store or a cluster, or a recorded world, and the rows of its resources."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import Final
 
-from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.app import OpenedEngine
+from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.dashboard.api.models import Source
 from setpoint.dashboard.fleet import FleetRows, FleetWatch
 from setpoint.dashboard.plans import PlanMaker
@@ -14,8 +16,11 @@ from setpoint.dashboard.stream import StreamHub, StreamLimits
 from setpoint.dashboard.summary import NoProcess, ProcessSource, Summaries
 from setpoint.engine.context import EngineContext
 from setpoint.engine.history.memory_history import HistoryStore
-from setpoint.engine.ports import Store
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.store_decorators import OverlayStore
+from setpoint.library.inspection.fields import FieldListing, read_fields
 from setpoint.library.session_reads import SessionReads
+from setpoint.library.targets import get_declared
 
 DEFAULT_STREAM_LIMITS: Final = StreamLimits()
 
@@ -31,6 +36,8 @@ class Backend:
     hub: StreamHub
     plans: PlanMaker
     search: FieldSearch
+    # The fields of a resource, with its live object read now.
+    fields: Callable[[ResourceRef], Awaitable[FieldListing]]
     # Where histories are kept; in a cluster, the store of the controllers of this process.
     history: HistoryStore | None
     upgrade_report: bytes | None = None
@@ -43,13 +50,13 @@ async def open_backend(
     source: Source,
     *,
     process: ProcessSource | None = None,
-    history: Store | None = None,
+    running: OpenedEngine | None = None,
     upgrade_report: bytes | None = None,
     limits: StreamLimits = DEFAULT_STREAM_LIMITS,
 ) -> AsyncIterator[Backend]:
     """The data of a session, kept up to date while this is open; streams end with it.
 
-    `history` is the store that keeps histories, where it is not that of the session.
+    `running` is the engine of controllers in this process, whose clients act for tenants, and which keep histories.
     """
     is_live = source.type != "recording"
     async with AsyncExitStack() as stack:
@@ -62,7 +69,7 @@ async def open_backend(
         plans = PlanMaker(session, engine.clock, rows.notify)
         stack.push_async_callback(plans.close)
         hub = StreamHub(rows, summaries, plans, engine.clock, limits, closed)
-        store = history or engine.store
+        store = engine.store if running is None else running.engine.store
         await stack.enter_async_context(fleet.running())
         await stack.enter_async_context(in_background(hub.watch_process()))
         yield Backend(
@@ -73,10 +80,17 @@ async def open_backend(
             hub,
             plans,
             FieldSearch(engine, rows),
+            session.fields if running is None else partial(_read_fields, running.engine),
             store if isinstance(store, HistoryStore) else None,
             upgrade_report,
             is_live,
         )
+
+
+async def _read_fields(engine: EngineContext, ref: ResourceRef) -> FieldListing:
+    """The fields of a resource by the clients of the controllers; the store refuses writes."""
+    planning = replace(engine, store=OverlayStore(engine.store, {}))
+    return await read_fields(await get_declared(ref, planning), planning)
 
 
 @asynccontextmanager

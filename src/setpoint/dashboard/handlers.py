@@ -102,7 +102,7 @@ class ResourceHandlers:
     async def fields(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}/fields"""
         ref, _ = await self.visible_resource(request, viewer)
-        return answer(fields_of(await self.backend.session.fields(ref)))
+        return answer(fields_of(await self.backend.fields(ref)))
 
     async def timeline(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}/timeline"""

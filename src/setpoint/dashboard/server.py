@@ -29,7 +29,7 @@ from setpoint.dashboard.backend import Backend
 from setpoint.dashboard.handlers import ApiHandler, ResourceHandlers, answer
 from setpoint.dashboard.static_files import StaticFile, read_static_files, static_response
 from setpoint.dashboard.stream import EventStream
-from setpoint.errors import SetpointError, UserError
+from setpoint.errors import RemoteRefused, SetpointError, UserError
 from setpoint.runtime.limited_server import LimitedServer, ListenAddress, ServerLimits
 
 _log: Final = logging.getLogger(__name__)
@@ -119,6 +119,8 @@ class Dashboard:
             response = _error(error.status, "http", error.reason)
         except UserError as error:
             response = _error(422, type(error).__name__, str(error))
+        except RemoteRefused as error:
+            response = _error(403, type(error).__name__, str(error))
         except SetpointError as error:
             response = _error(503, type(error).__name__, str(error))
         except Exception:  # noqa: BLE001 - a bug must not end the process

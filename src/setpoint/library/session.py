@@ -20,6 +20,7 @@ from setpoint.library.targets import (
 # What a command that only reads the store does without is imported where it is used.
 if TYPE_CHECKING:
     from setpoint.library.command_record import CommandObserver, CommandRecord, ReportedCommand
+    from setpoint.library.controller import Controllers
     from setpoint.library.deletion import Deletion
     from setpoint.library.executors import Executor, SettleGoal
     from setpoint.library.results import CommandResult
@@ -219,6 +220,14 @@ class Session(SessionReads):
             if admin:
                 await stack.enter_async_context(controllers.serving_admin_api())
             await run_until_stopped_by(stop, controllers)
+
+    @asynccontextmanager
+    async def beside(self, controllers: "Controllers") -> AsyncIterator[None]:
+        """Inside, calls hand over to controllers of this process, which another caller runs, on the same store."""
+        from setpoint.library.controller import linked
+
+        async with linked(controllers) as link, self._turns.handed_to(link):
+            yield
 
     @asynccontextmanager
     async def _executing(self) -> "AsyncIterator[Executor]":

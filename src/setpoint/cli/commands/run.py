@@ -50,6 +50,8 @@ class RunOptions:
     shards: int
     identity: str
     audit: str | None
+    dashboard: "ListenAddress | None"
+    allows_actions: bool
     allowed_addresses: tuple[str, ...]
     denied_addresses: tuple[str, ...]
 
@@ -70,6 +72,8 @@ class RunOptions:
             options["shards"],
             new_identity(options["identity"] or socket.gethostname()),
             options["audit"],
+            None if options["dashboard"] is None else _listen_address(options["dashboard"]),
+            options["allow_actions"],
             options["allowed_addresses"],
             options["denied_addresses"],
         )
@@ -159,6 +163,7 @@ async def _run_until_signal(process: "ControllerProcess", run_options: RunOption
                 controllers.serving(run_options.metrics),
                 controllers.serving_admin_api(),
                 process.drawn(run_options),
+                process.serving_dashboard(run_options),
             ):
                 await process.run()
         except asyncio.CancelledError:
@@ -221,6 +226,24 @@ class ControllerProcess:
             await self.controllers.run()
         finally:
             freezing.cancel()
+
+    @asynccontextmanager
+    async def serving_dashboard(self, run_options: RunOptions) -> AsyncIterator[None]:
+        """Serves the dashboard, with `--dashboard`."""
+        if run_options.dashboard is None:
+            yield
+            return
+        from setpoint.cli.dashboard import served_beside
+
+        steps = self.steps
+        async with served_beside(
+            self.controllers,
+            self.opened,
+            run_options.dashboard,
+            steps=lambda: steps.all,
+            allows_actions=run_options.allows_actions,
+        ):
+            yield
 
     @asynccontextmanager
     async def drawn(self, run_options: RunOptions) -> AsyncIterator[None]:

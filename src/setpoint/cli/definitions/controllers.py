@@ -40,6 +40,8 @@ from setpoint.cli.definitions.options import COOKIE_PLACES, TENANCY, command_nam
 @click.option(
     "--audit", metavar="FILE", help="Append who asked, what was sent and what came back; - is standard output."
 )
+@click.option("--dashboard", metavar="[HOST]:PORT", help="Serve the dashboard there.")
+@click.option("--allow-actions", is_flag=True, help="Resources may be reconciled, paused and resumed on the dashboard.")
 @click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
 @click.option(
     "--allow-cluster-address",
@@ -130,6 +132,7 @@ def kinds(context: click.Context, /, **options: object) -> None:
     "--cookie-location", type=COOKIE_PLACES, default="status", show_default=True, help="Where cookies are kept."
 )
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
+@click.option("--dashboard", is_flag=True, help="Serve the dashboard in the cluster, for its users.")
 @click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
 @click.option("--aggregate-kubernetes-objects", is_flag=True, help="The role edit may write KubernetesObjects, too.")
 @click.option("--force", is_flag=True, help="Take over fields of another field manager.")

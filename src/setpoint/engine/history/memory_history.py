@@ -3,14 +3,12 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final, Protocol, runtime_checkable
 
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.durations import rfc3339
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.reports import HistoryEntry
+from setpoint.engine.step.reports import HistoryEntry, oldest_kept
 
 _MAX_REPORTS: Final = 20
 
@@ -34,11 +32,6 @@ class HistoryLimits:
 
 
 DEFAULT_HISTORY_LIMITS: Final = HistoryLimits()
-
-
-def oldest_kept(now: str, days: int) -> str:
-    """The time before which nothing is kept."""
-    return rfc3339(int((datetime.fromisoformat(now) - timedelta(days=days)).timestamp()))
 
 
 @dataclass(slots=True)

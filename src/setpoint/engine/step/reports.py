@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,6 +10,7 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action
 from setpoint.core.redaction import holds_secret_object, redact_record
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.durations import rfc3339
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import RemoteRefused, Retry, SetpointError
@@ -143,3 +145,8 @@ def _step(status: JsonObject) -> Mapping[str, Json] | None:
     ours = status.get(_STATE)
     step = ours.get(_STEP) if isinstance(ours, Mapping) else None
     return step if isinstance(step, Mapping) else None
+
+
+def oldest_kept(now: str, days: int) -> str:
+    """The time before which nothing is kept."""
+    return rfc3339(int((datetime.fromisoformat(now) - timedelta(days=days)).timestamp()))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from setpoint.core.values.canonical import canonical
 from setpoint.engine.ports import EventRecord, Lease, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.reports import HistoryEntry, HistoryType
+from setpoint.engine.step.reports import HistoryEntry, HistoryType, oldest_kept
 from setpoint.stores.journal import JournaledChange, JournalPage, StoreLimits, labels_of, require_retained
 from setpoint.stores.manifests import is_secret
 from setpoint.stores.mutations import Mutation, acquired, released
@@ -349,9 +349,6 @@ class HistoryTable:
             self._trim(key, now)
 
     def _trim(self, key: tuple[str, ...], now: str) -> None:
-        # Not imported by commands that only read.
-        from setpoint.engine.history.memory_history import oldest_kept
-
         beyond = f"SELECT id FROM history WHERE {_OWN} ORDER BY id DESC LIMIT 1 OFFSET ?"
         self._execute(
             f"DELETE FROM history WHERE {_OWN} AND id <= ({beyond})", (*key, *key, self._limits.history_per_resource)
