@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.ports import SystemClock
 from setpoint.localcloud.faults import FailOperation
 from setpoint.localcloud.server import LocalCloud
 from setpoint.stores.sqlite.store import open_sqlite
@@ -25,7 +25,7 @@ HOSTILE: Final = "<img src=x onerror=\"window.hacked='yes'\"><script>window.hack
 LARGE: Final = 10_000
 # In a namespace of their own: the graph of it has so many nodes.
 LINKED: Final = 2_000
-_URL: Final = re.compile(r"http://127\.0\.0\.1:\d+/#token=\S+")
+_URL: Final = re.compile(r"http://127\.0\.0\.1:\d+/#token=[\w-]+")
 _PROJECT: Final = {"cnrm.cloud.google.com/project-id": "some-project"}
 _SQL: Final = "sql.cnrm.cloud.google.com"
 _STORAGE: Final = "storage.cnrm.cloud.google.com"
@@ -87,15 +87,10 @@ def small_world(folder: Path) -> Iterator[Served]:
     with Workspace(folder, user_environment()) as workspace:
         workspace.in_cloud(_prepare)
         workspace.write(*(f"{json.dumps(one)}\n" for one in small_manifests()))
-        report = folder / "upgrade.json"
-        report.write_text(json.dumps(upgrade_report()), encoding="utf-8")
         workspace.run("apply", "-f", "manifest.yaml", "--timeout", "1s")
         workspace.in_cloud(lambda cloud: cloud.advance(3600))
         workspace.run("apply", "-f", "manifest.yaml", "--timeout", "1s")
-        program = workspace.piped(
-            "dashboard", "--listen", "127.0.0.1:0", "--no-open", "--allow-actions", "--upgrade-report", str(report)
-        )
-        yield Served(program, workspace)
+        yield Served(workspace.daemon("--dashboard", "127.0.0.1:0", "--allow-actions"), workspace)
 
 
 def _prepare(cloud: LocalCloud) -> None:
@@ -108,16 +103,15 @@ def _prepare(cloud: LocalCloud) -> None:
 
 def upgrade_report() -> JsonObject:
     """A report as `setpoint verify-upgrade -o json` prints it."""
-    orders: JsonObject = {"group": _SQL, "kind": "SQLDatabase", "namespace": "default", "name": "orders"}
+    database: JsonObject = {"group": _SQL, "kind": "SQLDatabase", "namespace": "linked", "name": "database-1"}
+    difference: JsonObject = {"fields": ["spec.charset"], "baseline": "in sync", "candidate": "writes"}
     return {
         "baseline": "0.1.0",
         "candidate": "0.2.0",
         "verdict": "new writes",
-        "summary": {"same": 9, "new writes": 1},
+        "summary": {"same": 9_999, "new writes": 1},
         "oneTime": 2,
-        "resources": [
-            {**orders, "verdict": "new writes", "fields": ["spec.charset"], "baseline": "in sync", "candidate": "writes"}
-        ],
+        "resources": [{**database, "verdict": "new writes", **difference}],
         "blocked": [],
         "missed": [],
     }
@@ -133,23 +127,15 @@ def large_world(folder: Path) -> Iterator[Served]:
     # The driver of the browser has a running event loop in the thread of the tests.
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, _fill(folder / ".setpoint" / "state.db")).result()
+    report = folder / "upgrade.json"
+    report.write_text(json.dumps(upgrade_report()), encoding="utf-8")
     with Workspace(folder, user_environment()) as workspace:
-        yield Served(workspace.piped("dashboard", "--listen", "127.0.0.1:0", "--no-open"), workspace)
-
-
-class _Clock:
-    def now(self) -> datetime:
-        return datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        options = ("--listen", "127.0.0.1:0", "--no-open", "--upgrade-report", str(report))
+        yield Served(workspace.piped("dashboard", *options), workspace)
 
 
 async def _fill(path: Path) -> None:
-    store = await open_sqlite(path, _Clock(), lambda: str(uuid4()))
+    store = await open_sqlite(path, SystemClock(), lambda: str(uuid4()))
     try:
         manifests = [*map(_linked, range(LINKED)), *map(_unlinked, range(LARGE - LINKED))]
         made = await asyncio.gather(*map(store.apply, manifests))
