@@ -17,7 +17,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 # Compiled modules and rewritten asserts are kept from one run to the next.
 unexport PYTHONDONTWRITEBYTECODE
 # The folders below tests whose tests start other processes: commands, servers, Terraform; and those of the docs.
-OTHER_PROCESSES := benchmarks cli cluster conformance deployment docs forking scenarios soak terraform
+OTHER_PROCESSES := benchmarks cli cluster conformance dashboard/browser deployment docs forking scenarios soak terraform
 
 define find_python
 for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
@@ -46,7 +46,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check quick cover test cluster-assets laws contracts soak bench demo dist ci format manifests official-clients catalogue lock clean
+.PHONY: help setup check quick cover test cluster-assets laws contracts soak bench demo dist ci format manifests dashboard dashboard-images official-clients catalogue lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -117,6 +117,12 @@ format: setup ## Put the code into its form, and mend what can be mended
 
 manifests: setup ## Write what deploy/ holds anew from src/setpoint/deployment and the types of the kinds
 	$(BIN)/python -m tests.deployment.deploy_files
+
+dashboard: ## Build the page of the dashboard from dashboard/ into src/setpoint/dashboard/static
+	cd dashboard && npm ci --no-audit --no-fund && npm run check && npm run build
+
+dashboard-images: setup ## Take the pictures of the dashboard in docs/images anew, with the machine's Chromium
+	$(BIN)/python -m tests.dashboard.browser.screenshots
 
 official-clients: .venv-clients/.setpoint ## Google's own clients of five services against the local cloud, in an environment of its own
 	.venv-clients/bin/pytest tests/official_clients $(ARGS)

@@ -21,6 +21,8 @@ _TOGETHER: Final = tuple(
             "tests/cluster/trustee/test_[a-e]",
             "tests/cluster/trustee/",
             "tests/stores/kubernetes/",
+            # One browser for all of them.
+            "tests/dashboard/browser/",
             # Each with a server of its own: the contract of two to four kinds each, and all other tests of the plug-in.
             "plugins/setpoint-postgresql/tests/test_lifecycle_of_servers",
             "plugins/setpoint-postgresql/tests/test_lifecycle_of_databases",

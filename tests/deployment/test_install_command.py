@@ -33,6 +33,7 @@ def _install(kubeconfig: Path | str, *options: str) -> Result:
         (["--kinds", "KbsConfig"], {"kinds": ("KbsConfig",)}),
         (["--kinds", "TrusteeConfig,KbsConfig"], {"kinds": ("TrusteeConfig", "KbsConfig")}),
         (["--cookie-location", "annotation"], {"cookies": CookieLocation.ANNOTATION}),
+        (["--dashboard"], {"dashboard": True}),
     ],
 )
 def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str], choices: dict[str, Any]) -> None:
@@ -43,6 +44,20 @@ def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str
     wanted = {**types(installation.kinds), **process(installation)}
     assert in_stream(printed.stdout) == wanted
     assert by_key(as_json["items"]) == wanted
+
+
+def test_the_dashboard_takes_the_rights_to_ask_who_its_users_are_and_a_service() -> None:
+    before, after = process(DEFAULT), process(replace(DEFAULT, dashboard=True))
+    role = ("ClusterRole", "", "setpoint")
+    added = [one for one in after[role]["rules"] if one not in before[role]["rules"]]
+
+    assert [(one["resources"], one["verbs"]) for one in added] == [
+        (["tokenreviews"], ["create"]),
+        (["subjectaccessreviews"], ["create"]),
+    ]
+    assert after.keys() - before.keys() == {("Service", "setpoint-system", "setpoint-dashboard")}
+    refused = _install("/nowhere", "--dry-run", "--dashboard", "--watch-namespace", "team")
+    assert (refused.exit_code, "leave one of the two out" in refused.stderr) == (1, True)
 
 
 def test_without_crds_no_crd_is_printed() -> None:

@@ -12,9 +12,10 @@ import pytest
 from aiohttp import ClientSession, UnixConnector, web
 
 from setpoint.errors import UserError
+from setpoint.runtime.limited_server import ListenAddress, parse_listen_address
 from setpoint.runtime.manager import Phase
 from setpoint.runtime.metrics.telemetry import Telemetry
-from setpoint.runtime.server import HttpServer, ListenAddress, parse_listen_address
+from setpoint.runtime.server import HttpServer
 
 
 @dataclass

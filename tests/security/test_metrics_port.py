@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import pytest
 from aiohttp.http_exceptions import BadHttpMessage
 
+from setpoint.runtime.limited_server import RequestLogFilter, ServerLimits
 from setpoint.runtime.manager import Phase
 from setpoint.runtime.metrics.telemetry import Telemetry
-from setpoint.runtime.server import HttpServer, RequestLogFilter, ServerLimits
+from setpoint.runtime.server import HttpServer
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -169,7 +170,7 @@ def test_broken_requests_are_logged_rarely_and_without_what_was_sent(caplog: pyt
 
     asyncio.run(main())
 
-    found = [one for one in caplog.records if one.name.startswith("setpoint.runtime.server.requests")]
+    found = [one for one in caplog.records if one.name.startswith("setpoint.runtime.limited_server.requests")]
     assert [one.getMessage() for one in found] == ["request refused: it is not HTTP, or too large"] * 3
     assert "swordfish" not in caplog.text
     assert not any(one.name.startswith("aiohttp") for one in caplog.records)

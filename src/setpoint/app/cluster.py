@@ -12,6 +12,7 @@ from setpoint.clients.http import HttpClient
 from setpoint.clients.http_transport import limits_from
 from setpoint.clients.sockets import AddressPolicy, address_policy
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import SECRETS, Owner, refers_to_secrets
 from setpoint.engine.ports import Store
@@ -97,6 +98,21 @@ def _cluster_client(settings: AppSettings, wiring: ClientWiring, name: str, clus
     connection = connection_from_environment(settings.environment, parse_cluster_address(settings.store).context)
     http = HttpClient(connection.proxy, wiring.interceptor(name), limits=limits_from(settings.environment))
     return KubernetesClient(connection, http=http, budgets=clusters.budgets)
+
+
+def open_cluster_client(settings: AppSettings, token: str | None = None) -> "KubernetesClient":
+    """A client of the cluster of the store: as this process, or with the bearer token of a user alone. To be closed."""
+    from setpoint.clients.kubernetes.client import KubernetesClient
+    from setpoint.clients.kubernetes.contexts import connection_from_environment
+    from setpoint.clients.kubernetes.kubeconfig import BearerToken, InlineText
+    from setpoint.stores.kubernetes.factory import parse_cluster_address
+
+    connection = connection_from_environment(settings.environment, parse_cluster_address(settings.store).context)
+    if token is not None:
+        # Nothing of the process' own identity is left.
+        connection = replace(connection, login=BearerToken(InlineText(token)), certificate=None, impersonation=None)
+    http = HttpClient(connection.proxy, limits=limits_from(settings.environment))
+    return KubernetesClient(connection, http=http)
 
 
 def _tenant_addresses(settings: AppSettings, client: "KubernetesClient") -> AddressPolicy:

@@ -20,6 +20,7 @@ COMMAND_HELP = {
     "completion": 'Print the completion script of a shell. Load it with eval "$(setpoint completion bash)".',
     "crds": "Print the CustomResourceDefinitions of kinds. Without a word, all but those of the catalogue, with an "
     "admission policy, which warns of annotations without effect. For kubectl apply --server-side -f -.",
+    "dashboard": "Serve a page that shows resources, graph and plan. On this machine, until Ctrl-C; it writes nothing.",
     "delete": "Delete resources and their live objects. Dependants go before what they need, and those that stay are "
     "named. On a terminal it asks. Exit 0 gone, 1 failed, not declared or not confirmed, 3 still waiting or blocked.",
     "demo": "Show drift, field policies and deletion of a local bucket. Touches nothing outside this process.",

@@ -38,6 +38,8 @@ class Installation:
     kinds: tuple[str, ...] = ()
     tenancy: TenancyMode = TenancyMode.STRICT
     cookies: CookieLocation = CookieLocation.STATUS
+    # Whether the pods serve the dashboard.
+    dashboard: bool = False
 
     @property
     def account(self) -> str:
@@ -53,6 +55,11 @@ class Installation:
         for name, _ in self.environment:
             if not _VARIABLE_PATTERN.fullmatch(name):
                 raise UserError(f"--env: {name!r} names no variable: write NAME=VALUE, such as KBS_IMAGE_NAME=kbs:1")
+        if self.dashboard and self.watch_namespace is not None:
+            raise UserError(
+                "--dashboard asks the cluster who its users are, and --watch-namespace installs without rights in the "
+                "cluster: leave one of the two out"
+            )
         if self.replicas < 1 or self.shards < 1:
             raise UserError(f"{self.replicas} replicas and {self.shards} shards: there has to be one of each at least")
 

@@ -34,6 +34,7 @@ def controller_manifests(installation: Installation, access: KindAccess) -> list
         *controller_rbac(installation, access),
         *write_policy(installation, access.kinds),
         metrics_service(installation),
+        *([dashboard_service(installation)] if installation.dashboard else ()),
         network_policy(installation),
         disruption_budget(installation),
         deployment(installation),
@@ -50,6 +51,7 @@ def namespace_manifest(installation: Installation) -> list[JsonObject]:
 
 
 METRICS_PORT: Final = 8080
+DASHBOARD_PORT: Final = 8081
 # The user of the image, by number: runAsNonRoot cannot be verified for a name.
 USER_ID: Final = 65532
 GRACE_SECONDS: Final = 25
@@ -130,7 +132,9 @@ def _container(installation: Installation) -> JsonObject:
             *_cookie_variables(installation),
             *({"name": name, "value": value} for name, value in installation.environment),
         ],
-        "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
+        "ports": [
+            {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in _ports(installation).items()
+        ],
         # Two minutes to start, half a minute without an answer before a restart.
         "startupProbe": _probe("/healthz", period=2, failures=60),
         "livenessProbe": _probe("/healthz", period=10, failures=3),
@@ -155,8 +159,14 @@ def container_arguments(installation: Installation) -> list[Json]:
         "--log-format=json",
         f"--grace={GRACE_SECONDS}s",
         f"--kinds={','.join(installation.kinds)}",
+        *([f"--dashboard=:{DASHBOARD_PORT}"] if installation.dashboard else []),
         *([f"--tenancy={installation.tenancy.value}"] if installation.tenancy is not TenancyMode.STRICT else []),
     ]
+
+
+def _ports(installation: Installation) -> dict[str, int]:
+    """The ports of a pod, by name."""
+    return {"metrics": METRICS_PORT, **({"dashboard": DASHBOARD_PORT} if installation.dashboard else {})}
 
 
 def _cookie_variables(installation: Installation) -> list[JsonObject]:
@@ -203,8 +213,25 @@ def metrics_service(installation: Installation) -> JsonObject:
     }
 
 
+DASHBOARD_SERVICE: Final = f"{NAME}-dashboard"
+
+
+def dashboard_service(installation: Installation) -> JsonObject:
+    """One pod for each client: a session is in the memory of the pod that opened it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": namespaced_metadata(installation.namespace, DASHBOARD_SERVICE),
+        "spec": {
+            "sessionAffinity": "ClientIP",
+            "selector": dict(SELECTOR_LABELS),
+            "ports": [{"name": "dashboard", "port": 80, "targetPort": "dashboard", "protocol": "TCP"}],
+        },
+    }
+
+
 def network_policy(installation: Installation) -> JsonObject:
-    """Ingress to the metrics port only. Egress is not limited: addresses of cloud services change."""
+    """Ingress to the ports of the pods only. Egress is not limited: addresses of cloud services change."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -212,7 +239,7 @@ def network_policy(installation: Installation) -> JsonObject:
         "spec": {
             "podSelector": {"matchLabels": dict(SELECTOR_LABELS)},
             "policyTypes": ["Ingress"],
-            "ingress": [{"ports": [{"port": "metrics", "protocol": "TCP"}]}],
+            "ingress": [{"ports": [{"port": name, "protocol": "TCP"} for name in _ports(installation)]}],
         },
     }
 

@@ -105,6 +105,7 @@ def controller_rbac(installation: Installation, access: KindAccess) -> list[Json
         namespace_rule(everywhere=watched is None),
         *watch_rules(access.watched),
         *(cluster_scoped_rules(access.cluster_scoped) if watched is None else ()),
+        *(review_rules() if installation.dashboard else ()),
     ]
     return [
         role(kind, metadata, rules),
@@ -149,6 +150,14 @@ def watch_rules(kinds: Sequence[GroupResource]) -> list[JsonObject]:
 def cluster_scoped_rules(kinds: Sequence[GroupResource]) -> list[JsonObject]:
     """Cluster-scoped kinds, which belong to no tenant: a Role of one namespace cannot grant access to them."""
     return [rule(group, plurals, _READ) for group, plurals in by_group(kinds)]
+
+
+def review_rules() -> list[JsonObject]:
+    """To ask the cluster which user a token is of, and what that user may list: for the dashboard."""
+    return [
+        rule("authentication.k8s.io", ["tokenreviews"], ("create",)),
+        rule("authorization.k8s.io", ["subjectaccessreviews"], ("create",)),
+    ]
 
 
 def lease_rules() -> list[JsonObject]:

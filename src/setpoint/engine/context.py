@@ -27,14 +27,7 @@ from setpoint.engine.kind import AnyKind, Location, ResourceType, secret_fields_
 from setpoint.engine.management import CookieLocation, Management, management_of
 from setpoint.engine.metrics import NoMetrics, StepMetrics
 from setpoint.engine.owner import SECRETS, Owner, unknown_type
-from setpoint.engine.ports import (
-    Clock,
-    DefinitionSource,
-    EventRecord,
-    ResourceUpdate,
-    Store,
-    outdated_definition,
-)
+from setpoint.engine.ports import Clock, DefinitionSource, EventRecord, ResourceUpdate, Store, outdated_definition
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import (
     COOKIE,
@@ -45,7 +38,7 @@ from setpoint.engine.state import (
     with_status_digest,
     without_status_digest,
 )
-from setpoint.engine.step.reports import NoReports, StepReporter
+from setpoint.engine.step.reports import NoReports, StepReporter, history_of_commit
 from setpoint.engine.step.status_edits import LeftStatus, StatusEdits
 from setpoint.engine.tenancy.reference_grants import REFERENCE_GRANT
 from setpoint.engine.tenancy.tenants import Tenancy
@@ -280,7 +273,10 @@ class StepContext:
         # Of a resource with a finalizer, a status without a record of ours would be taken for one that was wiped.
         if self.engine.status_edits is not None or (ENGINE_STATE not in status and self.resource.finalizers):
             status = with_status_digest(status)
-        update = ResourceUpdate(status=status, finalizers=self.finalizers, annotations=annotations, events=events)
+        history = history_of_commit(self.resource, status, self.engine.reporter)
+        update = ResourceUpdate(
+            status=status, finalizers=self.finalizers, annotations=annotations, events=events, history=history
+        )
         after = await self.engine.store.update(self.resource, update)
         assert after is not None, "a finalizer is only added here"
         self.engine.leave_status(after)

@@ -16,6 +16,7 @@ from setpoint.core.values.durations import rfc3339
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.step.reports import HistoryEntry
 from setpoint.errors import StoreError
 
 
@@ -104,7 +105,7 @@ class ChildWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceUpdate:
-    """The parts of a resource that the engine writes: those to change, and the events to record with them.
+    """The parts of a resource that the engine writes: those to change; events and history to record with them.
 
     A part that is None stays as it is; an annotation that is None is removed.
     """
@@ -113,6 +114,7 @@ class ResourceUpdate:
     finalizers: tuple[str, ...] | None = None
     annotations: Mapping[str, str | None] | None = None
     events: Sequence[EventRecord] = ()
+    history: Sequence[HistoryEntry] = ()
 
 
 class Store(Protocol):

@@ -36,7 +36,7 @@ from setpoint.runtime.step_log import StepLog
 # The HTTP server takes 16 MB: it is imported by a process that serves.
 if TYPE_CHECKING:
     from setpoint.runtime.admin_api import AdminApi
-    from setpoint.runtime.server import ListenAddress
+    from setpoint.runtime.limited_server import ListenAddress
 
 _log: Final = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from setpoint.app import AppSettings
 from setpoint.core.values.durations import parse_duration_text
 from setpoint.engine.context import EngineContext
 from setpoint.errors import ManifestInvalid, StoreInUse, UserError
-from setpoint.library.session_engines import WriteTurns, for_one_call
+from setpoint.library.session_engines import SessionEngines, WriteTurns, for_one_call
 from setpoint.library.session_reads import SessionReads, declared
 from setpoint.library.targets import (
     Named,
@@ -20,6 +20,7 @@ from setpoint.library.targets import (
 # What a command that only reads the store does without is imported where it is used.
 if TYPE_CHECKING:
     from setpoint.library.command_record import CommandObserver, CommandRecord, ReportedCommand
+    from setpoint.library.controller import Controllers
     from setpoint.library.deletion import Deletion
     from setpoint.library.executors import Executor, SettleGoal
     from setpoint.library.results import CommandResult
@@ -40,9 +41,16 @@ class Session(SessionReads):
             result.raise_for_failures()
     """
 
-    def __init__(self, settings: AppSettings, namespace: str | None = None, *, owns_process: bool = False) -> None:
+    def __init__(
+        self,
+        settings: AppSettings,
+        namespace: str | None = None,
+        *,
+        owns_process: bool = False,
+        engines: SessionEngines | None = None,
+    ) -> None:
         """`owns_process`: the process does nothing else, so that a plan guards its threads against writes, too."""
-        super().__init__(settings, namespace, owns_process=owns_process)
+        super().__init__(settings, namespace, owns_process=owns_process, engines=engines)
         self._turns = WriteTurns()
 
     async def __aenter__(self) -> Self:
@@ -193,9 +201,9 @@ class Session(SessionReads):
         `:8080`. With `admin`, commands of other processes are taken on a socket beside the file of the store.
         """
         from setpoint.library.controller import ControllerOptions, Controllers, linked, run_until_stopped_by
+        from setpoint.runtime.limited_server import parse_listen_address
         from setpoint.runtime.manager import WORKERS_PER_KIND
         from setpoint.runtime.metrics.telemetry import Telemetry
-        from setpoint.runtime.server import parse_listen_address
 
         options = ControllerOptions(self.settings.kinds, concurrency or WORKERS_PER_KIND, shards=shards)
         address = None if metrics is None else parse_listen_address(metrics)
@@ -212,6 +220,14 @@ class Session(SessionReads):
             if admin:
                 await stack.enter_async_context(controllers.serving_admin_api())
             await run_until_stopped_by(stop, controllers)
+
+    @asynccontextmanager
+    async def beside(self, controllers: "Controllers") -> AsyncIterator[None]:
+        """Inside, calls hand over to controllers of this process, which another caller runs, on the same store."""
+        from setpoint.library.controller import linked
+
+        async with linked(controllers) as link, self._turns.handed_to(link):
+            yield
 
     @asynccontextmanager
     async def _executing(self) -> "AsyncIterator[Executor]":

@@ -37,7 +37,10 @@ class SessionEngines:
     A store in a file is read without a lock until something is written; from then on this session holds it to its end.
     """
 
-    def __init__(self, settings: AppSettings, *, owns_process: bool = False) -> None:
+    def __init__(
+        self, settings: AppSettings, *, owns_process: bool = False, opened: OpenedEngine | None = None
+    ) -> None:
+        """`opened` is an engine that is open already, and stays open."""
         self.settings = settings
         self._owns_process = owns_process
         self.is_shared = is_shared_store(settings)
@@ -45,7 +48,7 @@ class SessionEngines:
         self.closed, self._written = asyncio.Event(), asyncio.Event()
         self._stack = AsyncExitStack()
         self._opening = asyncio.Lock()
-        self._writer: OpenedEngine | None = None
+        self._writer: OpenedEngine | None = opened
         self._reader: EngineContext | None = None
 
     async def writer(self) -> OpenedEngine:
@@ -147,6 +150,38 @@ class SessionEngines:
     def _require_open(self) -> None:
         if self.closed.is_set():
             raise UserError("the session is closed: open another one")
+
+
+class RecordedEngines(SessionEngines):
+    """The engines of a recorded world: no service is asked, and nothing can be written."""
+
+    def __init__(self, settings: AppSettings, world: Path) -> None:
+        super().__init__(settings)
+        self._world = world
+        self._recorded: PreviewSession | None = None
+        # There is no file of a store, nor another process that writes to it.
+        self.is_shared, self.file = False, None
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[EngineContext]:
+        """See SessionEngines."""
+        self._require_open()
+        async with self._opening:
+            if self._recorded is None:
+                self._recorded = await self._stack.enter_async_context(self.previewing())
+        yield self._recorded.engine
+
+    @asynccontextmanager
+    async def planning(self) -> AsyncIterator[EngineContext]:
+        """See SessionEngines."""
+        async with self.reading() as engine:
+            yield engine
+
+    @asynccontextmanager
+    async def previewing(self, world: Path | None = None) -> "AsyncIterator[PreviewSession]":
+        """See SessionEngines."""
+        async with super().previewing(world or self._world) as preview:
+            yield preview
 
 
 def for_one_call(engine: EngineContext) -> EngineContext:

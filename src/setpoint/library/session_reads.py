@@ -43,7 +43,9 @@ from setpoint.library.targets import (
 if TYPE_CHECKING:
     from setpoint.engine.dependency_graph import DependencyGraph
     from setpoint.library.command_record import CommandObserver
+    from setpoint.library.inspection.fields import FieldListing
     from setpoint.library.inspection.graph import ResourceGraph
+    from setpoint.library.inspection.history import HistoryListing
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.manifests.validation import ManifestValidation
@@ -53,10 +55,18 @@ if TYPE_CHECKING:
 class SessionReads:
     """The part of a `Session` that changes nothing, neither in the store nor in a service."""
 
-    def __init__(self, settings: AppSettings, namespace: str | None = None, *, owns_process: bool = False) -> None:
+    def __init__(
+        self,
+        settings: AppSettings,
+        namespace: str | None = None,
+        *,
+        owns_process: bool = False,
+        engines: SessionEngines | None = None,
+    ) -> None:
+        """`engines` are those of a process that has a store open already, or of a recorded world."""
         self.settings = settings
         self.namespace = namespace or default_namespace(settings)
-        self._engines = SessionEngines(settings, owns_process=owns_process)
+        self._engines = engines or SessionEngines(settings, owns_process=owns_process)
 
     def __repr__(self) -> str:
         return f"<session on {self.settings.store}>"
@@ -244,6 +254,31 @@ class SessionReads:
             raise ManifestInvalid("nothing to validate: hand over manifests")
         async with self._engines.reading() as engine:
             return validate_manifests(read, engine)
+
+    async def history(self, target: Target, *, before: int | None = None, most: int = 100) -> "HistoryListing":
+        """What happened to a resource, the newest first: its steps, their requests, drift and refusals.
+
+        Kept by count and age: in a store in a file or in memory by every process, in a cluster by the process that is
+        asked. `before` is the number of an entry: those that came before it. Of a resource that is gone, too.
+        """
+        from setpoint.engine.history.memory_history import HistoryStore
+        from setpoint.library.inspection.history import HistoryListing
+
+        async with self._engines.reading() as engine:
+            ref, store = ref_of_target(target, self.namespace, engine), engine.store
+            found = await store.history(ref, before=before, most=most) if isinstance(store, HistoryStore) else ()
+            return HistoryListing(ref, tuple(found))
+
+    async def fields(self, target: Target) -> "FieldListing":
+        """Spec, live object and effective desired state of a resource, field by field, with the rule of each.
+
+        The live object is read now. Nothing is written. ManifestInvalid for a resource that is not declared.
+        """
+        from setpoint.library.inspection.fields import read_fields
+
+        async with self._engines.planning() as engine:
+            ref = ref_of_target(target, self.namespace, engine)
+            return await read_fields(await get_declared(ref, engine), engine)
 
     # --- The whole ----------------------------------------------------------------------------------------------------
 

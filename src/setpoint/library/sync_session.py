@@ -17,7 +17,9 @@ from setpoint.library.targets import Named, Target
 
 if TYPE_CHECKING:
     from setpoint.library.command_record import CommandObserver
+    from setpoint.library.inspection.fields import FieldListing
     from setpoint.library.inspection.graph import ResourceGraph
+    from setpoint.library.inspection.history import HistoryListing
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.manifests.validation import ManifestValidation
@@ -164,6 +166,14 @@ class SyncSession:
     def explain(self, *what: Named) -> "Inspection[StepExplanation]":
         """See Session.explain."""
         return self._call(self._session.explain(*what))
+
+    def fields(self, target: Target) -> "FieldListing":
+        """See Session.fields."""
+        return self._call(self._session.fields(target))
+
+    def history(self, target: Target, *, before: int | None = None, most: int = 100) -> "HistoryListing":
+        """See Session.history."""
+        return self._call(self._session.history(target, before=before, most=most))
 
     def events(self, *targets: Target, all_namespaces: bool = False) -> "EventListing":
         """See Session.events."""

@@ -25,7 +25,8 @@ from setpoint.core.redaction import redact_untyped
 from setpoint.core.secret_fields import NO_TYPES
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
-from setpoint.engine.step.reports import ReportedWrite, StepReporter, StepSubject
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.reports import HistoryEntry, ReportedWrite, StepReporter, StepSubject
 from setpoint.errors import RemoteError, SetpointError, StoreError, UserError
 from setpoint.file_creation import PRIVATE_MODE
 
@@ -137,6 +138,10 @@ class AuditedSteps:
         data: dict[str, Json] = {"error": type(error).__name__, "message": str(error)}
         append_after(self.log, "refused", {**_subject_data(subject), **data})
         self.behind.refused(subject, error)
+
+    def take_history(self, ref: ResourceRef) -> Sequence[HistoryEntry]:
+        """See StepReporter."""
+        return self.behind.take_history(ref)
 
 
 @dataclass(frozen=True, slots=True)

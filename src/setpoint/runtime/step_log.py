@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.reports import ReportedWrite, StepSubject
+from setpoint.engine.step.reports import HistoryEntry, ReportedWrite, StepSubject
 from setpoint.errors import SetpointError
 
 _log: Final = logging.getLogger(__name__)
@@ -45,6 +45,10 @@ class StepLog:
         self._drifted[subject.ref] = found
         event = "object deleted by another writer" if is_deleted else "drift found"
         _log.info(event, extra={**_subject(subject), "fields": named_fields(fields)})
+
+    def take_history(self, ref: ResourceRef) -> Sequence[HistoryEntry]:  # as in the protocol
+        """See StepReporter."""
+        return ()
 
     def refused(self, subject: StepSubject, error: SetpointError) -> None:
         """See StepReporter."""

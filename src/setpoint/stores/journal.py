@@ -21,6 +21,9 @@ class StoreLimits:
     changes: int = 10_000
     notes: int = 10_000
     notes_per_resource: int = 50
+    history: int = 50_000
+    history_per_resource: int = 200
+    history_days: int = 30
 
     def __post_init__(self) -> None:
         if min(self.changes, self.notes, self.notes_per_resource) < 1:

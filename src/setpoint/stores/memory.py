@@ -1,6 +1,7 @@
 """The in-memory store: the reference implementation for the contract suite, and for tests."""
 
 from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -8,6 +9,7 @@ from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.step.reports import HistoryEntry
 from setpoint.errors import StoreError
 from setpoint.stores.journal import (
     DEFAULT_LIMITS,
@@ -23,6 +25,9 @@ from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
 from setpoint.stores.mutations import Mutation, RecordStore, acquired, released, unix_seconds
 from setpoint.stores.records import ResourceRecord, to_resource
+
+if TYPE_CHECKING:
+    from setpoint.engine.history.memory_history import MemoryHistory
 
 
 class MemoryStore(RecordStore):
@@ -45,6 +50,7 @@ class MemoryStore(RecordStore):
         self._journal: dict[int, JournaledChange] = {}
         self._last = 0
         self._events: dict[tuple[str, str, str], EventRecord] = {}
+        self._history: MemoryHistory | None = None
         self._leases: dict[str, Lease] = {}
 
     async def get(self, ref: ResourceRef) -> Resource | None:
@@ -89,6 +95,11 @@ class MemoryStore(RecordStore):
         self._require_open()
         return tuple(event for event in self._events.values() if ref is None or event.ref == ref)
 
+    async def history(self, ref: ResourceRef, *, before: int | None = None, most: int = 100) -> Sequence[HistoryEntry]:
+        """See HistoryStore."""
+        self._require_open()
+        return () if self._history is None else self._history.of(ref, before, most)
+
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         self._require_open()
         now = unix_seconds(self._clock)
@@ -112,7 +123,10 @@ class MemoryStore(RecordStore):
         self._commits.notify()
 
     async def _commit(
-        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+        self,
+        changes: Sequence[tuple[ResourceRef, Mutation]],
+        events: Sequence[EventRecord] = (),
+        history: Sequence[HistoryEntry] = (),
     ) -> tuple[ResourceRecord | None, ...]:
         self._require_open()
         staged: dict[ResourceRef, ResourceRecord | None] = {}
@@ -130,7 +144,20 @@ class MemoryStore(RecordStore):
         self._keep(journaled)
         for event in events:
             self._record_event(event)
+        if history:
+            self._keep_history(changes[0][0], history)
         return tuple(results)
+
+    def _keep_history(self, ref: ResourceRef, history: Sequence[HistoryEntry]) -> None:
+        # Not imported by commands that only read.
+        from setpoint.engine.history.memory_history import HistoryLimits, MemoryHistory
+
+        if self._history is None:
+            limits = self._limits
+            self._history = MemoryHistory(
+                HistoryLimits(limits.history_per_resource, limits.history, limits.history_days)
+            )
+        self._history.add(ref, history, self._clock.now())
 
     def _keep(self, journaled: Sequence[JournaledChange]) -> None:
         for change in journaled:

@@ -19,6 +19,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, Lease, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.reports import HistoryEntry
 from setpoint.errors import ChildRefused, ServiceAccountNotFound, SetpointError, StoreError, WriteConflict
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import AuthoredManifest, being_deleted_error, read_manifest, require_same_ref, stored_ref
@@ -325,7 +326,7 @@ class RecordStore(DerivedStoreOperations):
         return _kept(child)
 
     async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
-        (record,) = await self._commit([(resource.ref, updated(resource, update))], update.events)
+        (record,) = await self._commit([(resource.ref, updated(resource, update))], update.events, update.history)
         return None if record is None else to_resource(record)
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
@@ -334,11 +335,14 @@ class RecordStore(DerivedStoreOperations):
 
     @abstractmethod
     async def _commit(
-        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+        self,
+        changes: Sequence[tuple[ResourceRef, Mutation]],
+        events: Sequence[EventRecord] = (),
+        history: Sequence[HistoryEntry] = (),
     ) -> tuple[ResourceRecord | None, ...]:
         """The records after these mutations, in order, once they and the events are committed: all, or none.
 
-        A mutation that returns the record it was given changes nothing.
+        A mutation that returns the record it was given changes nothing. `history` is of the first resource.
         """
 
     def _child_change(self, write: ChildWrite) -> tuple[ResourceRef, Mutation]:

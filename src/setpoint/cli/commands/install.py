@@ -96,6 +96,7 @@ def _installation(kinds: Sequence[GroupKind], options: dict[str, Any]) -> Instal
         tuple(name for _, name in kinds),
         TenancyMode(options["tenancy"] or TenancyMode.STRICT),
         CookieLocation(options["cookie_location"]),
+        options["dashboard"],
     )
 
 

@@ -25,11 +25,12 @@ from setpoint.runtime.audit_log import AuditedRequests, AuditedSteps, AuditLog, 
 from setpoint.runtime.manager import freeze_index
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.assignment import new_identity
+from setpoint.runtime.step_history import HistoryReports, HistoryRequests
 from setpoint.runtime.step_log import StepLog
 
 if TYPE_CHECKING:
     from setpoint.cli.views.live_screen import LogBuffer
-    from setpoint.runtime.server import ListenAddress
+    from setpoint.runtime.limited_server import ListenAddress
 
 _log: Final = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -49,6 +50,8 @@ class RunOptions:
     shards: int
     identity: str
     audit: str | None
+    dashboard: "ListenAddress | None"
+    allows_actions: bool
     allowed_addresses: tuple[str, ...]
     denied_addresses: tuple[str, ...]
 
@@ -69,6 +72,8 @@ class RunOptions:
             options["shards"],
             new_identity(options["identity"] or socket.gethostname()),
             options["audit"],
+            None if options["dashboard"] is None else _listen_address(options["dashboard"]),
+            options["allow_actions"],
             options["allowed_addresses"],
             options["denied_addresses"],
         )
@@ -102,11 +107,12 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
     try:
         with _audit_log(request.settings, run_options) as audit_log:
 
-            def audited(client: str) -> AuditedRequests | None:
-                return None if audit_log is None else AuditedRequests(client, audit_log)
+            def recorded(client: str) -> HistoryRequests:
+                return HistoryRequests(None if audit_log is None else AuditedRequests(client, audit_log))
 
-            async with open_for_controllers(run_options.applied_to(request.settings), audited) as opened:
-                process = ControllerProcess.of(opened, request, run_options, reporter_for(audit_log, run_options))
+            async with open_for_controllers(run_options.applied_to(request.settings), recorded) as opened:
+                reporter = HistoryReports(reporter_for(audit_log, run_options), request.settings.clock.now)
+                process = ControllerProcess.of(opened, request, run_options, reporter)
                 return await _run_until_signal(process, run_options)
     finally:
         if log_buffer is not None:
@@ -115,7 +121,7 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
 
 # The HTTP server takes 16 MB, and the live screen 2 MB: each is imported by a process that uses it.
 def _listen_address(text: str) -> "ListenAddress":
-    from setpoint.runtime.server import parse_listen_address
+    from setpoint.runtime.limited_server import parse_listen_address
 
     return parse_listen_address(text)
 
@@ -157,6 +163,7 @@ async def _run_until_signal(process: "ControllerProcess", run_options: RunOption
                 controllers.serving(run_options.metrics),
                 controllers.serving_admin_api(),
                 process.drawn(run_options),
+                process.serving_dashboard(run_options),
             ):
                 await process.run()
         except asyncio.CancelledError:
@@ -219,6 +226,24 @@ class ControllerProcess:
             await self.controllers.run()
         finally:
             freezing.cancel()
+
+    @asynccontextmanager
+    async def serving_dashboard(self, run_options: RunOptions) -> AsyncIterator[None]:
+        """Serves the dashboard, with `--dashboard`."""
+        if run_options.dashboard is None:
+            yield
+            return
+        from setpoint.cli.dashboard import served_beside
+
+        steps = self.steps
+        async with served_beside(
+            self.controllers,
+            self.opened,
+            run_options.dashboard,
+            steps=lambda: steps.all,
+            allows_actions=run_options.allows_actions,
+        ):
+            yield
 
     @asynccontextmanager
     async def drawn(self, run_options: RunOptions) -> AsyncIterator[None]:

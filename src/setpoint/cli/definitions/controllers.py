@@ -40,6 +40,8 @@ from setpoint.cli.definitions.options import COOKIE_PLACES, TENANCY, command_nam
 @click.option(
     "--audit", metavar="FILE", help="Append who asked, what was sent and what came back; - is standard output."
 )
+@click.option("--dashboard", metavar="[HOST]:PORT", help="Serve the dashboard there.")
+@click.option("--allow-actions", is_flag=True, help="Resources may be reconciled, paused and resumed on the dashboard.")
 @click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
 @click.option(
     "--allow-cluster-address",
@@ -61,6 +63,22 @@ def run(context: click.Context, /, **options: object) -> None:
     from setpoint.cli.commands.run import run_until_stopped
 
     exit_with(context, run_until_stopped, options)
+
+
+@command_named("dashboard")
+@click.option(
+    "--listen", default="127.0.0.1:0", metavar="HOST:PORT", show_default=True, help="Of this machine; 0 is any port."
+)
+@click.option("--recording", metavar="FILE", help="Show a world that setpoint record made, in the place of a store.")
+@click.option("--upgrade-report", metavar="FILE", help="Show this report of setpoint verify-upgrade -o json, too.")
+@click.option("--plan/--no-plan", default=True, help="Plans of all resources may be asked for there.")
+@click.option("--allow-actions", is_flag=True, help="Resources may be reconciled, paused and resumed there.")
+@click.option("--open/--no-open", default=True, help="Open it in a browser, on a terminal.")
+@click.pass_context
+def dashboard(context: click.Context, /, **options: object) -> None:
+    from setpoint.cli.dashboard import serve_dashboard
+
+    exit_with(context, serve_dashboard, options)
 
 
 @command_named("crds")
@@ -117,6 +135,7 @@ def kinds(context: click.Context, /, **options: object) -> None:
     "--cookie-location", type=COOKIE_PLACES, default="status", show_default=True, help="Where cookies are kept."
 )
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
+@click.option("--dashboard", is_flag=True, help="Serve the dashboard in the cluster, for its users.")
 @click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
 @click.option("--aggregate-kubernetes-objects", is_flag=True, help="The role edit may write KubernetesObjects, too.")
 @click.option("--force", is_flag=True, help="Take over fields of another field manager.")
@@ -147,4 +166,4 @@ def tenant(context: click.Context, /, **options: object) -> None:
     exit_with(context, set_up_tenant, options)
 
 
-COMMANDS: Final = (run, crds, kinds, install, tenant)
+COMMANDS: Final = (run, dashboard, crds, kinds, install, tenant)

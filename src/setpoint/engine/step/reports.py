@@ -1,13 +1,18 @@
 """Reports of a step to the operator: each write, drift and refusal, with the paths of the fields."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from setpoint.core.diff import FieldChange
 from setpoint.core.plan import Action
+from setpoint.core.redaction import holds_secret_object, redact_record
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.engine.resource import ResourceRef
+from setpoint.core.values.durations import rfc3339
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import RemoteRefused, Retry, SetpointError
 
 if TYPE_CHECKING:
@@ -58,6 +63,10 @@ class StepReporter(Protocol):
         """The step was refused: by the service, or because the author has to change something."""
         ...
 
+    def take_history(self, ref: ResourceRef) -> "Sequence[HistoryEntry]":
+        """What is to be stored of these reports with the next status of a resource, since the last call."""
+        ...
+
 
 class NoReports:
     """Steps that are not reported: those of a single command, which shows them itself."""
@@ -72,7 +81,72 @@ class NoReports:
     def refused(self, subject: StepSubject, error: SetpointError) -> None:
         """See StepReporter."""
 
+    def take_history(self, ref: ResourceRef) -> "Sequence[HistoryEntry]":  # as in the protocol
+        """See StepReporter."""
+        return ()
+
 
 def is_refusal(error: SetpointError) -> bool:
     """Whether a step that ended with `error` was refused, and did not only have to wait."""
     return error.retry is Retry.ON_EDIT or isinstance(error, RemoteRefused)
+
+
+# --- History ----------------------------------------------------------------------------------------------------------
+# Entries are written with the status of a step, in its transaction where the store has one: a history costs no commit.
+# They hold no secret values: plans have none, and fields with a secret-sounding name are redacted besides.
+
+# Where the record of the last step is in a status.
+_STATE, _STEP = "setpoint", "step"
+
+
+class HistoryType(StrEnum):
+    """What an entry is about."""
+
+    # A step that came as far as a plan: what it decided, the fields that it wrote, kept and withheld.
+    STEP = "step"
+    # The requests of a write of this process, and how the service answered.
+    WRITE = "write"
+    # Another writer changed fields of the live object, or deleted it.
+    DRIFT = "drift"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One entry: when, what, and its data as JSON. `number` grows with each entry of a store; 0 before it is stored."""
+
+    type: HistoryType
+    at: str
+    data: JsonObject
+    number: int = 0
+
+
+class HistorySource(Protocol):
+    """What was reported of a resource, and is not stored yet."""
+
+    def take_history(self, ref: ResourceRef) -> "Sequence[HistoryEntry]":
+        """What was reported since the last call, the oldest first."""
+        ...
+
+
+def history_of_commit(resource: Resource, status: JsonObject, source: HistorySource) -> tuple[HistoryEntry, ...]:
+    """The entries that are stored with the next status of a resource: its new step, and what was reported before."""
+    reported = tuple(source.take_history(resource.ref))
+    before, after = _step(resource.status), _step(status)
+    if after is None or after == before:
+        return reported
+    record = redact_record(after, whole=holds_secret_object(resource.document))
+    assert isinstance(record, Mapping)
+    at = record.get("at")
+    return (*reported, HistoryEntry(HistoryType.STEP, at if isinstance(at, str) else "", record))
+
+
+def _step(status: JsonObject) -> Mapping[str, Json] | None:
+    ours = status.get(_STATE)
+    step = ours.get(_STEP) if isinstance(ours, Mapping) else None
+    return step if isinstance(step, Mapping) else None
+
+
+def oldest_kept(now: str, days: int) -> str:
+    """The time before which nothing is kept."""
+    return rfc3339(int((datetime.fromisoformat(now) - timedelta(days=days)).timestamp()))

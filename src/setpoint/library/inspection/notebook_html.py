@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from setpoint.engine.ports import EventRecord
     from setpoint.library.declared import DeclaredResource
     from setpoint.library.inspection.graph import ResourceGraph
+    from setpoint.library.inspection.history import HistoryListing
     from setpoint.library.inspection.records import ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.results import ResourceResult
@@ -77,6 +78,19 @@ def events_html(events: "Sequence[EventRecord]") -> str:
         for one in events
     )
     return _table(("when", "resource", "reason", "count", "message"), rows, "")
+
+
+def history_html(history: "HistoryListing") -> str:
+    """A table of what happened to a resource, the newest first."""
+    rows = (
+        _row(_text(one.at), _text(one.type.value), _text(str(one.data.get("trigger", ""))), _indented_cell(one.data))
+        for one in history
+    )
+    return _table(("when", "what", "asked by", ""), rows, str(history.ref))
+
+
+def _indented_cell(value: object) -> str:
+    return f"<pre>{_indented(value)}</pre>"
 
 
 def description_html(described: "ResourceDescription") -> str:

@@ -8,7 +8,8 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PatchType
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.ports import Clock, EventRecord
+from setpoint.engine.history.memory_history import MemoryHistory
+from setpoint.engine.ports import Clock, EventRecord, ResourceUpdate
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import AlreadyExists, RemoteConflict
 from setpoint.stores.kubernetes.event_queue import EventQueue, QueuedEvent, RecentlyUsed
@@ -112,6 +113,16 @@ class EventRecorder:
         self._queue = EventQueue(self._write, clock)
         # How often each Event that this process wrote was recorded.
         self._counts: RecentlyUsed[tuple[str, str], int] = RecentlyUsed()
+        # In memory: a cluster has no room for it.
+        self.history = MemoryHistory()
+        self._clock = clock
+
+    def record_update(self, ref: ResourceRef, update: ResourceUpdate) -> None:
+        """Queues the events of an update, and keeps its history."""
+        for event in update.events:
+            self.record(event)
+        if update.history:
+            self.history.add(ref, update.history, self._clock.now())
 
     def record(self, event: EventRecord) -> None:
         """Queues an event: see EventQueue."""

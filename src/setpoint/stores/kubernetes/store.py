@@ -33,6 +33,7 @@ from setpoint.engine.ports import (
     ResourceUpdate,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.step.reports import HistoryEntry
 from setpoint.engine.tenancy.tenants import DEFAULT_SERVICE_ACCOUNT, NAMESPACE
 from setpoint.errors import KindNotServed, ManifestInvalid, RemoteConflict, StoreError, WriteConflict
 from setpoint.stores.kubernetes.bookmarks import from_revision
@@ -247,8 +248,7 @@ class KubernetesStore(DerivedStoreOperations):
         after = await self._update_metadata(resource, metadata_changes(resource, update))
         if after is not None and update.status is not None and not same(update.status, after.status):
             after = await self._patch(after, status_patch(after, update.status), PatchType.JSON, "status")
-        for event in update.events:
-            self._events.record(event)
+        self._events.record_update(resource.ref, update)
         if after is not None and update.status is not None:
             self.definitions.require_kept(self._kind_of(after.ref), after.ref, update.status, after.status)
         return after
@@ -295,6 +295,10 @@ class KubernetesStore(DerivedStoreOperations):
         self._require_open()
         with store_errors():
             return await self._events.events(ref)
+
+    async def history(self, ref: ResourceRef, *, before: int | None = None, most: int = 100) -> Sequence[HistoryEntry]:
+        """See HistoryStore: what this process has done since it began."""
+        return self._events.history.of(ref, before, most)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """See Store."""

@@ -75,6 +75,15 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     ),
     SEAL,
     SCRUB,
+    (
+        """CREATE TABLE history (
+            id INTEGER PRIMARY KEY,
+            grp TEXT NOT NULL, kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+            type TEXT NOT NULL, at TEXT NOT NULL,
+            entry BLOB NOT NULL
+        )""",
+        "CREATE INDEX history_of ON history (grp, kind, namespace, name, id)",
+    ),
 )
 # Files from this version on are read as they are; only a writer brings them up to date.
 _READABLE: Final = 1

@@ -16,6 +16,7 @@ from setpoint.core.secret_fields import NO_TYPES, SecretFields
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.step.reports import HistoryEntry
 from setpoint.errors import StoreError
 from setpoint.stores.journal import (
     DEFAULT_LIMITS,
@@ -43,7 +44,7 @@ from setpoint.stores.sqlite.database_file import (
 )
 from setpoint.stores.sqlite.encryption import SecretCipher
 from setpoint.stores.sqlite.schema import SecretSealing, migrate, require_readable
-from setpoint.stores.sqlite.tables import EventAndLeaseTables, ResourceTables
+from setpoint.stores.sqlite.tables import EventAndLeaseTables, HistoryTable, ResourceTables
 from setpoint.stores.sqlite.writer import GroupCommitWriter
 
 T = TypeVar("T")
@@ -90,6 +91,7 @@ class _Connected:
     connection: sqlite3.Connection
     tables: ResourceTables
     events_and_leases: EventAndLeaseTables
+    history: HistoryTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,11 @@ class SqliteStore(RecordStore):
         with self._snapshot():
             return self._reading.events_and_leases.events(ref)
 
+    async def history(self, ref: ResourceRef, *, before: int | None = None, most: int = 100) -> Sequence[HistoryEntry]:
+        """See HistoryStore."""
+        with self._snapshot():
+            return self._reading.history.of(ref, before, most)
+
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         # From the time of the request: a write that has to wait makes the lease shorter, never longer.
         now = unix_seconds(self._clock)
@@ -211,12 +218,19 @@ class SqliteStore(RecordStore):
             self._writing.lock.release()
 
     async def _commit(
-        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+        self,
+        changes: Sequence[tuple[ResourceRef, Mutation]],
+        events: Sequence[EventRecord] = (),
+        history: Sequence[HistoryEntry] = (),
     ) -> tuple[ResourceRecord | None, ...]:
+        now = self._clock.now() if history else ""
+
         def work(connected: _Connected) -> tuple[ResourceRecord | None, ...]:
             records = tuple(connected.tables.change(ref, mutation) for ref, mutation in changes)
             for event in events:
                 connected.events_and_leases.record_event(event)
+            if history:
+                connected.history.add(changes[0][0], history, now)
             return records
 
         return await self._write(work)
@@ -301,7 +315,7 @@ def _connected(connection: sqlite3.Connection, path: Path, limits: StoreLimits) 
     encrypted = tables.any_encrypted()
     if encrypted is not None:
         cipher.require_key_of(encrypted)
-    return _Connected(connection, tables, EventAndLeaseTables(connection, limits))
+    return _Connected(connection, tables, EventAndLeaseTables(connection, limits), HistoryTable(connection, limits))
 
 
 def _cipher(path: Path) -> SecretCipher:

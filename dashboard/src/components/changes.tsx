@@ -1,0 +1,21 @@
+/** Fields before and after, as rows. */
+import type { ChangedField } from "../api/contract";
+import { Path, Value } from "./parts";
+
+export function Changes({ fields }: { fields: readonly ChangedField[] }) {
+  return (
+    <table class="changes">
+      <thead class="visually-hidden"><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th><th scope="col">Why</th></tr></thead>
+      <tbody>
+        {fields.map((one) => (
+          <tr key={one.path}>
+            <th scope="row"><Path path={one.path} /></th>
+            <td class="before">{one.before === undefined ? <span class="absent" title="absent">–</span> : <Value value={one.before} />}</td>
+            <td class="after">{one.after === undefined ? <span class="absent" title="absent">–</span> : <Value value={one.after} />}</td>
+            <td class="why">{one.why}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

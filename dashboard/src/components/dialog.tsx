@@ -1,0 +1,29 @@
+/** A dialog over the page: the browser keeps the focus inside, and gives it back. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren; class?: string }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = ref.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      class={props.class}
+      aria-labelledby="dialog-title"
+      onCancel={(event) => {
+        event.preventDefault();
+        props.onClose();
+      }}
+      onClick={(event) => event.target === ref.current && props.onClose()}
+    >
+      <div class="dialog-body">
+        <h2 id="dialog-title">{props.title}</h2>
+        {props.children}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,278 @@
+/** Draws a laid-out graph: on a canvas for the screen, as SVG for files. Nothing is drawn while nothing changes. */
+import type { Id, State } from "../api/contract";
+import { stateName } from "../model/states";
+import type { ShownEdge, ShownGraph, ShownNode } from "./collapse";
+import { type EdgeTone, labelOf, toneOf } from "./edges";
+import { type Layout, NODE_HEIGHT, NODE_WIDTH } from "./layout";
+
+export interface Highlight {
+  /** Nodes and edges that stand out; null: all are alike. */
+  nodes: ReadonlySet<Id> | null;
+  edges: ReadonlySet<ShownEdge> | null;
+  causes: ReadonlySet<Id>;
+  selected: Id | null;
+}
+
+export interface Scene {
+  graph: ShownGraph;
+  layout: Layout;
+  highlight: Highlight;
+}
+
+export interface Camera {
+  x: number;
+  y: number;
+  zoom: number;
+}
+
+export type Palette = (name: string) => string;
+
+/** The colours of the page, by the names of its custom properties. */
+export function readPalette(element: Element): Palette {
+  const style = getComputedStyle(element);
+  const known = new Map<string, string>();
+  return (name) => {
+    let value = known.get(name);
+    if (value === undefined) known.set(name, (value = style.getPropertyValue(`--${name}`).trim()));
+    return value;
+  };
+}
+
+const TONES: Record<EdgeTone, { color: string; width: number; dash: number[] }> = {
+  plain: { color: "edge", width: 1.3, dash: [] },
+  unknown: { color: "dot-blocked", width: 1.6, dash: [6, 4] },
+  null: { color: "edge", width: 1.3, dash: [2, 4] },
+  missing: { color: "dot-failed", width: 1.6, dash: [6, 4] },
+  blocking: { color: "dot-failed", width: 2.4, dash: [] },
+};
+const FONT = "system-ui, sans-serif";
+// Below these zooms a text could not be read, and is not drawn.
+const TEXT_FROM = 0.42;
+const LABELS_FROM = 0.72;
+const FADED = 0.18;
+
+function nodeAt(layout: Layout, index: number): [x: number, y: number] {
+  return [layout.nodes[index * 2] ?? 0, layout.nodes[index * 2 + 1] ?? 0];
+}
+
+/** A smooth line through the points of an edge, as the commands of an SVG path; the arrow is at its end. */
+export function edgePath(points: Float32Array): string {
+  const at = (index: number): [number, number] => [points[index * 2] ?? 0, points[index * 2 + 1] ?? 0];
+  const last = points.length / 2 - 1;
+  if (last < 1) return "";
+  const [x, y] = at(0);
+  let path = `M${x} ${y}`;
+  for (let index = 1; index < last; index += 1) {
+    const [cx, cy] = at(index);
+    const [nx, ny] = at(index + 1);
+    const isEnd = index + 1 === last;
+    path += `Q${cx} ${cy} ${isEnd ? nx : (cx + nx) / 2} ${isEnd ? ny : (cy + ny) / 2}`;
+  }
+  if (last === 1) path += `L${at(1)[0]} ${at(1)[1]}`;
+  return path;
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+function middleOf(points: Float32Array): [x: number, y: number] {
+  const at = Math.floor(points.length / 4) * 2;
+  return [points[at] ?? 0, points[at + 1] ?? 0];
+}
+
+// --- Canvas ------------------------------------------------------------------------------------------------------------
+
+const paths = new WeakMap<Float32Array, Path2D>();
+
+function pathOf(points: Float32Array): Path2D {
+  let path = paths.get(points);
+  if (path === undefined) paths.set(points, (path = new Path2D(edgePath(points))));
+  return path;
+}
+
+/** Draws what is in the window of the camera. */
+export function draw(context: CanvasRenderingContext2D, size: { width: number; height: number }, ratio: number, scene: Scene, camera: Camera, color: Palette): void {
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.clearRect(0, 0, size.width * ratio, size.height * ratio);
+  context.setTransform(ratio * camera.zoom, 0, 0, ratio * camera.zoom, -camera.x * ratio * camera.zoom, -camera.y * ratio * camera.zoom);
+  const window = { left: camera.x, top: camera.y, right: camera.x + size.width / camera.zoom, bottom: camera.y + size.height / camera.zoom };
+  drawEdges(context, scene, camera, window, color);
+  drawNodes(context, scene, camera, window, color);
+}
+
+interface Window {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+function isOutside(points: Float32Array, window: Window): boolean {
+  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (let index = 0; index < points.length; index += 2) {
+    const x = points[index] ?? 0;
+    const y = points[index + 1] ?? 0;
+    left = Math.min(left, x);
+    right = Math.max(right, x);
+    top = Math.min(top, y);
+    bottom = Math.max(bottom, y);
+  }
+  return right < window.left || left > window.right || bottom < window.top || top > window.bottom;
+}
+
+function drawEdges(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, window: Window, color: Palette): void {
+  const { graph, layout, highlight } = scene;
+  graph.edges.forEach((edge, index) => {
+    const points = layout.edges[index];
+    if (points === undefined || points.length < 4 || isOutside(points, window)) return;
+    const tone = TONES[toneOf(edge.edges)];
+    const isFaded = highlight.edges !== null && !highlight.edges.has(edge);
+    context.globalAlpha = isFaded ? FADED : 1;
+    context.strokeStyle = context.fillStyle = color(tone.color);
+    context.lineWidth = tone.width / Math.min(1, camera.zoom * 1.6);
+    context.setLineDash(tone.dash);
+    context.stroke(pathOf(points));
+    context.setLineDash([]);
+    drawArrow(context, points);
+    if (camera.zoom >= LABELS_FROM && !isFaded) drawLabel(context, labelOf(edge), middleOf(points), color);
+  });
+  context.globalAlpha = 1;
+}
+
+function drawArrow(context: CanvasRenderingContext2D, points: Float32Array): void {
+  const [x, y] = [points[points.length - 2] ?? 0, points[points.length - 1] ?? 0];
+  const angle = Math.atan2(y - (points[points.length - 3] ?? 0), x - (points[points.length - 4] ?? 0));
+  const side = (turn: number): [number, number] => [x - 7 * Math.cos(angle + turn), y - 7 * Math.sin(angle + turn)];
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(...side(0.45));
+  context.lineTo(...side(-0.45));
+  context.fill();
+}
+
+function drawLabel(context: CanvasRenderingContext2D, text: string, [x, y]: [number, number], color: Palette): void {
+  if (text === "") return;
+  context.font = `10.5px ${FONT}`;
+  const width = context.measureText(text).width + 8;
+  context.fillStyle = color("bg");
+  context.fillRect(x - width / 2, y - 8, width, 15);
+  context.fillStyle = color("muted");
+  context.textAlign = "center";
+  context.fillText(text, x, y + 3);
+}
+
+function drawNodes(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, window: Window, color: Palette): void {
+  const { graph, layout, highlight } = scene;
+  graph.nodes.forEach((node, index) => {
+    const [x, y] = nodeAt(layout, index);
+    const [left, top] = [x - NODE_WIDTH / 2, y - NODE_HEIGHT / 2];
+    if (left > window.right || left + NODE_WIDTH < window.left || top > window.bottom || top + NODE_HEIGHT < window.top) return;
+    context.globalAlpha = highlight.nodes !== null && !highlight.nodes.has(node.id) ? FADED : 1;
+    if (camera.zoom < TEXT_FROM) drawBlock(context, node, left, top, highlight, color);
+    else {
+      drawBox(context, node, left, top, highlight, color);
+      drawText(context, node, left, top, color);
+    }
+  });
+  context.globalAlpha = 1;
+}
+
+/** A node from afar: its state is all that can be seen. */
+function drawBlock(context: CanvasRenderingContext2D, node: ShownNode, left: number, top: number, highlight: Highlight, color: Palette): void {
+  const isMarked = highlight.selected === node.id || highlight.causes.has(node.id);
+  const alpha = context.globalAlpha;
+  context.globalAlpha = alpha * (node.state === "ready" ? 0.5 : 1);
+  context.fillStyle = color(`dot-${node.state}`);
+  context.fillRect(left, top, NODE_WIDTH, NODE_HEIGHT);
+  context.globalAlpha = alpha;
+  if (!isMarked) return;
+  context.strokeStyle = highlight.selected === node.id ? color("accent") : color("dot-failed");
+  context.lineWidth = 14;
+  context.strokeRect(left, top, NODE_WIDTH, NODE_HEIGHT);
+}
+
+function drawBox(context: CanvasRenderingContext2D, node: ShownNode, left: number, top: number, highlight: Highlight, color: Palette): void {
+  const isSelected = highlight.selected === node.id;
+  const isCause = highlight.causes.has(node.id);
+  if (node.members.length) {
+    context.fillStyle = color("surface-2");
+    context.strokeStyle = color("line-strong");
+    context.lineWidth = 1;
+    context.beginPath();
+    context.roundRect(left + 4, top + 4, NODE_WIDTH, NODE_HEIGHT, 7);
+    context.fill();
+    context.stroke();
+  }
+  context.beginPath();
+  context.roundRect(left, top, NODE_WIDTH, NODE_HEIGHT, 7);
+  context.fillStyle = color("surface");
+  context.fill();
+  context.strokeStyle = isSelected ? color("accent") : isCause ? color("dot-failed") : color("line-strong");
+  context.lineWidth = isSelected || isCause ? 2.5 : 1;
+  if (!node.exists) context.setLineDash([4, 3]);
+  context.stroke();
+  context.setLineDash([]);
+  context.beginPath();
+  context.roundRect(left, top, 5, NODE_HEIGHT, [7, 0, 0, 7]);
+  context.fillStyle = color(`dot-${node.state}`);
+  context.fill();
+}
+
+function drawText(context: CanvasRenderingContext2D, node: ShownNode, left: number, top: number, color: Palette): void {
+  context.textAlign = "left";
+  context.fillStyle = color("text");
+  context.font = `600 12.5px ${FONT}`;
+  context.fillText(cut(node.title, 24), left + 14, top + 19);
+  context.fillStyle = color("muted");
+  context.font = `11px ${FONT}`;
+  context.fillText(cut(node.subtitle, 29), left + 14, top + 34);
+}
+
+// --- SVG -------------------------------------------------------------------------------------------------------------
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function element(name: string, attributes: Record<string, string | number>, text?: string): SVGElement {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+/** The whole graph as a drawing with texts, whatever part of it is on the screen. */
+export function drawSvg(scene: Scene, color: Palette): SVGElement {
+  const { graph, layout, highlight } = scene;
+  const margin = 20;
+  const box = `${-margin} ${-margin} ${layout.width + 2 * margin} ${layout.height + 2 * margin}`;
+  const svg = element("svg", { viewBox: box, width: "100%", role: "img", "aria-label": `Graph of ${graph.nodes.length} nodes`, "font-family": FONT });
+  graph.edges.forEach((edge, index) => {
+    const points = layout.edges[index];
+    if (points === undefined || points.length < 4) return;
+    const tone = TONES[toneOf(edge.edges)];
+    const line = element("path", { d: edgePath(points), fill: "none", stroke: color(tone.color), "stroke-width": tone.width, "stroke-dasharray": tone.dash.join(" ") });
+    line.append(element("title", {}, `${edge.to} → ${edge.from}`));
+    const [x, y] = middleOf(points);
+    svg.append(line, element("text", { x, y, "font-size": 10.5, "text-anchor": "middle", fill: color("muted") }, labelOf(edge)));
+  });
+  graph.nodes.forEach((node, index) => svg.append(svgNode(node, nodeAt(layout, index), highlight, color)));
+  return svg;
+}
+
+function svgNode(node: ShownNode, [x, y]: [number, number], highlight: Highlight, color: Palette): SVGElement {
+  const [left, top] = [x - NODE_WIDTH / 2, y - NODE_HEIGHT / 2];
+  const stroke = highlight.causes.has(node.id) ? color("dot-failed") : color("line-strong");
+  const group = element("g", {});
+  group.append(
+    element("title", {}, describe(node)),
+    element("rect", { x: left, y: top, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 7, fill: color("surface"), stroke }),
+    element("rect", { x: left, y: top, width: 5, height: NODE_HEIGHT, rx: 2, fill: color(`dot-${node.state}`) }),
+    element("text", { x: left + 14, y: top + 19, "font-size": 12.5, "font-weight": 600, fill: color("text") }, cut(node.title, 24)),
+    element("text", { x: left + 14, y: top + 34, "font-size": 11, fill: color("muted") }, cut(node.subtitle, 29)),
+  );
+  return group;
+}
+
+export function describe(node: { title: string; subtitle: string; state: State; exists: boolean }): string {
+  return `${node.title}, ${node.subtitle}, ${node.exists ? stateName(node.state) : "does not exist"}`;
+}

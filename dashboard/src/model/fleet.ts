@@ -1,0 +1,78 @@
+/** All rows that the page has loaded, kept in the order of the server, and what the stream changed in them. */
+import type { Id, ResourcesEvent, Row } from "../api/contract";
+import { severity } from "./states";
+
+export type SortKey = "default" | "state" | "name" | "kind" | "namespace" | "lastStep" | "nextStep";
+export interface Sorting {
+  key: SortKey;
+  isDescending: boolean;
+}
+
+export class Fleet {
+  private readonly rows = new Map<Id, Row>();
+  private order: Row[] | null = null;
+
+  get size(): number {
+    return this.rows.size;
+  }
+
+  get(id: Id): Row | undefined {
+    return this.rows.get(id);
+  }
+
+  add(rows: readonly Row[]): void {
+    for (const row of rows) this.rows.set(row.id, row);
+    this.order = null;
+  }
+
+  clear(): void {
+    this.rows.clear();
+    this.order = null;
+  }
+
+  /** Takes over a change; false if it changes nothing that is loaded. */
+  apply(event: ResourcesEvent): boolean {
+    let isChanged = event.changed.length > 0;
+    for (const row of event.changed) this.rows.set(row.id, row);
+    for (const id of event.deleted) isChanged = this.rows.delete(id) || isChanged;
+    if (isChanged) this.order = null;
+    return isChanged;
+  }
+
+  /** Leaves only these: the others went while the page was not connected. */
+  retain(ids: ReadonlySet<Id>): void {
+    for (const id of this.rows.keys()) if (!ids.has(id)) this.rows.delete(id);
+    this.order = null;
+  }
+
+  /** All rows by kind, namespace and name. */
+  all(): readonly Row[] {
+    this.order ??= [...this.rows.values()].sort(byName);
+    return this.order;
+  }
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function byName(a: Row, b: Row): number {
+  return compare(a.kind, b.kind) || compare(a.group, b.group) || compare(a.namespace, b.namespace) || compare(a.name, b.name);
+}
+
+const COMPARE: Record<Exclude<SortKey, "default">, (a: Row, b: Row) => number> = {
+  state: (a, b) => severity(a.state) - severity(b.state),
+  name: (a, b) => compare(a.name, b.name),
+  kind: byName,
+  namespace: (a, b) => compare(a.namespace, b.namespace),
+  lastStep: (a, b) => compare(a.lastStep ?? "", b.lastStep ?? ""),
+  nextStep: (a, b) => compare(a.nextStep ?? "~", b.nextStep ?? "~"),
+};
+
+/** Rows in another order; among equals the order stays. */
+export function sorted(rows: readonly Row[], sorting: Sorting): readonly Row[] {
+  if (sorting.key === "default") return rows;
+  const by = COMPARE[sorting.key];
+  const direction = sorting.isDescending ? -1 : 1;
+  return rows.toSorted((a, b) => direction * by(a, b));
+}

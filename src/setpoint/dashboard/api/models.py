@@ -1,0 +1,480 @@
+"""The answers of the API v1 as types: handlers encode them, and the OpenAPI document is made from them."""
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+# Any JSON value, without secret values.
+AnyJson: TypeAlias = Any
+
+State: TypeAlias = Literal[
+    "ready",
+    "progressing",
+    "waiting",
+    "blocked",
+    "failed",
+    "contested",
+    "notConverged",
+    "observed",
+    "paused",
+    "deleting",
+    "unknown",
+]
+ActionName: TypeAlias = Literal["reconcile", "pause", "resume"]
+OutputStateName: TypeAlias = Literal["null", "unknown", "known"]
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A value of the API; its members are in camel case."""
+
+
+class ErrorBody(Model, frozen=True, kw_only=True):
+    """What went wrong, for programs (`code`) and for people; `hint` says what helps."""
+
+    code: str
+    message: str
+    hint: str | UnsetType = UNSET
+
+
+class ErrorAnswer(Model, frozen=True, kw_only=True):
+    """The body of every answer that is no success."""
+
+    error: ErrorBody
+
+
+class Source(Model, frozen=True, kw_only=True):
+    """Where the resources are: a store in a file or in memory, a cluster, or a recording."""
+
+    type: Literal["store", "cluster", "recording"]
+    name: str
+
+
+class SessionInfo(Model, frozen=True, kw_only=True):
+    """What is shown, to which user, and what the user may do here. `is_live`: changes arrive on the stream."""
+
+    version: str
+    api_version: Literal["v1"] = "v1"
+    source: Source
+    user: str | None
+    is_live: bool
+    actions: tuple[ActionName, ...]
+    has_plan: bool
+    has_upgrade_report: bool
+
+
+class LoginOptions(Model, frozen=True, kw_only=True):
+    """How to sign in: by the token of a URL that was printed, or by a bearer token of the cluster."""
+
+    sign_in: Literal["url", "bearer"]
+
+
+class LoginRequest(Model, frozen=True, kw_only=True):
+    """The one-time token of the URL, or a bearer token of the cluster."""
+
+    token: str
+
+
+class SignedIn(Model, frozen=True, kw_only=True):
+    """The user that a session was opened for; null where the source has no users."""
+
+    user: str | None
+
+
+class SignedOut(Model, frozen=True, kw_only=True):
+    """The session has ended."""
+
+
+class Row(Model, frozen=True, kw_only=True):
+    """A resource in the list. `drifted`: drift was found while it is only observed, or corrected by the last step."""
+
+    id: str
+    kind: str
+    group: str
+    namespace: str
+    name: str
+    labels: dict[str, str]
+    state: State
+    reason: str
+    message: str
+    drifted: bool
+    since: str | None
+    last_step: str | None
+    next_step: str | None
+    generation: int
+    observed_generation: int | None
+
+
+class ResourcePage(Model, frozen=True, kw_only=True):
+    """Rows by kind, namespace and name; `next` is the cursor of the next page, `total` the number in all pages."""
+
+    revision: str
+    total: int
+    next: str | None
+    resources: tuple[Row, ...]
+
+
+class SearchAnswer(Model, frozen=True, kw_only=True):
+    """The resources with a name, label, path or value that contains the words; `is_complete`: no limit was reached."""
+
+    ids: tuple[str, ...]
+    is_complete: bool
+
+
+class KindCount(Model, frozen=True, kw_only=True):
+    """How many resources of a kind there are, by state."""
+
+    kind: str
+    group: str
+    total: int
+    by_state: dict[State, int]
+
+
+class NamespaceCount(Model, frozen=True, kw_only=True):
+    """How many resources a namespace has."""
+
+    namespace: str
+    total: int
+
+
+class Attention(Model, frozen=True, kw_only=True):
+    """A resource that needs a person."""
+
+    id: str
+    state: State
+    reason: str
+    message: str
+    since: str | None
+
+
+class Rates(Model, frozen=True, kw_only=True):
+    """Events per second over the last minute."""
+
+    steps: float
+    writes: float
+    requests: float
+    errors: float
+
+
+class QueueDepth(Model, frozen=True, kw_only=True):
+    """How many resources of a kind wait for a worker, and for how long the first of them has waited."""
+
+    kind: str
+    depth: int
+    oldest_seconds: float
+
+
+class Budget(Model, frozen=True, kw_only=True):
+    """The requests per second that a service gets, and its limit; `is_open`: its circuit breaker lets none through."""
+
+    service: str
+    used: float
+    limit: float
+    is_open: bool
+
+
+class ProcessState(Model, frozen=True, kw_only=True):
+    """The controller process that serves the page."""
+
+    phase: str
+    uptime_seconds: int
+    rates: Rates
+    queue: tuple[QueueDepth, ...]
+    budgets: tuple[Budget, ...]
+
+    @property
+    def activity(self) -> tuple[object, ...]:
+        """What changes when the process does something: everything but its age."""
+        return self.phase, self.rates, self.queue, self.budgets
+
+
+class ProcessLease(Model, frozen=True, kw_only=True):
+    """A controller process of a cluster, by its leases: the shards that it holds."""
+
+    identity: str
+    shards: tuple[int, ...]
+    is_this: bool
+    renewed: str
+
+
+class Summary(Model, frozen=True, kw_only=True):
+    """The counts of all resources that the user may see, those that need attention, and the processes."""
+
+    total: int
+    by_state: dict[State, int]
+    by_kind: tuple[KindCount, ...]
+    by_namespace: tuple[NamespaceCount, ...]
+    attention: tuple[Attention, ...]
+    process: ProcessState | None
+    processes: tuple[ProcessLease, ...]
+
+
+class ResourceChanges(Model, frozen=True, kw_only=True):
+    """The event `resources` of the stream."""
+
+    revision: str
+    changed: tuple[Row, ...]
+    deleted: tuple[str, ...]
+
+
+class PlanProgress(Model, frozen=True, kw_only=True):
+    """The event `plan` of the stream."""
+
+    done: int
+    total: int
+
+
+class GraphNodeModel(Model, frozen=True, kw_only=True):
+    """A resource, or what a resource names; `exists` is null where that may not be told."""
+
+    id: str
+    kind: str
+    namespace: str
+    name: str
+    state: State
+    exists: bool | None
+
+
+class Edge(Model, frozen=True, kw_only=True):
+    """`from` depends on `to`, or is its child. `state` says what flows; `is_blocking`: `from` waits for it."""
+
+    from_: str = msgspec.field(name="from")
+    to: str
+    type: Literal["reference", "value", "order", "owner", "secret"]
+    path: str | None
+    output: str | None
+    state: Literal["known", "unknown", "null", "ready", "notReady", "missing"]
+    value: AnyJson
+    is_blocking: bool
+
+
+class Graph(Model, frozen=True, kw_only=True):
+    """Resources and what depends on what; `cycle` says where there is no order. `is_cut`: there are more nodes."""
+
+    nodes: tuple[GraphNodeModel, ...]
+    edges: tuple[Edge, ...]
+    cycle: str | None
+    is_cut: bool
+
+
+class ConditionModel(Model, frozen=True, kw_only=True):
+    """A condition of the status."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_transition_time: str
+    observed_generation: int | None
+
+
+class EventModel(Model, frozen=True, kw_only=True):
+    """An event of a resource, as `setpoint events` shows it."""
+
+    at: str
+    severity: str
+    reason: str
+    message: str
+    count: int
+
+
+class OutputModel(Model, frozen=True, kw_only=True):
+    """A value that dependants get: not tracked (null), not there yet (unknown), or known."""
+
+    path: str
+    state: OutputStateName
+    value: AnyJson
+    reason: str
+
+
+class Digests(Model, frozen=True, kw_only=True):
+    """The digests of intent and live state, as the cookie has them."""
+
+    intent: str
+    live: str
+
+
+class FieldChangeModel(Model, frozen=True, kw_only=True):
+    """A field of a write, before and after it; a side without a value is left out."""
+
+    path: str
+    before: AnyJson | UnsetType = UNSET
+    after: AnyJson | UnsetType = UNSET
+    why: str = ""
+
+
+class WriteModel(Model, frozen=True, kw_only=True):
+    """A write of a step, with its fields; `more` were left out."""
+
+    action: str
+    name: str
+    fields: tuple[FieldChangeModel, ...]
+    more: int
+
+
+class LastStep(Model, frozen=True, kw_only=True):
+    """The record of the last step that came as far as a plan. `moved`: the digests that had changed."""
+
+    time: str
+    trigger: str
+    decision: str
+    moved: tuple[str, ...]
+    writes: tuple[WriteModel, ...]
+    kept: tuple[FieldChangeModel, ...]
+    withheld: tuple[FieldChangeModel, ...]
+    note: str
+
+
+class NextStep(Model, frozen=True, kw_only=True):
+    """When the next step is due, if that is known, and why."""
+
+    time: str | None
+    why: str
+
+
+class Contest(Model, frozen=True, kw_only=True):
+    """A field that another writer keeps changing, with the value of each side."""
+
+    path: str
+    ours: AnyJson
+    theirs: AnyJson
+    count: int
+    since: str
+
+
+class ResourceDetails(Model, frozen=True, kw_only=True):
+    """Everything on record about one resource."""
+
+    row: Row
+    manifest: AnyJson
+    status: AnyJson
+    live: AnyJson
+    conditions: tuple[ConditionModel, ...]
+    events: tuple[EventModel, ...]
+    outputs: tuple[OutputModel, ...]
+    cookie: Digests | None
+    digests: Digests | None
+    is_fast: bool | None
+    location: str | None
+    owner: str | None
+    children: tuple[str, ...]
+    depends_on: tuple[str, ...]
+    dependants: tuple[str, ...]
+    last_step: LastStep | None
+    next_step: NextStep | None
+    contests: tuple[Contest, ...]
+
+
+FieldRule: TypeAlias = Literal[
+    "spec",
+    "default",
+    "kept",
+    "protected",
+    "unmanaged",
+    "ignored",
+    "serviceChosen",
+    "immutable",
+    "pruned",
+    "generated",
+    "edited",
+]
+
+
+class FieldModel(Model, frozen=True, kw_only=True):
+    """A field: a side without a value is left out. `reason` says in words why `desired` is what it is."""
+
+    path: str
+    spec: AnyJson | UnsetType = UNSET
+    live: AnyJson | UnsetType = UNSET
+    desired: AnyJson | UnsetType = UNSET
+    rule: FieldRule
+    reason: str
+    differs: bool
+    is_secret: bool
+
+
+class Fields(Model, frozen=True, kw_only=True):
+    """The fields of a resource. `is_fresh`: the live object was read for this; else `trouble` says why not."""
+
+    observed_at: str
+    is_fresh: bool
+    trouble: str
+    digests: Digests | None
+    fields: tuple[FieldModel, ...]
+
+
+class RequestModel(Model, frozen=True, kw_only=True):
+    """A request of a write; `status` is null when no usable response came."""
+
+    method: str
+    url: str
+    status: int | None
+    seconds: float
+
+
+class Entry(Model, frozen=True, kw_only=True):
+    """An entry of the timeline. `who`: what asked for the step, or which controller recorded an event."""
+
+    time: str
+    type: Literal["step", "write", "drift", "event", "refused", "contested"]
+    who: str
+    text: str
+    decision: str | UnsetType = UNSET
+    fields: tuple[FieldChangeModel, ...] | UnsetType = UNSET
+    requests: tuple[RequestModel, ...] | UnsetType = UNSET
+
+
+class Heat(Model, frozen=True, kw_only=True):
+    """How often a field drifted in each stretch of time."""
+
+    path: str
+    buckets: tuple[int, ...]
+
+
+class Timeline(Model, frozen=True, kw_only=True):
+    """What happened to a resource, the newest first; `next` is the value of `before` for the entries before these."""
+
+    entries: tuple[Entry, ...]
+    next: str | None
+    heat: tuple[Heat, ...]
+    bucket_seconds: int
+    bucket_start: str | None
+
+
+class PlanCounts(Model, frozen=True, kw_only=True):
+    """How many resources the plan would create, update, delete or leave alone, and how many could not be planned."""
+
+    create: int = 0
+    update: int = 0
+    delete: int = 0
+    nothing: int = 0
+    failed: int = 0
+
+
+class PlannedResource(Model, frozen=True, kw_only=True):
+    """What the next step of a resource would do."""
+
+    id: str
+    action: Literal["create", "update", "delete", "nothing", "failed"]
+    decision: str
+    finding: str
+    fields: tuple[FieldChangeModel, ...]
+    error: str | None
+
+
+class FleetPlan(Model, frozen=True, kw_only=True):
+    """The plan of all resources; `made_at` is null before the first one is made."""
+
+    made_at: str | None
+    is_running: bool
+    done: int
+    total: int
+    counts: PlanCounts
+    resources: tuple[PlannedResource, ...]
+    error: str | None
+
+
+class ActionAnswer(Model, frozen=True, kw_only=True):
+    """The resource as it was when the action was put on record."""
+
+    row: Row

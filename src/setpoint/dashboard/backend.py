@@ -1,0 +1,105 @@
+"""What the handlers read: a session on a store or a cluster, or a recorded world, and the rows of its resources."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import Final
+
+from setpoint.app import OpenedEngine
+from setpoint.core.values.deferred_dataclass import dataclass, replace
+from setpoint.dashboard.api.models import Source
+from setpoint.dashboard.fleet import FleetRows, FleetWatch
+from setpoint.dashboard.plans import PlanMaker
+from setpoint.dashboard.search import FieldSearch
+from setpoint.dashboard.stream import StreamHub, StreamLimits
+from setpoint.dashboard.summary import NoProcess, ProcessSource, Summaries
+from setpoint.engine.context import EngineContext
+from setpoint.engine.history.memory_history import HistoryStore
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.store_decorators import OverlayStore
+from setpoint.library.inspection.fields import FieldListing, read_fields
+from setpoint.library.session_reads import SessionReads
+from setpoint.library.targets import get_declared
+
+DEFAULT_STREAM_LIMITS: Final = StreamLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The data of one dashboard."""
+
+    session: SessionReads
+    engine: EngineContext
+    source: Source
+    fleet: FleetWatch
+    hub: StreamHub
+    plans: PlanMaker
+    search: FieldSearch
+    # The fields of a resource, with its live object read now.
+    fields: Callable[[ResourceRef], Awaitable[FieldListing]]
+    # Where histories are kept; in a cluster, the store of the controllers of this process.
+    history: HistoryStore | None
+    upgrade_report: bytes | None = None
+    is_live: bool = True
+
+
+@asynccontextmanager
+async def open_backend(
+    session: SessionReads,
+    source: Source,
+    *,
+    process: ProcessSource | None = None,
+    running: OpenedEngine | None = None,
+    upgrade_report: bytes | None = None,
+    limits: StreamLimits = DEFAULT_STREAM_LIMITS,
+) -> AsyncIterator[Backend]:
+    """The data of a session, kept up to date while this is open; streams end with it.
+
+    `running` is the engine of controllers in this process, whose clients act for tenants, and which keep histories.
+    """
+    is_live = source.type != "recording"
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(session.reading())
+        rows = FleetRows()
+        fleet = FleetWatch(engine, rows, is_live=is_live)
+        summaries = Summaries(rows, process or NoProcess())
+        closed = asyncio.Event()
+        stack.callback(closed.set)
+        plans = PlanMaker(session, engine.clock, rows.notify)
+        stack.push_async_callback(plans.close)
+        hub = StreamHub(rows, summaries, plans, engine.clock, limits, closed)
+        store = engine.store if running is None else running.engine.store
+        await stack.enter_async_context(fleet.running())
+        await stack.enter_async_context(in_background(hub.watch_process()))
+        yield Backend(
+            session,
+            engine,
+            source,
+            fleet,
+            hub,
+            plans,
+            FieldSearch(engine, rows),
+            session.fields if running is None else partial(_read_fields, running.engine),
+            store if isinstance(store, HistoryStore) else None,
+            upgrade_report,
+            is_live,
+        )
+
+
+async def _read_fields(engine: EngineContext, ref: ResourceRef) -> FieldListing:
+    """The fields of a resource by the clients of the controllers; the store refuses writes."""
+    planning = replace(engine, store=OverlayStore(engine.store, {}))
+    return await read_fields(await get_declared(ref, planning), planning)
+
+
+@asynccontextmanager
+async def in_background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Does the work beside what is inside, and ends it then."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,158 @@
+"""One resource with everything that is on record about it, without secret values."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from setpoint.core.conditions import Condition
+from setpoint.core.redaction import redact_record, redact_untyped
+from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.wait.outputs import Known, Null, Unknown
+from setpoint.dashboard.api.models import (
+    ConditionModel,
+    Contest,
+    Digests,
+    EventModel,
+    FieldChangeModel,
+    LastStep,
+    NextStep,
+    OutputModel,
+    ResourceDetails,
+    Row,
+    WriteModel,
+)
+from setpoint.dashboard.fleet import FleetRows
+from setpoint.dashboard.graph import children_of, dependants_of, needed_by
+from setpoint.dashboard.rows import id_of, objects_in, row_of, text_in
+from setpoint.engine.ports import EventRecord
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.state import StoredState, outputs_in
+from setpoint.library.declared import DeclaredResource
+from setpoint.library.inspection.records import ResourceDescription, StepExplanation
+
+_MAX_EVENTS: Final = 50
+
+
+def details_of(
+    described: ResourceDescription, explained: StepExplanation, rows: FleetRows, row: Row | None = None
+) -> ResourceDetails:
+    """The details of a resource whose document is redacted."""
+    resource, ref = described.resource, described.ref
+    state = StoredState.of(resource.resource)
+    document = resource.document
+    cookie = None if state.cookie is None else Digests(intent=state.cookie.intent, live=state.cookie.live)
+    owner = resource.resource.controller
+    return ResourceDetails(
+        row=row or row_of(resource.resource),
+        manifest={name: value for name, value in document.items() if name != "status"},
+        status=dict(resource.status),
+        live=None,
+        conditions=tuple(map(_condition, resource.conditions)),
+        events=tuple(map(event_model, described.events[-_MAX_EVENTS:])),
+        outputs=tuple(_outputs(resource)),
+        cookie=cookie,
+        digests=None,
+        is_fast=None,
+        location=resource.location,
+        owner=None if owner is None else id_of(owner),
+        children=_ids(children_of(ref, rows)),
+        depends_on=_ids(needed_by(ref, rows)),
+        dependants=_ids(dependants_of(ref, rows)),
+        last_step=last_step(explained),
+        next_step=NextStep(time=None, why=explained.next_step),
+        contests=tuple(_contests(state, explained.step or {})),
+    )
+
+
+def last_step(explained: StepExplanation) -> LastStep | None:
+    """The record of the last step, without values of fields with a secret-sounding name."""
+    if explained.step is None:
+        return None
+    record = redact_record(explained.step, whole=False)
+    assert isinstance(record, Mapping)
+    return LastStep(
+        time=text_in(record, "at"),
+        trigger=text_in(record, "trigger"),
+        decision=text_in(record, "decision"),
+        moved=explained.moved,
+        writes=tuple(map(write_model, objects_in(record.get("writes")))),
+        kept=change_models(record.get("kept")),
+        withheld=change_models(record.get("withheld")),
+        note=text_in(record, "because") or text_in(record, "reason"),
+    )
+
+
+def write_model(write: JsonObject) -> WriteModel:
+    """A write in the record of a step."""
+    more = write.get("more")
+    return WriteModel(
+        action=text_in(write, "action"),
+        name=text_in(write, "name"),
+        fields=change_models(write.get("changes")),
+        more=more if isinstance(more, int) else 0,
+    )
+
+
+def change_models(changes: Json) -> tuple[FieldChangeModel, ...]:
+    """The changes in the record of a step."""
+    return tuple(
+        FieldChangeModel(
+            path=text_in(change, "path"),
+            why=text_in(change, "rule"),
+            **{side: change[side] for side in ("before", "after") if side in change},
+        )
+        for change in objects_in(changes)
+    )
+
+
+def event_model(event: EventRecord) -> EventModel:
+    """An event of a resource."""
+    return EventModel(
+        at=event.at, severity=event.severity, reason=event.reason, message=event.message, count=event.count
+    )
+
+
+def _condition(condition: Condition) -> ConditionModel:
+    generation = condition.observed_generation
+    return ConditionModel(
+        type=condition.type,
+        status=condition.status,
+        reason=condition.reason,
+        message=condition.message,
+        last_transition_time=condition.last_transition_time,
+        observed_generation=None if isinstance(generation, Missing) else generation,
+    )
+
+
+def _outputs(resource: DeclaredResource) -> Sequence[OutputModel]:
+    """The output of a wait, and the values of the status that other kinds offer."""
+    match resource.outputs:
+        case Known(value):
+            return [OutputModel(path="output", state="known", value=redact_untyped(value), reason="")]
+        case Unknown(reason):
+            return [OutputModel(path="output", state="unknown", value=None, reason=reason)]
+        case Null():
+            offered = outputs_in(resource.status)
+            return [
+                OutputModel(path=f"status.{name}", state="known", value=redact_untyped(value), reason="")
+                for name, value in offered.items()
+            ]
+
+
+def _contests(state: StoredState, step: JsonObject) -> list[Contest]:
+    """The fields that other writers keep changing; our value is that of the last write."""
+    written = {
+        text_in(change, "path"): change.get("after")
+        for write in objects_in(step.get("writes"))
+        for change in objects_in(write.get("changes"))
+    }
+    found: list[Contest] = []
+    for one in state.oscillations.fields:
+        record = redact_untyped({one.path: [written.get(one.path), list(one.foreign_values)]})
+        hidden = cast("Mapping[str, Json]", record)[one.path]
+        ours, theirs = hidden if isinstance(hidden, list) else (hidden, hidden)
+        found.append(Contest(path=one.path, ours=ours, theirs=theirs, count=one.count, since=one.since))
+    return found
+
+
+def _ids(refs: Sequence[ResourceRef]) -> tuple[str, ...]:
+    return tuple(map(id_of, refs))

@@ -1,0 +1,193 @@
+"""The handlers of the API v1: each answers with a value of the API, for one viewer."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import msgspec
+from aiohttp import web
+
+from setpoint import __version__
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.dashboard.access.request_checks import RequestRefused
+from setpoint.dashboard.access.viewer import Viewer
+from setpoint.dashboard.api.models import ActionAnswer, ActionName, SessionInfo
+from setpoint.dashboard.backend import Backend
+from setpoint.dashboard.details import details_of
+from setpoint.dashboard.fields import fields_of
+from setpoint.dashboard.fleet import EncodedRow, joined_rows
+from setpoint.dashboard.graph import GraphBuilder, GraphQuery
+from setpoint.dashboard.rows import ref_of
+from setpoint.dashboard.search import MAX_QUERY
+from setpoint.dashboard.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, timeline_of
+from setpoint.dashboard.visibility import visibility_of, visible_row, visible_rows
+from setpoint.engine.resource import ResourceRef
+
+DEFAULT_PAGE: Final = 1_000
+MAX_PAGE: Final = 5_000
+_MAX_DEPTH: Final = 10
+_MAX_DIGITS: Final = 15
+MAX_NUMBER: Final = 10**_MAX_DIGITS - 1
+_JSON: Final = "application/json"
+_encode: Final = msgspec.json.Encoder().encode
+
+# Answers a request of a viewer.
+ApiHandler: TypeAlias = Callable[[web.Request, Viewer], Awaitable[web.StreamResponse]]
+
+
+def answer(value: object, status: int = 200) -> web.Response:
+    """A value of the API as JSON."""
+    return web.Response(status=status, body=_encode(value), content_type=_JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHandlers:
+    """What is on record: rows, details, summary and graph."""
+
+    backend: Backend
+    actions: tuple[ActionName, ...] = ()
+    # Whether plans of all resources may be asked for.
+    has_plan: bool = True
+
+    async def session(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /session"""
+        backend = self.backend
+        return answer(
+            SessionInfo(
+                version=__version__,
+                source=backend.source,
+                user=viewer.user,
+                is_live=backend.is_live,
+                actions=self.actions,
+                has_plan=self.has_plan,
+                has_upgrade_report=backend.upgrade_report is not None,
+            )
+        )
+
+    async def resources(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /resources"""
+        rows = await self.backend.fleet.loaded()
+        limit = number_in(request, "limit", DEFAULT_PAGE, 1, MAX_PAGE)
+        start = number_in(request, "cursor", 0, 0, MAX_NUMBER)
+        # Before rights are asked for: what changes meanwhile is on the stream from here on.
+        revision = rows.revision
+        refs = await visible_rows(viewer, rows)
+        shown = [row for ref in refs[start : start + limit] if (row := rows.get(ref)) is not None]
+        following = f'"{start + limit}"' if start + limit < len(refs) else "null"
+        return _page(shown, revision, len(refs), following)
+
+    async def summary(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /summary"""
+        rows = await self.backend.fleet.loaded()
+        visible = await visibility_of(viewer, rows.scopes)
+        return answer(await self.backend.hub.summaries.of(viewer, visible.sees))
+
+    async def graph(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /graph"""
+        rows = await self.backend.fleet.loaded()
+        focus = request.query.get("focus")
+        query = GraphQuery(
+            request.query.get("namespace") or None,
+            None if not focus else parsed_ref(focus),
+            number_in(request, "depth", 2, 0, _MAX_DEPTH),
+        )
+        return answer(await GraphBuilder(self.backend.engine, rows, viewer).build(query))
+
+    async def resource(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /resources/{id}"""
+        ref, row = await self.visible_resource(request, viewer)
+        session = self.backend.session
+        (described,), (explained,) = await session.describe(ref), await session.explain(ref)
+        return answer(details_of(described, explained, self.backend.fleet.rows, row.row))
+
+    async def fields(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /resources/{id}/fields"""
+        ref, _ = await self.visible_resource(request, viewer)
+        return answer(fields_of(await self.backend.fields(ref)))
+
+    async def timeline(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /resources/{id}/timeline"""
+        ref, _ = await self.visible_resource(request, viewer)
+        backend, most = self.backend, number_in(request, "limit", DEFAULT_ENTRIES, 1, MAX_ENTRIES)
+        before = number_in(request, "before", 0, 0, MAX_NUMBER) or None
+        kept = backend.history
+        history = () if kept is None else await kept.history(ref, before=before, most=most + 1)
+        # Events are shown once, beside the newest entries and those that follow.
+        events = await backend.engine.store.events(ref) if before is None else ()
+        return answer(timeline_of(history, events, most=most, now=backend.engine.clock.now()))
+
+    async def search(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /search"""
+        await self.backend.fleet.loaded()
+        query = request.query.get("q", "")
+        if len(query) > MAX_QUERY:
+            raise RequestRefused(400, "tooLong", f"q has at most {MAX_QUERY} characters")
+        return answer(await self.backend.search.find(query, viewer))
+
+    async def plan(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /plan"""
+        return answer(await self.backend.plans.shown_to(viewer))
+
+    async def make_plan(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """POST /plan"""
+        if not self.has_plan:
+            raise RequestRefused(403, "plansOff", "plans are off", "start the dashboard with --plan")
+        self.backend.plans.start()
+        return answer(await self.backend.plans.shown_to(viewer), 202)
+
+    async def upgrade(self, _request: web.Request, viewer: Viewer) -> web.Response:
+        """GET /upgrade"""
+        report = self.backend.upgrade_report
+        # It names resources of every namespace.
+        if report is None or not viewer.is_unrestricted:
+            raise RequestRefused(404, "noReport", "there is no report", "hand one over by --upgrade-report")
+        return web.Response(body=report, content_type=_JSON)
+
+    async def act(self, request: web.Request, viewer: Viewer) -> web.Response:
+        """POST /resources/{id}/actions/{action}"""
+        action = next((one for one in self.actions if one == request.match_info["action"]), None)
+        if action is None:
+            raise RequestRefused(403, "actionsOff", "this action is off", "start with --allow-actions")
+        ref, row = await self.visible_resource(request, viewer)
+        await viewer.act(ref, action)
+        return answer(ActionAnswer(row=row.row), 202)
+
+    async def visible_resource(self, request: web.Request, viewer: Viewer) -> tuple[ResourceRef, EncodedRow]:
+        """The resource that a request names; RequestRefused for one that is not declared, or may not be seen."""
+        ref = ref_in(request)
+        row = await visible_row(viewer, ref, await self.backend.fleet.loaded())
+        if row is None:
+            raise not_found()
+        return ref, row
+
+
+def not_found() -> RequestRefused:
+    """The same for what does not exist and for what may not be seen: nothing is told about either."""
+    return RequestRefused(404, "notFound", "there is no such resource, or you may not see it")
+
+
+def ref_in(request: web.Request) -> ResourceRef:
+    """The resource that the path of a request names; RequestRefused when it names none."""
+    return parsed_ref(request.match_info["id"])
+
+
+def parsed_ref(text: str) -> ResourceRef:
+    """The resource with that id; RequestRefused for a text that is no id."""
+    ref = ref_of(text)
+    if ref is None:
+        raise RequestRefused(400, "badId", "write the id as KIND.GROUP/NAMESPACE/NAME")
+    return ref
+
+
+def number_in(request: web.Request, name: str, default: int, least: int, most: int) -> int:
+    """A number in the query of a request; RequestRefused when it is none, or out of range."""
+    text = request.query.get(name)
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS) or not least <= int(text) <= most:
+        raise RequestRefused(400, "badNumber", f"{name} is a number from {least} to {most}")
+    return int(text)
+
+
+def _page(shown: list[EncodedRow], revision: str, total: int, following: str) -> web.Response:
+    head = f'{{"revision":"{revision}","total":{total},"next":{following},"resources":'
+    return web.Response(body=head.encode() + joined_rows(shown) + b"}", content_type=_JSON)

@@ -1,0 +1,126 @@
+"""The overview: how many resources are in each state, which need a person, and what the process does."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.dashboard.access.viewer import Sees, Viewer
+from setpoint.dashboard.api.models import (
+    Attention,
+    KindCount,
+    NamespaceCount,
+    ProcessLease,
+    ProcessState,
+    Row,
+    State,
+    Summary,
+)
+from setpoint.dashboard.fleet import FleetRows
+
+_MAX_ATTENTION: Final = 50
+# What needs a person first.
+_SEVERITY: Final[dict[State, int]] = {"failed": 0, "contested": 1, "notConverged": 2, "blocked": 3, "observed": 4}
+
+
+class ProcessSource(Protocol):
+    """The controller process that serves the page, and those that share its cluster."""
+
+    def state(self) -> ProcessState | None:
+        """What this process does; None when no controllers run in it."""
+        ...
+
+    async def leases(self) -> Sequence[ProcessLease]:
+        """The processes of the cluster; empty for a store that a single process has."""
+        ...
+
+
+class NoProcess:
+    """For a page that is served beside the controllers."""
+
+    def state(self) -> ProcessState | None:
+        """See ProcessSource."""
+        return None
+
+    async def leases(self) -> Sequence[ProcessLease]:
+        """See ProcessSource."""
+        return ()
+
+
+def summarize(
+    rows: Iterable[Row], process: ProcessState | None = None, processes: Sequence[ProcessLease] = ()
+) -> Summary:
+    """The summary of these rows."""
+    by_kind: dict[tuple[str, str], Counter[State]] = {}
+    namespaces: Counter[str] = Counter()
+    pressing: list[Row] = []
+    for row in rows:
+        by_kind.setdefault((row.kind, row.group), Counter())[row.state] += 1
+        namespaces[row.namespace] += 1
+        if row.state in _SEVERITY and (row.state != "observed" or row.drifted):
+            pressing.append(row)
+    states: Counter[State] = Counter()
+    for counts in by_kind.values():
+        states.update(counts)
+    pressing.sort(key=lambda row: (_SEVERITY[row.state], row.since or "", row.id))
+    return Summary(
+        total=states.total(),
+        by_state=dict(states),
+        by_kind=tuple(
+            KindCount(kind=kind, group=group, total=counts.total(), by_state=dict(counts))
+            for (kind, group), counts in sorted(by_kind.items())
+        ),
+        by_namespace=tuple(NamespaceCount(namespace=one, total=total) for one, total in sorted(namespaces.items())),
+        attention=tuple(
+            Attention(id=row.id, state=row.state, reason=row.reason, message=row.message, since=row.since)
+            for row in pressing[:_MAX_ATTENTION]
+        ),
+        process=process,
+        processes=tuple(processes),
+    )
+
+
+@dataclass(slots=True)
+class Summaries:
+    """Summaries of what each viewer sees; the one of everything is made once for all streams."""
+
+    rows: FleetRows
+    process: ProcessSource
+    _number: int = -1
+    _everything: Summary | None = None
+
+    async def of(self, viewer: Viewer, sees: Sees) -> Summary:
+        """The summary for a viewer; a restricted one gets counts of what it sees, and nothing about processes."""
+        if not viewer.is_unrestricted:
+            return summarize(found.row for ref in self.rows if sees(ref) and (found := self.rows.get(ref)))
+        if self._everything is None or self._number != self.rows.number:
+            number = self.rows.number
+            self._everything = summarize(found.row for ref in self.rows if (found := self.rows.get(ref)))
+            self._number = number
+        return _with_process(self._everything, self.process.state(), await self.process.leases())
+
+
+def _with_process(summary: Summary, process: ProcessState | None, processes: Sequence[ProcessLease]) -> Summary:
+    if process is None and not processes:
+        return summary
+    return Summary(
+        total=summary.total,
+        by_state=summary.by_state,
+        by_kind=summary.by_kind,
+        by_namespace=summary.by_namespace,
+        attention=summary.attention,
+        process=process,
+        processes=tuple(processes),
+    )
+
+
+def is_news(before: Summary | None, after: Summary) -> bool:
+    """Whether a summary says something new: that the process is a second older is none."""
+    return before is None or _without_uptime(before) != _without_uptime(after)
+
+
+def _without_uptime(summary: Summary) -> tuple[object, ...]:
+    process = summary.process
+    running = None if process is None else process.activity
+    counts = (summary.total, summary.by_state, summary.by_kind, summary.by_namespace, summary.attention)
+    return (*counts, running, tuple((one.identity, one.shards) for one in summary.processes))

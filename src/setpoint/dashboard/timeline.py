@@ -1,0 +1,155 @@
+"""The timeline of a resource: its history and its events as one list, and how often each field drifted when."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from setpoint.core.conditions import ConditionType
+from setpoint.core.redaction import redact_record
+from setpoint.core.values.durations import rfc3339
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.dashboard.api.models import Entry, FieldChangeModel, Heat, RequestModel, Timeline
+from setpoint.dashboard.details import change_models
+from setpoint.dashboard.rows import objects_in, text_in
+from setpoint.engine.ports import EventRecord
+from setpoint.engine.step.reports import HistoryEntry, HistoryType
+
+DEFAULT_ENTRIES: Final = 100
+MAX_ENTRIES: Final = 500
+_BUCKETS: Final = 24
+_MAX_HEAT_FIELDS: Final = 30
+_DRIFT_DECISIONS: Final = frozenset({"drifted", "both", "differs", "revised, live changed"})
+
+
+def timeline_of(history: Sequence[HistoryEntry], events: Sequence[EventRecord], *, most: int, now: str) -> Timeline:
+    """The timeline of one page of a history, which has one entry more than `most` if there are more."""
+    shown, has_more = history[:most], len(history) > most
+    since = shown[-1].at if has_more and shown else ""
+    entries = [entry_of(one) for one in shown] + [_event_entry(one) for one in events if one.at >= since]
+    # What is of the same second stays in its order, steps first.
+    entries.sort(key=lambda one: one.time, reverse=True)
+    start, seconds, heat = _heat(shown, now)
+    return Timeline(
+        entries=tuple(entries),
+        next=str(shown[-1].number) if has_more and shown else None,
+        heat=heat,
+        bucket_seconds=seconds,
+        bucket_start=start,
+    )
+
+
+def entry_of(one: HistoryEntry) -> Entry:
+    """An entry of a history."""
+    data = redact_record(one.data, whole=False)
+    assert isinstance(data, dict)
+    match one.type:
+        case HistoryType.STEP:
+            return _step_entry(one.at, data)
+        case HistoryType.WRITE:
+            return _write_entry(one.at, data)
+        case HistoryType.DRIFT:
+            return _drift_entry(one.at, data)
+        case HistoryType.REFUSED:
+            text = f"refused: {text_in(data, 'message')}"
+            return Entry(time=one.at, type="refused", who=text_in(data, "trigger"), text=text)
+
+
+def _step_entry(at: str, data: JsonObject) -> Entry:
+    writes = objects_in(data.get("writes"))
+    fields = tuple(field for write in writes for field in change_models(write.get("changes")))
+    withheld = change_models(data.get("withheld"))
+    actions = ", ".join(dict.fromkeys(text_in(write, "action") for write in writes))
+    decision = text_in(data, "decision")
+    text = f"{decision}: {actions} of {len(fields)} fields" if writes else f"{decision}: nothing written"
+    if withheld:
+        text += f"; {len(withheld)} fields withheld"
+    if because := text_in(data, "because"):
+        text += f" ({because})"
+    return Entry(
+        time=at,
+        type="step",
+        who=text_in(data, "trigger"),
+        text=text,
+        decision=decision,
+        fields=(*fields, *withheld),
+    )
+
+
+def _write_entry(at: str, data: JsonObject) -> Entry:
+    failure = text_in(data, "failure")
+    text = f"{text_in(data, 'action')} {text_in(data, 'target')}" + (f": {failure}" if failure else "")
+    return Entry(
+        time=at,
+        type="write",
+        who=text_in(data, "trigger"),
+        text=text,
+        decision=text_in(data, "decision"),
+        fields=change_models(data.get("changes")),
+        requests=tuple(_request(one) for one in objects_in(data.get("requests"))),
+    )
+
+
+def _drift_entry(at: str, data: JsonObject) -> Entry:
+    paths = _texts(data.get("fields"))
+    text = "another writer deleted the object" if data.get("deleted") is True else "another writer changed the object"
+    return Entry(
+        time=at,
+        type="drift",
+        who="another writer",
+        text=text,
+        fields=tuple(FieldChangeModel(path=path) for path in paths),
+    )
+
+
+def _request(data: JsonObject) -> RequestModel:
+    status, seconds = data.get("status"), data.get("seconds")
+    return RequestModel(
+        method=text_in(data, "method"),
+        url=text_in(data, "url"),
+        status=status if isinstance(status, int) else None,
+        seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+    )
+
+
+def _event_entry(event: EventRecord) -> Entry:
+    type_ = "contested" if event.reason == ConditionType.CONTESTED else "event"
+    times = f" ({event.count} times)" if event.count > 1 else ""
+    text = f"{event.reason}: {event.message}{times}"
+    return Entry(time=event.at, type="contested" if type_ == "contested" else "event", who="setpoint", text=text)
+
+
+def _heat(history: Iterable[HistoryEntry], now: str) -> tuple[str | None, int, tuple[Heat, ...]]:
+    """When the first bucket begins, the seconds of each, and the fields that drifted most."""
+    drifts = [(_seconds(one.at), path) for one in history for path in _drifted(one)]
+    if not drifts:
+        return None, 0, ()
+    first = min(at for at, _ in drifts)
+    seconds = max(60, -(-(_seconds(now) - first + 1) // _BUCKETS))
+    counts = Counter((path, min(_BUCKETS - 1, (at - first) // seconds)) for at, path in drifts)
+    totals = Counter(path for _, path in drifts)
+    heat = (
+        Heat(path=path, buckets=tuple(counts[path, bucket] for bucket in range(_BUCKETS)))
+        for path, _ in totals.most_common(_MAX_HEAT_FIELDS)
+    )
+    return rfc3339(first), seconds, tuple(heat)
+
+
+def _drifted(one: HistoryEntry) -> Sequence[str]:
+    """The fields that another writer had changed: of a step that corrected them, or withheld the correction."""
+    if one.type is not HistoryType.STEP or text_in(one.data, "decision") not in _DRIFT_DECISIONS:
+        return ()
+    changes = [change for write in objects_in(one.data.get("writes")) for change in objects_in(write.get("changes"))]
+    changes += objects_in(one.data.get("withheld"))
+    return list(dict.fromkeys(text_in(change, "path") for change in changes))
+
+
+def _seconds(at: str) -> int:
+    try:
+        return int(datetime.fromisoformat(at).timestamp())
+    except ValueError:
+        return 0
+
+
+def _texts(value: Json) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []

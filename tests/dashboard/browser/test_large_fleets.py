@@ -1,0 +1,73 @@
+"""10,000 resources: only what is on the screen is in the document, and the page never stalls."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from tests.dashboard.browser.tabs import SharedBrowser, Tab
+from tests.dashboard.browser.worlds import LARGE, LINKED, Served
+
+MOST_ROWS = 120
+# A task of half a second is felt as a stall. Tests run beside others, so that a bar of 50 ms would measure those.
+_WATCH_TASKS = """() => {
+  window.stalls = []
+  new PerformanceObserver(list => window.stalls.push(...list.getEntries().map(one => one.duration)))
+    .observe({type: 'longtask', buffered: false})
+}"""
+_SCROLL = """() => new Promise(resolve => {
+  let frames = 0, most = 0
+  const start = performance.now()
+  function step() {
+    frames += 1
+    most = Math.max(most, document.querySelectorAll('.list-row').length)
+    if (frames >= 120) resolve({frames, most, seconds: (performance.now() - start) / 1000})
+    else { scrollBy(0, 900); requestAnimationFrame(step) }
+  }
+  requestAnimationFrame(step)
+})"""
+
+
+def open_overview(tab: Tab) -> None:
+    expect(tab.page.locator(".shown")).to_have_text("10,000 resources")
+
+
+def test_few_rows_are_in_the_document_while_all_are_scrolled_through(
+    browser: SharedBrowser, large: Served, record_property: Callable[[str, object], None]
+) -> None:
+    with browser.tab(large) as tab:
+        open_overview(tab)
+        tab.value(_WATCH_TASKS)
+        scrolled = tab.value(_SCROLL)
+        paint = tab.value("() => performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        record_property("first contentful paint in ms", paint)
+        record_property("frames a second", scrolled["frames"] / scrolled["seconds"])
+
+        assert scrolled["most"] <= MOST_ROWS
+        assert [one for one in tab.value("() => window.stalls") if one > 500] == []
+        assert tab.value("() => Number(document.querySelector('.list').getAttribute('aria-rowcount'))") == LARGE + 1
+        assert tab.page.locator(".attention-row .state").all_inner_texts()[0] == "Failed"
+        assert tab.troubles == []
+
+
+def test_the_last_of_10_000_rows_is_reached_and_found(browser: SharedBrowser, large: Served) -> None:
+    with browser.tab(large) as tab:
+        open_overview(tab)
+        tab.page.locator(".list-row").first.focus()
+        tab.page.keyboard.press("End")
+        expect(tab.page.locator(f".list-row[data-index='{LARGE - 1}']")).to_be_focused()
+        tab.page.locator("[data-search]").fill("bucket-00007")
+
+        expect(tab.page.locator(".list-row")).to_have_count(1)
+        expect(tab.page.locator(".shown")).to_have_text("1 of 10,000 resources")
+
+
+def test_a_graph_of_2_000_nodes_is_laid_out_beside_the_page(browser: SharedBrowser, large: Served) -> None:
+    with browser.tab(large) as tab:
+        tab.go("/graph?namespace=linked")
+        expect(tab.page.locator(".graph-canvas[data-nodes='2']")).to_be_visible()
+        tab.value(_WATCH_TASKS)
+        tab.go("/graph?namespace=linked&by=none")
+        expect(tab.page.locator(f".graph-canvas[data-nodes='{LINKED}']")).to_be_visible()
+
+        assert [one for one in tab.value("() => window.stalls") if one > 1000] == []
+        assert tab.troubles == []

@@ -1,0 +1,53 @@
+"""What changes is shown while it happens, and what a user may do is done by the real process."""
+
+from playwright.sync_api import expect
+
+from tests.cli.workspace import bucket
+from tests.dashboard.browser.tabs import Tab
+from tests.dashboard.browser.worlds import Served
+
+BUCKETS = "/resource/StorageBucket.storage.cnrm.cloud.google.com/default"
+
+
+def drift(small: Served, name: str, body: dict[str, object]) -> None:
+    """Another writer changes a bucket, and a step finds it."""
+    changed = small.workspace.in_cloud(lambda cloud: cloud.call("PATCH", f"/storage/v1/b/{name}", body))
+    assert changed.status == 200
+    small.workspace.run("reconcile", f"StorageBucket/{name}")
+
+
+def test_a_drift_is_seen_without_a_reload(tab: Tab, small: Served) -> None:
+    tab.go(f"{BUCKETS}/photos/timeline")
+    expect(tab.page.locator(".entry").first).to_be_visible()
+    tab.value("() => { window.isSamePage = true }")
+    drift(small, "photos", {"storageClass": "COLDLINE"})
+
+    expect(tab.page.locator(".changes", has_text="COLDLINE").first).to_be_visible()
+    expect(tab.page.locator(".heatmap")).to_contain_text("storageClass")
+    assert tab.value("() => window.isSamePage")
+
+
+def test_a_new_resource_appears_in_the_list_and_in_the_counts(tab: Tab, small: Served) -> None:
+    expect(tab.page.locator(".list-row")).to_have_count(10)
+    small.workspace.write(bucket("late"), file="late.yaml")
+    small.workspace.run("apply", "-f", "late.yaml")
+
+    expect(tab.page.locator(".list-row", has_text="late")).to_be_visible()
+    expect(tab.page.locator(".strip-total .number")).to_have_text("11")
+    small.workspace.run("delete", "StorageBucket/late", "--yes")
+    expect(tab.page.locator(".list-row")).to_have_count(10)
+
+
+def test_a_resource_is_paused_and_resumed_after_a_confirmation(tab: Tab) -> None:
+    tab.go(f"{BUCKETS}/logs")
+    tab.page.get_by_role("button", name="Pause").click()
+    dialog = tab.page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    tab.page.get_by_role("button", name="Pause").click()
+    dialog.get_by_role("button", name="Pause").click()
+
+    expect(tab.page.locator(".resource-state")).to_contain_text("Paused")
+    tab.page.get_by_role("button", name="Resume").click()
+    dialog.get_by_role("button", name="Resume").click()
+    expect(tab.page.locator(".resource-state")).to_contain_text("Ready")
