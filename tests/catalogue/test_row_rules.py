@@ -229,15 +229,3 @@ def test_a_row_whose_object_nothing_would_find_again_is_held_back(
     hold_back(row)
 
     assert row.get("hold") == reason
-
-
-@pytest.mark.parametrize(("api", "operations"), [("compute", {"update": "compute"}), ("monitoring", {})])
-def test_what_methods_for_single_fields_start_are_operations_of_updates(api: str, operations: dict[str, str]) -> None:
-    row = row_of({})
-    row["api"] = api
-    row["other_methods"] = {"setLabels": {"path": "p", "response": "Operation"}}
-    row["per_field_methods"] = ["setLabels"]
-
-    correct_methods(row, document({}))
-
-    assert row.get("operations", {}) == operations
