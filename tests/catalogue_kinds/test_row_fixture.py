@@ -5,11 +5,13 @@ import pytest
 from setpoint.catalogue.index import kinds_by_group
 from setpoint.catalogue.rows import FieldFacts, facts_of
 from setpoint.testing import MovedObject, Part, SpecifiedField
+from setpoint.testing.contract import CLAIMS
+from tests.catalogue_kinds.contract_run import tried_kinds
 from tests.catalogue_kinds.fixtures import fixture_of
-from tests.catalogue_kinds.left_out import KINDS, why_left_out
+from tests.catalogue_kinds.left_out import KINDS, claims_left_out, why_left_out
 from tests.catalogue_kinds.row_fixture import RowFixture
 from tests.catalogue_kinds.spec_values import value_of
-from tests.catalogue_kinds.varied_fields import CannotUpdate, FixedField
+from tests.catalogue_kinds.varied_fields import NO_FIELD, CannotUpdate, FixedField
 
 
 def _fixture(kind: str) -> type[RowFixture]:
@@ -36,6 +38,22 @@ def test_the_fixture_of_an_object_in_another_one() -> None:
     assert found.location == f"{cluster}/workstationConfigs/some-object"
 
 
+def test_the_fixture_of_an_object_whose_id_the_service_makes() -> None:
+    found = _fixture("Folder")
+
+    assert found.location == "folders/some-object"
+    assert found.minimal == {"displayName": "first"}
+    assert found.without[Part.ADOPTION] == "its service makes the ids: no object is found by its name"
+    assert not hasattr(found, "moved")
+
+
+def test_an_object_without_a_field_is_there_or_not() -> None:
+    fixture = _fixture("KMSKeyRing")()
+
+    assert fixture.field is NO_FIELD
+    assert fixture.spec(NO_FIELD.first) == {"location": "europe-west1"}
+
+
 def test_a_field_that_no_update_sets_has_one_value() -> None:
     field = _fixture("PubSubSchema").field
 
@@ -60,6 +78,12 @@ def test_a_field_that_no_update_sets_has_one_value() -> None:
 )
 def test_three_values_of_a_field(facts: FieldFacts, values: list[object]) -> None:
     assert [value_of(facts, position) for position in range(3)] == values
+
+
+def test_what_is_left_out_of_the_contract_are_claims_of_it() -> None:
+    left_out = {claim for name in tried_kinds() for claim in claims_left_out(fixture_of(name))}
+
+    assert left_out - {one.name for one in CLAIMS} == set()
 
 
 def test_what_is_left_out_by_name_is_in_the_catalogue_and_not_left_out_by_a_rule() -> None:
