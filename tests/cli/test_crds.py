@@ -9,10 +9,11 @@ from click.testing import CliRunner, Result
 
 from setpoint.cli.main import main
 
+IAM = ("iampartialpolicies", "iampolicies", "iampolicymembers", "iamserviceaccountkeys")
 NAMES = [
     "kbsconfigs.confidentialcontainers.org",
     "trusteeconfigs.confidentialcontainers.org",
-    *(f"{name}.iam.cnrm.cloud.google.com" for name in ("iampartialpolicies", "iampolicies", "iampolicymembers")),
+    *(f"{name}.iam.cnrm.cloud.google.com" for name in IAM),
     "kubernetesobjects.setpoint.dev",
     "referencegrants.setpoint.dev",
     "sqldatabases.sql.cnrm.cloud.google.com",

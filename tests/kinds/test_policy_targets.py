@@ -10,7 +10,7 @@ from setpoint.catalogue.index import kinds_by_group
 from setpoint.catalogue.rows import facts_of
 from setpoint.clients.google.client import GoogleTenant
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.step.outcomes import Gone, Settled
+from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome
 from setpoint.engine.step.reconcile import preview
 from setpoint.kinds.gcp.generic.placement import templates_of
 from setpoint.kinds.gcp.iam.grants import Grant, GrantCondition, bindings_of, grants_in
@@ -61,7 +61,7 @@ def test_there_are_as_many_kinds_with_a_policy_as_the_page_says() -> None:
 
 
 def test_a_member_with_a_condition_is_added_to_and_removed_from_the_policy_of_every_such_kind() -> None:
-    async def act() -> tuple[dict[str, object], dict[str, object]]:
+    async def act() -> tuple[dict[str, StepOutcome], dict[str, StepOutcome]]:
         async with policy_harness() as harness:
             state = harness.cloud.google.state
             refs = {}

@@ -117,7 +117,7 @@ def test_every_secret_field_is_recognised_by_its_name(page: Any) -> None:
 
 def test_the_mask_of_a_file_of_credentials_says_which_key_it_is_of_and_nothing_else() -> None:
     file = {"type": "service_account", "private_key_id": "ab" * 20, "private_key": "SECRET", "client_email": "a@b"}
-    secret = {
+    secret: Any = {
         "apiVersion": "v1",
         "kind": "Secret",
         "data": {"key.json": base64.b64encode(json.dumps(file).encode()).decode()},

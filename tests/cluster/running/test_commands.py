@@ -162,7 +162,7 @@ def test_an_unchanged_apply_requests_a_reconcile(shared_harness: ControllerHarne
 
 def test_without_permission_for_leases_a_controller_is_assumed(shared_harness: ControllerHarness) -> None:
     kinds = "kbsconfigs,kubernetesobjects,sqldatabases,sqlinstances,sqlusers,storagebuckets,trusteeconfigs"
-    kinds = f"{kinds},iampartialpolicies,iampolicies,iampolicymembers"
+    kinds = f"{kinds},iampartialpolicies,iampolicies,iampolicymembers,iamserviceaccountkeys"
     verbs = "--verb=get,list,watch,create,patch,delete"
     shared_harness.kubectl("create", "role", "author", verbs, f"--resource={kinds}")
     shared_harness.kubectl("create", "rolebinding", "author", "--role=author", "--user=alice")

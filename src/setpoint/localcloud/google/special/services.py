@@ -169,7 +169,7 @@ def _account_switcher(*, disabled: bool) -> Handler:
 def undelete_role(services: CatalogueServices, call: ServiceCall) -> JsonBody:
     """`POST …/roles/{role}:undelete`."""
     body_of(call, "etag")
-    place = next(f"{name}s/{call.part(name)}" for name in ("project", "organization") if name in call.parts)
+    place = next(f"{name}s/{call.part(name)}" for name in ("project", "organization") if name in (call.parts or {}))
     address = address_of("iam", f"{place}/roles/{call.part('role')}")
     found = find(services, address)
     if not found.body.get("deleted"):

@@ -58,7 +58,8 @@ class RoleKind(GoogleKind):
         """Creates the role; one that was deleted a short time ago is undeleted, and set to what is wanted."""
         call = object_call(self.row, intent.location)
         body = await self.google.get(call)
-        if body is None or not is_absent(self.row, decode_response(_decoder, body, intent.location)):
+        found: dict[str, Any] = {} if body is None else decode_response(_decoder, body, intent.location)
+        if not is_absent(self.row, found):
             return await GoogleKind.create(self, intent, wanted)
         await self.google.post(GoogleCall(call.service, call.parts, method="undelete"), {})
         members = creation_members(self.row, wanted, intent.location)
