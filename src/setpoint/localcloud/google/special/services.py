@@ -233,6 +233,32 @@ def _database(call: ServiceCall) -> ObjectAddress:
 # --- Projects ---------------------------------------------------------------------------------------------------------
 
 
+def put_billing(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`PUT …/projects/{project}/billingInfo`."""
+    account = str(body_of(call, "billingAccountName", "name", "projectId").get("billingAccountName", ""))
+    if _BILLING_ACCOUNT.fullmatch(account) is None:
+        raise invalid_argument(f"Invalid billing account name: {account}")
+    found = find(services, address_of("cloudresourcemanager", f"projects/{call.part('project')}"))
+    found.hidden = {**found.hidden, "billingAccountName": account}
+    return get_billing(services, call)
+
+
+_BILLING_ACCOUNT: Final = re.compile(r"(?:billingAccounts/[\w-]+)?")
+
+
+def get_billing(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`GET …/projects/{project}/billingInfo`."""
+    project = call.part("project")
+    account = find(services, address_of("cloudresourcemanager", f"projects/{project}")).hidden.get("billingAccountName")
+    name = f"projects/{project}/billingInfo"
+    return {
+        "name": name,
+        "projectId": project,
+        "billingAccountName": account or "",
+        "billingEnabled": bool(account),
+    }
+
+
 def get_project(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
     """`GET …/projects/{project}`: one that was created, or one that holds objects of any service."""
     project = call.part("project")
@@ -321,6 +347,10 @@ SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
         Route("DELETE", _DATABASE, drop_database),
     ),
     "cloudkms": KEY_ROUTES,
+    "cloudbilling": (
+        Route("GET", "/projects/{project}/billingInfo", get_billing),
+        Route("PUT", "/projects/{project}/billingInfo", put_billing),
+    ),
     "cloudresourcemanager": (Route("GET", "/projects/{project}", get_project),),
     "servicenetworking": (
         Route("POST", _CONNECTIONS, put_connection),

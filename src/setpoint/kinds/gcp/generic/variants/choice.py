@@ -10,8 +10,10 @@ from setpoint.kinds.gcp.generic.variants.databases import DatabaseKind
 from setpoint.kinds.gcp.generic.variants.identities import IdentityKind
 from setpoint.kinds.gcp.generic.variants.made_ids import MadeIdKind
 from setpoint.kinds.gcp.generic.variants.parts import PartKind
+from setpoint.kinds.gcp.generic.variants.projects import ProjectKind
 
 _BY_NAME: Final[Mapping[str, type[GoogleKind]]] = {
+    "Project": ProjectKind,
     "ServiceIdentity": IdentityKind,
     "ServiceNetworkingConnection": ConnectionKind,
     "SpannerDatabase": DatabaseKind,
