@@ -62,9 +62,34 @@ def test_the_boot_disk_is_the_first_and_goes_with_the_instance() -> None:
     disks = created("ComputeInstance", {**PARTS, "attachedDisk": attached, "bootDisk": {"deviceName": "boot"}})["disks"]
 
     assert disks == [
-        {"deviceName": "boot", "autoDelete": True, "boot": True},
-        {"source": "projects/acme/zones/eu-b/disks/d"},
+        {"deviceName": "boot", "autoDelete": True, "mode": "READ_WRITE", "boot": True},
+        {"source": "projects/acme/zones/eu-b/disks/d", "mode": "READ_WRITE"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"machineType": "m"}, {"automaticRestart": True}),
+        ({"machineType": "m", "scheduling": {"preemptible": True}}, {"preemptible": True}),
+        ({}, None),
+    ],
+)
+def test_an_instance_restarts_by_itself_unless_its_spec_or_template_may_say_otherwise(spec: Any, expected: Any) -> None:
+    assert created("ComputeInstance", {"zone": "eu-b", **spec}).get("scheduling") == expected
+
+
+@pytest.mark.parametrize(("scopes", "count"), [(None, 6), (["pubsub"], 1)])
+def test_nodes_have_the_scopes_of_gcloud_where_the_spec_names_none(scopes: Any, count: int) -> None:
+    config: Any = {"machineType": "m", **({"oauthScopes": scopes} if scopes else {})}
+    cluster = {"location": "eu", "initialNodeCount": 1}
+    pool = {"location": "eu", "clusterRef": {"external": "projects/acme/locations/eu/clusters/c"}}
+
+    pools = created("ContainerNodePool", {**pool, "nodeConfig": config})["nodePool"]["config"]["oauthScopes"]
+    nodes = created("ContainerCluster", {**cluster, "nodeConfig": config})["cluster"]["nodeConfig"]["oauthScopes"]
+
+    assert (len(pools), pools) == (count, nodes)
+    assert "nodeConfig" not in created("ContainerCluster", cluster)["cluster"]
 
 
 def test_a_scratch_disk_is_no_attached_disk() -> None:
