@@ -18,9 +18,11 @@ from setpoint.kinds.gcp.generic.placement import id_of, listed_at
 from setpoint.kinds.gcp.generic.shared_members import with_texts
 from setpoint.kinds.gcp.generic.variants.choice import kind_class
 from setpoint.kinds.gcp.generic.variants.connections import ConnectionKind
+from setpoint.kinds.gcp.generic.variants.databases import DatabaseKind
 from setpoint.kinds.gcp.generic.variants.identities import IdentityKind
 from setpoint.kinds.gcp.generic.variants.made_ids import MadeIdKind, made_id, made_object
 from setpoint.kinds.gcp.generic.variants.parts import PartKind
+from setpoint.kinds.gcp.generic.variants.projects import ProjectKind
 from setpoint.kinds.gcp.generic.variants.searches import ObjectSearch, key_digest
 
 _NAMES = st.text("abcdefghij0123456789-", min_size=1, max_size=12)
@@ -88,6 +90,8 @@ def test_the_answer_to_a_creation_says_which_id_was_made(answer: dict[str, Any],
         ("compute", "ComputeRouterNAT", PartKind),
         ("serviceusage", "ServiceIdentity", IdentityKind),
         ("servicenetworking", "ServiceNetworkingConnection", ConnectionKind),
+        ("resourcemanager", "Project", ProjectKind),
+        ("spanner", "SpannerDatabase", DatabaseKind),
     ],
 )
 def test_the_row_decides_the_class_of_a_kind(group: str, name: str, expected: type) -> None:

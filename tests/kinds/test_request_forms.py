@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+from setpoint.core.plan import Action, PlannedWrite
 from setpoint.engine.intent import intent_of
-from setpoint.engine.kind import Absent, ResolvedReferences
+from setpoint.engine.kind import Absent, Present, ResolvedReferences
 from setpoint.kinds.gcp.generic.equivalence import fitted
 from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.members import from_members, to_members
@@ -61,9 +62,34 @@ def test_the_boot_disk_is_the_first_and_goes_with_the_instance() -> None:
     disks = created("ComputeInstance", {**PARTS, "attachedDisk": attached, "bootDisk": {"deviceName": "boot"}})["disks"]
 
     assert disks == [
-        {"deviceName": "boot", "autoDelete": True, "boot": True},
-        {"source": "projects/acme/zones/eu-b/disks/d"},
+        {"deviceName": "boot", "autoDelete": True, "mode": "READ_WRITE", "boot": True},
+        {"source": "projects/acme/zones/eu-b/disks/d", "mode": "READ_WRITE"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"machineType": "m"}, {"automaticRestart": True}),
+        ({"machineType": "m", "scheduling": {"preemptible": True}}, {"preemptible": True}),
+        ({}, None),
+    ],
+)
+def test_an_instance_restarts_by_itself_unless_its_spec_or_template_may_say_otherwise(spec: Any, expected: Any) -> None:
+    assert created("ComputeInstance", {"zone": "eu-b", **spec}).get("scheduling") == expected
+
+
+@pytest.mark.parametrize(("scopes", "count"), [(None, 6), (["pubsub"], 1)])
+def test_nodes_have_the_scopes_of_gcloud_where_the_spec_names_none(scopes: Any, count: int) -> None:
+    config: Any = {"machineType": "m", **({"oauthScopes": scopes} if scopes else {})}
+    cluster = {"location": "eu", "initialNodeCount": 1}
+    pool = {"location": "eu", "clusterRef": {"external": "projects/acme/locations/eu/clusters/c"}}
+
+    pools = created("ContainerNodePool", {**pool, "nodeConfig": config})["nodePool"]["config"]["oauthScopes"]
+    nodes = created("ContainerCluster", {**cluster, "nodeConfig": config})["cluster"]["nodeConfig"]["oauthScopes"]
+
+    assert (len(pools), pools) == (count, nodes)
+    assert "nodeConfig" not in created("ContainerCluster", cluster)["cluster"]
 
 
 def test_a_scratch_disk_is_no_attached_disk() -> None:
@@ -124,10 +150,40 @@ def test_what_an_author_took_out_of_an_element_is_as_declared_when_it_is_gone() 
     assert fitted(spec, live, fields) != live
 
 
+def kind_on(cloud: RecordingCloud, name: str) -> GoogleKind:
+    settings = GoogleSettings(URL, URL, GoogleAuth.ANONYMOUS, base=URL)
+    return GoogleKind.of(row_of(name), GoogleClient(InProcessClient(cloud), settings))
+
+
+@pytest.mark.parametrize("account", ["01-02", "billingAccounts/01-02"])
+def test_the_billing_account_of_a_project_follows_its_creation(account: str) -> None:
+    cloud = RecordingCloud()
+    kind = kind_on(cloud, "Project")
+    spec = {"name": "n", "folderRef": {"external": "7"}, "billingAccountRef": {"external": account}}
+    intent = intent_of(resource(kind, spec), kind, ResolvedReferences())
+
+    asyncio.run(kind.create(intent, intent.effective.over(Absent(), kind).tree))
+    cloud.advance(60)
+    before = asyncio.run(kind.observe(intent.location))
+    assert isinstance(before, Present)
+    follow_up = kind.sending(intent).follow_up
+    assert follow_up is not None
+    asyncio.run(kind.update(intent, {}, PlannedWrite(Action.UPDATE, follow_up, ()), before))
+
+    assert cloud.written[0]["parent"] == {"id": "7", "type": "folder"}
+    assert [one.get("billingAccountName") for one in cloud.written] == [None, "billingAccounts/01-02"]
+
+
+def test_a_project_without_a_billing_account_in_its_spec_keeps_the_one_it_has() -> None:
+    kind = kind_of("Project")
+    intent = intent_of(resource(kind, {"name": "n"}), kind, ResolvedReferences())
+
+    assert kind.sending(intent).follow_up is None
+
+
 def test_a_notification_channel_is_shown_by_the_name_of_its_resource() -> None:
     cloud = RecordingCloud()
-    settings = GoogleSettings(URL, URL, GoogleAuth.ANONYMOUS, base=URL)
-    kind = GoogleKind.of(row_of("MonitoringNotificationChannel"), GoogleClient(InProcessClient(cloud), settings))
+    kind = kind_on(cloud, "MonitoringNotificationChannel")
     intent = intent_of(resource(kind, {"type": "email"}), kind, ResolvedReferences())
 
     asyncio.run(kind.create(intent, intent.effective.over(Absent(), kind).tree))

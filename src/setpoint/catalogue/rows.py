@@ -190,10 +190,15 @@ class RetirementFacts(Struct, frozen=True):
     clears: Sequence[str] = ()
 
 
+# Any value of a member that is there.
+ANY_VALUE: Final = "*"
+
+
 class CreationDefaults(Struct, frozen=True):
     """Members that Config Connector sends at creation when the spec leaves them out, in some places or cases alone.
 
-    `at`: the sort of place, `global`, `regions` or `zones`; anywhere without it. `given`: values of other members.
+    `at`: the sort of place, `global`, `regions` or `zones`; anywhere without it. `given`: values of other members, null
+    for one that is not there, `*` for one that is.
     """
 
     members: Mapping[str, Any]

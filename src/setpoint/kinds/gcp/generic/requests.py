@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from setpoint.catalogue.parts import LABELS
-from setpoint.catalogue.rows import FieldFacts, KindFacts, MethodFacts
+from setpoint.catalogue.rows import ANY_VALUE, FieldFacts, KindFacts, MethodFacts
 from setpoint.clients.google.calls import GoogleApi, GoogleCall
 from setpoint.core.plan import PlannedWrite
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -132,9 +132,15 @@ def _with_constants(row: KindFacts, body: dict[str, Any], template: str) -> dict
     }
     found = {**constants, **chosen, **body}
     for one in row.creation_defaults:
-        if (not one.at or f"/{one.at}/" in template) and all(found.get(name) == of for name, of in one.given.items()):
+        if (not one.at or f"/{one.at}/" in template) and all(
+            _is_given(found.get(n), of) for n, of in one.given.items()
+        ):
             found = _merged(one.members, found)
     return found
+
+
+def _is_given(value: Any, expected: Any) -> bool:  # noqa: ANN401 - JSON
+    return value is not None if expected == ANY_VALUE else bool(value == expected)
 
 
 def _merged(defaults: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:

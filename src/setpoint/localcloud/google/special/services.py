@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
 from setpoint.localcloud import api_errors
@@ -11,9 +10,10 @@ from setpoint.localcloud.google import api_words, operations
 from setpoint.localcloud.google.collections import ApiPath
 from setpoint.localcloud.google.objects import carry_out, refuse_while_pending
 from setpoint.localcloud.google.operations import CatalogueObject, ObjectChange
-from setpoint.localcloud.google.outputs import ObjectAddress, created, digest, numeric_id, touched
+from setpoint.localcloud.google.outputs import ObjectAddress, created, numeric_id, touched
 from setpoint.localcloud.google.reads import CatalogueServices, address_of, body_of, check_parent, find
 from setpoint.localcloud.google.special.account_keys import ACCOUNT_KEY_ROUTES
+from setpoint.localcloud.google.special.connections import CONNECTION_ROUTES, PEERING_ROUTES
 from setpoint.localcloud.google.special.dns_records import DNS_ROUTES
 from setpoint.localcloud.google.special.key_versions import KEY_ROUTES
 from setpoint.localcloud.google.validation import FRONT_END_PARAMETERS, camel, invalid_argument
@@ -253,6 +253,32 @@ def _database(call: ServiceCall) -> ObjectAddress:
 # --- Projects ---------------------------------------------------------------------------------------------------------
 
 
+def put_billing(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`PUT …/projects/{project}/billingInfo`."""
+    account = str(body_of(call, "billingAccountName", "name", "projectId").get("billingAccountName", ""))
+    if _BILLING_ACCOUNT.fullmatch(account) is None:
+        raise invalid_argument(f"Invalid billing account name: {account}")
+    found = find(services, address_of("cloudresourcemanager", f"projects/{call.part('project')}"))
+    found.hidden = {**found.hidden, "billingAccountName": account}
+    return get_billing(services, call)
+
+
+_BILLING_ACCOUNT: Final = re.compile(r"(?:billingAccounts/[\w-]+)?")
+
+
+def get_billing(services: CatalogueServices, call: ServiceCall) -> JsonBody:
+    """`GET …/projects/{project}/billingInfo`."""
+    project = call.part("project")
+    account = find(services, address_of("cloudresourcemanager", f"projects/{project}")).hidden.get("billingAccountName")
+    name = f"projects/{project}/billingInfo"
+    return {
+        "name": name,
+        "projectId": project,
+        "billingAccountName": account or "",
+        "billingEnabled": bool(account),
+    }
+
+
 def get_project(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
     """`GET …/projects/{project}`: one that was created, or one that holds objects of any service."""
     project = call.part("project")
@@ -276,80 +302,7 @@ def delete_project(services: CatalogueServices, call: ServiceCall) -> JsonBody:
     return {}
 
 
-# --- Service Networking -----------------------------------------------------------------------------------------------
-
-
-def _connection(call: ServiceCall, network: str) -> ObjectAddress:
-    """A connection has no name of its own: it is that of a network to a service."""
-    return address_of(
-        "servicenetworking", f"services/{call.part('service')}/connections/{digest(network).encode().hex()}"
-    )
-
-
-def put_connection(services: CatalogueServices, call: ServiceCall) -> JsonBody:
-    """`POST …/connections`, or `PATCH …/connections/-`: connects a network, or changes its ranges."""
-    body = body_of(call, "network", "reservedPeeringRanges", "peering", "service")
-    network = body.get("network")
-    if not isinstance(network, str) or not network:
-        raise invalid_argument("Required field 'network' not specified.")
-    address = _connection(call, network)
-    found = services.state.objects.get(address.key)
-    if found is not None and call.method == "POST":
-        raise api_words.already_exists(address)
-    peering = call.part("service").replace(".", "-")
-    after = {**body, "peering": peering, "service": f"services/{call.part('service')}"}
-    after = services.faults.rewritten(after, address.collection.kinds)
-    if found is None:
-        found = services.state.objects[address.key] = CatalogueObject(after)
-    refuse_while_pending(found, address)
-    change = ObjectChange("create" if call.method == "POST" else "update", after, after, "Connection")
-    return carry_out(services, address, change, now=call.now, style="longrunning")
-
-
-def list_connections(services: CatalogueServices, call: ServiceCall) -> JsonBody:
-    """`GET …/connections?network=`."""
-    prefix, network = f"servicenetworking/services/{call.part('service')}/connections/", call.query.get("network")
-    found = [one.body for key, one in sorted(services.state.objects.items()) if key.startswith(prefix)]
-    kept = [one for one in found if network in (None, one["network"])]
-    return {"connections": kept} if kept else {}
-
-
-def delete_connection(services: CatalogueServices, call: ServiceCall) -> JsonBody:
-    """`POST …/connections/{connection}`: disconnects a network."""
-    network = body_of(call, "consumerNetwork").get("consumerNetwork")
-    address = _connection(call, str(network))
-    refuse_while_pending(find(services, address), address)
-    return carry_out(services, address, ObjectChange("delete", None), now=call.now, style="longrunning")
-
-
-def remove_peering(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
-    """`POST …/networks/{network}/removePeering`: disconnects a service; other peerings are the row's method's."""
-    network = address_of("compute", f"projects/{call.part('project')}/global/networks/{call.part('network')}")
-    by_number = network.name.replace(call.part("project"), project_number(call.part("project")), 1)
-    peering = body_of(call, "name").get("name")
-    for key, one in services.state.objects.items():
-        is_of_network = one.body.get("network") in (network.name, by_number) and one.body.get("peering") == peering
-        if key.startswith("servicenetworking/") and is_of_network:
-            find(services, network)
-            refuse_while_pending(one, network)
-            return _disconnected(services, network, key, call.now)
-    return None
-
-
-def _disconnected(services: CatalogueServices, network: ObjectAddress, connection: str, now: datetime) -> JsonBody:
-    """Starts the operation of the network that removes the connection."""
-    change, seconds = ObjectChange("removePeering", None), services.operation_seconds
-    operation = operations.start(services.state, "compute", network, change, now=now, seconds=seconds)
-    operation.target = connection
-    operations.let_fail(operation, services.faults)
-    services.state.objects[connection].pending = operation.key
-    operations.finish_due(services.state, now)
-    return operations.operation_view(operation)
-
-
-_NETWORK: Final = "/projects/{project}/global/networks/{network}"
 _ROLE_PLACES: Final = ("/projects/{project}", "/organizations/{organization}")
-_CONNECTIONS: Final = "/services/{service}/connections"
 _SECRET: Final = "/projects/{project}/secrets/{secret}"
 _SERVICE: Final = "/projects/{project}/services/{service}"
 _ACCOUNT: Final = "/projects/{project}/serviceAccounts/{account}"
@@ -384,16 +337,15 @@ SPECIAL_ROUTES: Final[Mapping[str, tuple[ServiceRoute, ...]]] = {
         Route("DELETE", _DATABASE, drop_database),
     ),
     "cloudkms": KEY_ROUTES,
+    "cloudbilling": (
+        Route("GET", "/projects/{project}/billingInfo", get_billing),
+        Route("PUT", "/projects/{project}/billingInfo", put_billing),
+    ),
     "cloudresourcemanager": (
         Route("GET", "/projects/{project}", get_project),
         Route("DELETE", "/projects/{project}", delete_project),
     ),
-    "compute": (Route("POST", f"{_NETWORK}/removePeering", remove_peering, frozenset({"requestId"})),),
-    "servicenetworking": (
-        Route("POST", _CONNECTIONS, put_connection),
-        Route("PATCH", f"{_CONNECTIONS}/{{connection}}", put_connection, frozenset({"force", "updateMask"})),
-        Route("GET", _CONNECTIONS, list_connections, frozenset({"network"})),
-        Route("POST", f"{_CONNECTIONS}/{{connection}}", delete_connection),
-    ),
+    "compute": PEERING_ROUTES,
+    "servicenetworking": CONNECTION_ROUTES,
     "dns": DNS_ROUTES,
 }
