@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from setpoint.library.inspection.graph import ResourceGraph
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
+    from setpoint.library.sets.listing import SetListing
     from setpoint.preview import WorldRecording
 
 
@@ -227,6 +228,14 @@ class SessionReads:
                     seen.update(new)
                     if new:
                         yield EventListing(new, change.revision)
+
+    async def sets(self) -> "SetListing":
+        """The sets on record: each with its source, its last good revision, and why a newer one was refused."""
+        from setpoint.engine.sets.declare import set_store_of
+        from setpoint.library.sets.listing import SetListing
+
+        async with self._engines.reading() as engine:
+            return SetListing(await set_store_of(engine.store).sets())
 
     # --- The whole ----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.sets.resource_set import SetRecord
 from setpoint.errors import StoreError
 from setpoint.stores.journal import (
     DEFAULT_LIMITS,
@@ -19,9 +20,10 @@ from setpoint.stores.journal import (
     matches,
     require_retained,
 )
+from setpoint.stores.lease_rules import acquired, released, unix_seconds
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
-from setpoint.stores.mutations import Mutation, RecordStore, acquired, released, unix_seconds
+from setpoint.stores.mutations import Mutation, RecordStore
 from setpoint.stores.records import ResourceRecord, to_resource
 
 
@@ -46,6 +48,7 @@ class MemoryStore(RecordStore):
         self._last = 0
         self._events: dict[tuple[str, str, str], EventRecord] = {}
         self._leases: dict[str, Lease] = {}
+        self._sets: dict[str, SetRecord] = {}
 
     async def get(self, ref: ResourceRef) -> Resource | None:
         self._require_open()
@@ -107,12 +110,20 @@ class MemoryStore(RecordStore):
         self._require_open()
         return tuple(lease for name, lease in sorted(self._leases.items()) if name.startswith(prefix))
 
+    async def sets(self) -> tuple[SetRecord, ...]:
+        self._require_open()
+        return tuple(one for _, one in sorted(self._sets.items()))
+
     async def close(self) -> None:
         self._is_open = False
         self._commits.notify()
 
     async def _commit(
-        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+        self,
+        changes: Sequence[tuple[ResourceRef, Mutation]],
+        events: Sequence[EventRecord] = (),
+        *,
+        sets: Sequence[SetRecord] = (),
     ) -> tuple[ResourceRecord | None, ...]:
         self._require_open()
         staged: dict[ResourceRef, ResourceRecord | None] = {}
@@ -130,6 +141,7 @@ class MemoryStore(RecordStore):
         self._keep(journaled)
         for event in events:
             self._record_event(event)
+        self._sets.update((one.name, one) for one in sets)
         return tuple(results)
 
     def _keep(self, journaled: Sequence[JournaledChange]) -> None:

@@ -4,20 +4,28 @@ A mutation takes the record as it is and returns the record as it should be: the
 when the resource is to be removed. The store assigns the revision and commits. Writes use optimistic concurrency.
 """
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
+from setpoint.core.schema.annotations import SET, SOURCE
 from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, Lease, ResourceUpdate
+from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.sets.resource_set import (
+    SetDeclaration,
+    SetMember,
+    SetRecord,
+    file_of,
+    is_leaving,
+    set_of,
+    source_of,
+)
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ChildRefused, ServiceAccountNotFound, SetpointError, StoreError, WriteConflict
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
@@ -62,6 +70,39 @@ def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) ->
         ):
             raise being_deleted_error(before.ref)
         return edited
+
+    return mutation
+
+
+def joined(authored: AuthoredManifest, member: SetMember, now: str, new_uid: Callable[[], str]) -> Mutation:
+    """The same, as a member of a set; WriteConflict when it has come into a set that was not seen.
+
+    Its revision is the one that declared it as it is: one that says nothing new about it changes nothing.
+    """
+    apply = applied(authored, now, new_uid)
+
+    def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
+        recorded = {} if before is None else decode(before.metadata).get("annotations", {})
+        if set_of(recorded) not in (member.seen, member.set_name):
+            raise WriteConflict(f"{authored.ref} has come into the set {set_of(recorded)}: plan again")
+        after = apply(before)
+        assert after is not None
+        is_same_file = file_of(source_of(recorded)) == file_of(member.source)
+        if after is before and set_of(recorded) == member.set_name and is_same_file:
+            return before
+        return _with_annotations(after, {SET: member.set_name, SOURCE: member.source})
+
+    return mutation
+
+
+def left(set_name: str, *, is_pruned: bool) -> Mutation:
+    """A resource that left this set is to be pruned; or it stays, and belongs to no set."""
+    dropped: Mapping[str, None] = {SOURCE: None} if is_pruned else {SET: None, SOURCE: None}
+
+    def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
+        if before is None or set_of(decode(before.metadata).get("annotations", {})) != set_name:
+            return before
+        return _with_annotations(before, dropped)
 
     return mutation
 
@@ -132,13 +173,16 @@ def _with_annotations(record: ResourceRecord, annotations: Mapping[str, str | No
     return _with_metadata(record, {**metadata, "annotations": present}, frozenset(ours))
 
 
-def deleted(now: str) -> Mutation:
-    """Marked for deletion while it has finalizers, removed without any."""
+def deleted(now: str, set_name: str | None = None) -> Mutation:
+    """Marked for deletion while it has finalizers, removed without any; with `set_name`, only if it left that set."""
 
     def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
         if before is None:
             return None
         metadata = decode(before.metadata)
+        recorded = metadata.get("annotations", {})
+        if set_name is not None and not (is_leaving(recorded) and set_of(recorded) == set_name):
+            return before
         if "finalizers" not in metadata:
             return None
         return _with_metadata(before, {"deletionTimestamp": now, **metadata})
@@ -252,32 +296,6 @@ def _refusing_as_child(index: int, mutation: Mutation) -> Mutation:
     return refusing
 
 
-# --- Leases: holder, expiry, and a fence that only grows --------------------------------------------------------------
-
-_NO_HOLDER: Final = ""
-
-
-def unix_seconds(clock: Clock) -> float:
-    """The clock's time in whole seconds since 1970: a lease may expire up to a second early, never late."""
-    return datetime.fromisoformat(clock.now()).timestamp()
-
-
-def acquired(held: Lease | None, asked: Lease, now: float) -> Lease | None:
-    """The lease that `asked.holder` holds from now on; None while another holds it. `asked.fence` is ignored."""
-    if held is None:
-        return dataclasses.replace(asked, fence=1)
-    if held.holder == asked.holder:
-        return dataclasses.replace(asked, fence=held.fence)
-    return dataclasses.replace(asked, fence=held.fence + 1) if held.expires <= now else None
-
-
-def released(held: Lease | None, lease: Lease) -> Lease | None:
-    """`held`, released; unchanged when `lease` is not the one that is held. The fence is kept."""
-    if held is None or (held.holder, held.fence) != (lease.holder, lease.fence):
-        return held
-    return dataclasses.replace(held, holder=_NO_HOLDER, expires=0.0)
-
-
 # --- The base of stores that keep records -----------------------------------------------------------------------------
 
 
@@ -305,6 +323,31 @@ class RecordStore(DerivedStoreOperations):
         authored = read_manifest(manifest, self._secrets, self._types)
         (record,) = await self._commit([(authored.ref, applied(authored, self._clock.now(), self._new_uid))])
         return _kept(record)
+
+    async def declare(self, declaration: SetDeclaration) -> tuple[Resource, ...]:
+        """See SetStore."""
+        now, changes = self._clock.now(), list[tuple[ResourceRef, Mutation]]()
+        for member in declaration.members:
+            authored = read_manifest(member.manifest, self._secrets, self._types)
+            changes.append((authored.ref, joined(authored, member, now, self._new_uid)))
+        changes += [(stored_ref(ref), left(name, is_pruned=True)) for ref, name in declaration.leaving]
+        changes += [(stored_ref(ref), left(name, is_pruned=False)) for ref, name in declaration.released]
+        records = await self._commit(changes, sets=declaration.records)
+        return tuple(map(_kept, records[: len(declaration.members)]))
+
+    async def prune(self, ref: ResourceRef, set_name: str) -> Resource | None:
+        """See SetStore."""
+        (record,) = await self._commit([(stored_ref(ref), deleted(self._clock.now(), set_name))])
+        return None if record is None else to_resource(record)
+
+    async def keep_set(self, record: SetRecord) -> None:
+        """See SetStore."""
+        if record not in await self.sets():
+            await self._commit((), sets=(record,))
+
+    @abstractmethod
+    async def sets(self) -> tuple[SetRecord, ...]:
+        """See SetStore."""
 
     async def create(self, document: JsonObject) -> Resource:
         return await self._write_child(ChildWrite(document))
@@ -334,9 +377,13 @@ class RecordStore(DerivedStoreOperations):
 
     @abstractmethod
     async def _commit(
-        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+        self,
+        changes: Sequence[tuple[ResourceRef, Mutation]],
+        events: Sequence[EventRecord] = (),
+        *,
+        sets: Sequence[SetRecord] = (),
     ) -> tuple[ResourceRecord | None, ...]:
-        """The records after these mutations, in order, once they and the events are committed: all, or none.
+        """The records after these mutations, in order, once they, the events and the sets are committed: all, or none.
 
         A mutation that returns the record it was given changes nothing.
         """

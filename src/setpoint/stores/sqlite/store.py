@@ -16,6 +16,7 @@ from setpoint.core.secret_fields import NO_TYPES, SecretFields
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.sets.resource_set import SetRecord
 from setpoint.errors import StoreError
 from setpoint.stores.journal import (
     DEFAULT_LIMITS,
@@ -27,9 +28,10 @@ from setpoint.stores.journal import (
     follow_journal,
     matches,
 )
+from setpoint.stores.lease_rules import unix_seconds
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
-from setpoint.stores.mutations import Mutation, RecordStore, unix_seconds
+from setpoint.stores.mutations import Mutation, RecordStore
 from setpoint.stores.records import ResourceRecord, to_resource
 from setpoint.stores.sqlite.database_file import (
     FileLock,
@@ -43,7 +45,7 @@ from setpoint.stores.sqlite.database_file import (
 )
 from setpoint.stores.sqlite.encryption import SecretCipher
 from setpoint.stores.sqlite.schema import SecretSealing, migrate, require_readable
-from setpoint.stores.sqlite.tables import EventAndLeaseTables, ResourceTables
+from setpoint.stores.sqlite.tables import EventAndLeaseTables, ResourceTables, all_sets, keep_set
 from setpoint.stores.sqlite.writer import GroupCommitWriter
 
 T = TypeVar("T")
@@ -199,6 +201,10 @@ class SqliteStore(RecordStore):
         with self._snapshot():
             return self._reading.events_and_leases.leases(prefix)
 
+    async def sets(self) -> tuple[SetRecord, ...]:
+        with self._snapshot():
+            return all_sets(self._reading.connection)
+
     async def close(self) -> None:
         self._is_open = False
         # Before the writer's connection: the last one to close checkpoints the log, and only the writer's can.
@@ -209,12 +215,18 @@ class SqliteStore(RecordStore):
             self._writing.lock.release()
 
     async def _commit(
-        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+        self,
+        changes: Sequence[tuple[ResourceRef, Mutation]],
+        events: Sequence[EventRecord] = (),
+        *,
+        sets: Sequence[SetRecord] = (),
     ) -> tuple[ResourceRecord | None, ...]:
         def work(connected: _Connected) -> tuple[ResourceRecord | None, ...]:
             records = tuple(connected.tables.change(ref, mutation) for ref, mutation in changes)
             for event in events:
                 connected.events_and_leases.record_event(event)
+            for one in sets:
+                keep_set(connected.connection, one)
             return records
 
         return await self._write(work)

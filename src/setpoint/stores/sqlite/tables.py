@@ -1,4 +1,4 @@
-"""Rows of a SQLite store: resources, journal, event records and leases. Called inside a transaction."""
+"""Rows of a SQLite store: resources, journal, event records, leases and sets. Called inside a transaction."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,9 +10,11 @@ from msgspec.structs import replace
 from setpoint.core.values.canonical import canonical
 from setpoint.engine.ports import EventRecord, Lease, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.sets.resource_set import SetRecord
 from setpoint.stores.journal import JournaledChange, JournalPage, StoreLimits, labels_of, require_retained
+from setpoint.stores.lease_rules import acquired, released
 from setpoint.stores.manifests import is_secret
-from setpoint.stores.mutations import Mutation, acquired, released
+from setpoint.stores.mutations import Mutation
 from setpoint.stores.records import ResourceRecord
 from setpoint.stores.sqlite.encryption import SecretCipher
 
@@ -321,3 +323,19 @@ class EventAndLeaseTables:
     def _keep(self, lease: Lease) -> None:
         values = (lease.name, lease.holder, lease.fence, lease.expires)
         self._execute("INSERT OR REPLACE INTO leases (name, holder, fence, expires) VALUES (?, ?, ?, ?)", values)
+
+
+# --- Sets -------------------------------------------------------------------------------------------------------------
+
+
+def all_sets(connection: sqlite3.Connection) -> tuple[SetRecord, ...]:
+    """The records of all sets, sorted by name; none in a file that a writer has not brought up to date."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sets'").fetchone() is None:
+        return ()
+    rows = connection.execute("SELECT record FROM sets ORDER BY name").fetchall()
+    return tuple(msgspec.json.decode(record, type=SetRecord) for (record,) in rows)
+
+
+def keep_set(connection: sqlite3.Connection, one: SetRecord) -> None:
+    """Replaces the record of a set."""
+    connection.execute("INSERT OR REPLACE INTO sets (name, record) VALUES (?, ?)", (one.name, msgspec.json.encode(one)))
