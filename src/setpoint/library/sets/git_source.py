@@ -107,7 +107,15 @@ class GitSource:
     async def snapshot(self, seen: str) -> Snapshot:
         """See Source: `seen` is the commit."""
         tree = f"{seen}:{self.folder}" if self.folder else seen
-        listing = await self._git("ls-tree", "-r", "-z", "-l", "--full-tree", tree)
+        try:
+            listing = await self._git("ls-tree", "-r", "-z", "-l", "--full-tree", tree)
+        except ManifestInvalid as error:
+            if not self.folder:
+                raise
+            raise ManifestInvalid(
+                f"{self.address}: the folder {self.folder} is not in the commit {seen[:12]}: what was declared from it "
+                "stands"
+            ) from error
         entries = list(self._entries(listing))
         limits = SizeLimits(self.address)
         wanted = [one for one in entries if one.mode != _SUBMODULE and is_manifest_path(one.path)]

@@ -178,7 +178,8 @@ class SetSync:
         """The versions of all sets; None when one cannot be read, or is being written."""
         versions = list[SetVersion]()
         for one in self._sources:
-            revision = ""
+            # Of a folder it is known once all of it is read.
+            revision = "" if one.source.settles else seen[one.source.place]
             try:
                 snapshot = await one.source.snapshot(seen[one.source.place])
                 revision = snapshot.revision
