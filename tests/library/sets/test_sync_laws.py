@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from setpoint.engine.resource import ResourceRef
@@ -15,14 +15,14 @@ from tests.library.sets.worlds import ProcessKilled, SetWorld, new_world, secret
 
 pytestmark = pytest.mark.laws
 
-NAMES = st.sampled_from([f"r{number}" for number in range(6)])
+NAMES = st.sampled_from([f"r{number}" for number in range(4)])
 VALUES = st.sampled_from("ab")
 # What the files of two sets declare: each resource in one of them.
 VERSIONS = st.dictionaries(NAMES, st.tuples(st.sampled_from(("one", "two")), VALUES), max_size=4)
 BAD = st.sampled_from(("broken", "unknown kind", "twice", "unreadable"))
 # A good or a bad version, and after which call of the store the process is killed, if it is.
 COMMITS = st.lists(
-    st.tuples(VERSIONS, st.none() | BAD, st.none() | st.tuples(st.integers(0, 30), st.booleans()), st.booleans()),
+    st.tuples(VERSIONS, st.none() | BAD, st.none() | st.tuples(st.integers(0, 12), st.booleans()), st.booleans()),
     max_size=4,
 )
 Version = dict[str, tuple[str, str]]
@@ -91,7 +91,18 @@ async def _run_until_killed(world: SetWorld, kill: tuple[int, bool]) -> None:
     world.store.calls_left = -1
 
 
+def _killed_after(call: int) -> list[Commit]:
+    """A version without r1, in the middle of which the process is killed; the next one finds a bad version."""
+    return [
+        ({"r0": ("one", "a"), "r1": ("one", "a")}, None, None, False),
+        ({"r0": ("one", "a")}, None, (call, True), True),
+    ]
+
+
 @given(COMMITS)
+@example(_killed_after(3))
+@example(_killed_after(4))
+@example(_killed_after(5))
 @settings(deadline=None)
 def test_the_store_has_what_the_last_good_versions_declare(commits: list[Commit]) -> None:
     asyncio.run(_run(commits, new_world("one", "two")))
