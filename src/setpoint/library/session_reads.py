@@ -232,10 +232,12 @@ class SessionReads:
     async def sets(self) -> "SetListing":
         """The sets on record: each with its source, its last good revision, and why a newer one was refused."""
         from setpoint.engine.sets.declare import set_store_of
+        from setpoint.engine.sets.resource_set import sets_as_they_are
         from setpoint.library.sets.listing import SetListing
 
         async with self._engines.reading() as engine:
-            return SetListing(await set_store_of(engine.store).sets())
+            records = await set_store_of(engine.store).sets()
+            return SetListing(sets_as_they_are(records, (await engine.store.list()).resources))
 
     # --- The whole ----------------------------------------------------------------------------------------------------
 

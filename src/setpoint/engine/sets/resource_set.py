@@ -5,7 +5,8 @@ declaration and its membership are one write.
 """
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, Protocol, runtime_checkable
 
@@ -26,7 +27,7 @@ class SetState(StrEnum):
 
     # All of it is declared, and what left it is gone, or is kept.
     CURRENT = "current"
-    # What left it is being deleted.
+    # What left it is being deleted. It shows by the resources, and is not on record.
     PRUNING = "pruning"
     # A resource of it is still being deleted from an earlier version: it is declared once that is gone.
     WAITING = "waiting"
@@ -97,6 +98,23 @@ class SetStore(Protocol):
 def set_of(annotations: Mapping[str, str]) -> str:
     """The set that a resource belongs to; empty for none."""
     return annotations.get(SET, "")
+
+
+def sets_as_they_are(records: Sequence[SetRecord], resources: Iterable[Resource]) -> tuple[SetRecord, ...]:
+    """The records with the number of members that there are, and whether there is something left to prune."""
+    counts, leaving = Counter[str](), set[str]()
+    for one in resources:
+        if is_leaving(one.annotations):
+            leaving.add(set_of(one.annotations))
+        else:
+            counts[set_of(one.annotations)] += 1
+    found = (msgspec.structs.replace(one, count=counts[one.name]) for one in records)
+    return tuple(
+        msgspec.structs.replace(one, state=SetState.PRUNING)
+        if one.name in leaving and one.state is SetState.CURRENT
+        else one
+        for one in found
+    )
 
 
 def is_leaving(annotations: Mapping[str, str]) -> bool:

@@ -77,7 +77,7 @@ class PlannedVersions:
     def _state(self, version: SetVersion) -> SetState:
         if any(one.ref in self.plan.postponed for one in version.read.manifests):
             return SetState.WAITING
-        return SetState.PRUNING if version.name in self.plan.pruned.values() else SetState.CURRENT
+        return SetState.CURRENT
 
 
 def _member(version: SetVersion, manifest: LoadedManifest, seen: str) -> SetMember:

@@ -254,7 +254,6 @@ class SetSync:
         revisions = {one.name: one.revision for one in await self._records()}
         if not leaving:
             self._is_pruning = False
-            await self._end_prune()
         elif self._has_stepped(resources):
             for ref in _deletable(leaving, self._engine):
                 if not prune_protection(leaving[ref], self._engine):
@@ -268,11 +267,6 @@ class SetSync:
             return True
         found = (resources[ref] for ref in self._good.order if ref in resources)
         return all(one.status.get("observedGeneration") == one.generation for one in found)
-
-    async def _end_prune(self) -> None:
-        for record in await self._records():
-            if record.name in self.figures and record.state is SetState.PRUNING:
-                await set_store_of(self._engine.store).keep_set(msgspec.structs.replace(record, state=SetState.CURRENT))
 
 
 def _deletable(leaving: Mapping[ResourceRef, Resource], engine: EngineContext) -> Sequence[ResourceRef]:
