@@ -27,7 +27,7 @@ COMMAND_HELP = {
     "events": "Show what happened to resources, oldest first.",
     "explain": "Explain the last step of a resource. It shows which digest moved, which fields, and which rule.",
     "export": "Print resources and their state, for setpoint import.",
-    "get": "List resources, or print some of them.",
+    "get": "List resources, or print some of them. The word sets lists the sets, with exit 1 while one is refused.",
     "graph": "Draw the dependency graph, with the state of each node. Exit 1 for a cycle.",
     "import": "Import resources and their state from another store. Touches none of their live objects.",
     "install": "Install or upgrade setpoint in a cluster. The cluster is that of the current kubeconfig context.",
@@ -39,7 +39,7 @@ COMMAND_HELP = {
     "plan": "Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error.",
     "reconcile": "Reconcile now, and retry what a service did not accept.",
     "record": "Record all that setpoint plan --all reads in one file. Without Secrets; it can be planned elsewhere.",
-    "run": "Run the controllers, until SIGTERM or Ctrl-C.",
+    "run": "Run the controllers, until SIGTERM or Ctrl-C. With -f or --git they keep what a folder or a repository declares.",
     "tenant": "Give a namespace the account that setpoint acts as there. With the rights that the kinds need.",
     "terraform": "Use setpoint as a provider of Terraform and OpenTofu.",
     "verify-upgrade": "Plan one world with two versions, and compare. "

@@ -1,10 +1,12 @@
 """A process that keeps sets as their sources have them: what it declares, refuses, prunes and puts on record."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from setpoint.app import AppSettings, StoreAccess, open_app
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.sets.resource_set import SetState, source_of
 from setpoint.errors import ManifestInvalid, UserError
@@ -256,3 +258,34 @@ def test_sources_are_sets_by_their_names(tmp_path: Any) -> None:
         named_sources([f"{tmp_path}/apps", f"{tmp_path}/other/apps"], [], None)
     with pytest.raises(ManifestInvalid, match="there are 2 sources"):
         named_sources([f"{tmp_path}/apps", f"{tmp_path}/more"], [], "both")
+
+
+def test_what_left_a_set_goes_dependants_first_and_what_is_only_stored_at_last() -> None:
+    world = new_world("one")
+    google = "annotations: {cnrm.cloud.google.com/project-id: demo}"
+    group = "apiVersion: sql.cnrm.cloud.google.com/v1beta1"
+    instance = f"{group}\nkind: SQLInstance\nmetadata: {{name: main, {google}}}\nspec: {{databaseVersion: MYSQL_8_0, "
+    instance += "region: europe-west1, settings: {tier: db-n1-standard-1}}\n"
+    database = (
+        f"{group}\nkind: SQLDatabase\nmetadata: {{name: orders, {google}}}\nspec: {{instanceRef: {{name: main}}}}\n"
+    )
+
+    async def names_after_each_tick() -> list[set[str]]:
+        async with open_app(AppSettings("memory:"), StoreAccess.WRITE) as opened:
+            world.engine = replace(opened.engine, store=world.engine.store, clock=world.clock)
+            world.restart()
+            world.sources[0].files = {
+                "a.yaml": instance,
+                "b.yaml": database,
+                "c.yaml": secret("used"),
+                "d.yaml": secret("d"),
+            }
+            await world.sync.tick()
+            world.sources[0].files = {"d.yaml": secret("d")}
+            found = []
+            for _ in range(3):
+                await world.sync.tick()
+                found.append({one.ref.name for one in (await world.store.behind.list()).resources})
+            return found
+
+    assert asyncio.run(names_after_each_tick()) == [{"main", "used", "d"}, {"used", "d"}, {"d"}]
