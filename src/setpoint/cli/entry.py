@@ -39,7 +39,7 @@ COMMAND_HELP = {
     "plan": "Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error.",
     "reconcile": "Reconcile now, and retry what a service did not accept.",
     "record": "Record all that setpoint plan --all reads in one file. Without Secrets; it can be planned elsewhere.",
-    "run": "Run the controllers, until SIGTERM or Ctrl-C. With -f or --git they keep what a folder or a repository declares.",
+    "run": "Run the controllers, until SIGTERM or Ctrl-C. With -f or --git: of what a folder or a repository declares.",
     "tenant": "Give a namespace the account that setpoint acts as there. With the rights that the kinds need.",
     "terraform": "Use setpoint as a provider of Terraform and OpenTofu.",
     "verify-upgrade": "Plan one world with two versions, and compare. "
