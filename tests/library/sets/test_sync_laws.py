@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -28,21 +27,22 @@ COMMITS = st.lists(
 Version = dict[str, tuple[str, str]]
 
 
+_MISTAKES = {
+    "broken": {"x.yaml": "kind: [\n"},
+    "unknown kind": {"x.yaml": "apiVersion: v1\nkind: Nothing\nmetadata: {name: a}\n"},
+    "twice": {"x.yaml": secret("r0"), "y.yaml": secret("r0")},
+}
+
+
 def _write(world: SetWorld, version: Version, bad: str | None) -> None:
     for source in world.sources:
         source.files = {
             f"{name}.yaml": secret(name, value) for name, (own, value) in version.items() if own == source.name
         }
-    files: Any = world.sources[0].files
-    match bad:
-        case "broken":
-            files["x.yaml"] = "kind: [\n"
-        case "unknown kind":
-            files["x.yaml"] = "apiVersion: v1\nkind: Nothing\nmetadata: {name: a}\n"
-        case "twice":
-            files |= {"x.yaml": secret("r0"), "y.yaml": secret("r0")}
-        case "unreadable":
-            world.sources[0].files = None
+    if bad == "unreadable":
+        world.sources[0].files = None
+    elif bad is not None:
+        world.sources[0].files = {**(world.sources[0].files or {}), **_MISTAKES[bad]}
 
 
 STRANGER = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "stranger"}, "stringData": {"key": "s"}}
