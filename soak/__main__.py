@@ -14,6 +14,7 @@ import click
 from soak.actors import AnySubject, Author, FaultInjector, OtherWriter
 from soak.catalogue_subjects import catalogue_subjects, make_containers
 from soak.cloud import OPERATION_SECONDS, SoakCloud
+from soak.commits import CommitPlan, run_commits
 from soak.fleet.own_cluster import own_cluster
 from soak.fleet.scenario import FleetPlan
 from soak.fleet.scenario import run as run_fleet
@@ -42,6 +43,7 @@ class Plan:
 @click.option("--seconds", default=180.0, show_default=True, help="How long all actors run.")
 @click.option("--kills", default=0, show_default=True, help="How often a process is killed with kill -9.")
 @click.option("--catalogue", default=0, show_default=True, help="How many kinds of the catalogue are among them.")
+@click.option("--commits", default=0, show_default=True, help="Instead: so many random commits of a repository.")
 @click.option("--seed", default=None, type=int, help="The same again: the actors draw the same.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keep store and log here.")
 @click.option("--cluster", is_flag=True, help="Many processes on a real API server; the kills say how long.")
@@ -55,8 +57,22 @@ def main(folder: Path | None, **options: Any) -> None:  # noqa: ANN401 - what cl
         place.mkdir(parents=True, exist_ok=True)
         if options["cluster"]:
             sys.exit(_kill_a_fleet(options, seed, place))
+        if options["commits"]:
+            sys.exit(_follow_commits(options, seed, place))
         plan = Plan(options["resources"] or 2_000, options["seconds"], options["kills"], seed, options["catalogue"])
         sys.exit(asyncio.run(soak(plan, place)))
+
+
+def _follow_commits(options: dict[str, Any], seed: int, folder: Path) -> int:
+    """The exit code."""
+    plan = CommitPlan(options["resources"] or 500, options["commits"], seed)
+    _print(f"{plan}, logs in {folder}")
+    outcome = asyncio.run(run_commits(plan, folder, _print))
+    for problem in outcome.wrong[:_SHOWN]:
+        _print(f"WRONG: {problem}")
+    if not outcome.wrong:
+        _print("after every commit the world was that of the last good one")
+    return 1 if outcome.wrong else 0
 
 
 def _kill_a_fleet(options: dict[str, Any], seed: int, folder: Path) -> int:

@@ -5,6 +5,7 @@ import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,8 @@ _TIMEOUT_SECONDS: Final = 60.0
 class Process:
     """`setpoint run` on one store, against the cloud at `url`."""
 
-    def __init__(self, folder: Path, url: str) -> None:
+    def __init__(self, folder: Path, url: str, arguments: Sequence[str] = ()) -> None:
+        self._arguments = tuple(arguments)
         self.store = folder / "state.db"
         self.kills = 0
         self._log = folder / "setpoint.log"
@@ -39,7 +41,7 @@ class Process:
     async def start(self) -> None:
         """Runs it, until it takes orders."""
         program = str(Path(sys.executable).with_name("setpoint"))
-        command = (program, "--store", self.url, "run", "--log-format", "json")
+        command = (program, "--store", self.url, "run", "--log-format", "json", *self._arguments)
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *command, env=self._environment, stdout=log, stderr=log
@@ -73,6 +75,12 @@ class Process:
         assert self._process is not None
         self._process.terminate()
         return await self._process.wait()
+
+    async def end(self) -> None:
+        """Ends it, whatever state it is in."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
 
     def check_store(self) -> None:
         """AssertionError when SQLite finds anything wrong with the file."""

@@ -26,8 +26,8 @@ from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.kind import GROUP
 from setpoint.kinds.gcp.storage_bucket.live import read_bucket
 from setpoint.stores.journal import JournaledChange, StoreLimits
+from setpoint.stores.lease_rules import unix_seconds
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.mutations import unix_seconds
 from setpoint.stores.records import ResourceRecord, to_resource
 
 _DIGEST_BYTES: Final = 32

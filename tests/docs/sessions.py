@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -19,12 +20,22 @@ from setpoint.cli.main import main
 
 # A line that is typed, and the lines that it prints.
 TYPED: Final = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+# Pages show one time for all; and a commit is the same whenever it is made.
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_SOME_TIME: Final = "2026-01-31T12:00:00Z"
+_GIT: Final = {
+    f"GIT_{role}_{name}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for name, value in (("NAME", "Author"), ("EMAIL", "author@example.com"), ("DATE", _SOME_TIME))
+} | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+# Longer than anything takes, on a machine that is busy with others.
+_SECONDS: Final = 60.0
 _VARIABLE: Final = re.compile(r"[A-Z_]+=")
 
 
 @dataclass(slots=True)
 class Shell:
-    """Knows `setpoint`, `curl`, `grep` and `echo $?`, with variables before and in a line.
+    """Knows `setpoint`, `curl`, `grep`, `git`, `mkdir`, `cp`, `rm` and `echo $?`, with variables before and in a line.
 
     And `setpoint run` in the background, which `kill` ends; `close` ends what is still running there.
     """
@@ -45,13 +56,23 @@ class Shell:
                 printed = self._setpoint(arguments, dict(word.split("=", 1) for word in variables))
             case ["curl", *arguments]:
                 printed, self.code = _curl(arguments), 0
-            case ["grep", *_] as command:
-                printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            case ["grep" | "git" | "mkdir" | "cp" | "rm", *_] as command:
+                environment = {**os.environ, **_GIT}
+                printed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
             case ["echo", "$?"]:
                 printed = f"{self.code}\n"
             case _:
                 raise ValueError(f"a session cannot have this line: {line}")
+        printed = _TIME.sub(_SOME_TIME, printed)
         return "".join(f"{one.rstrip()}\n" for one in printed.replace(str(Path.cwd()), "…").splitlines())
+
+    def run_until(self, line: str, shown: str) -> str:
+        """What the line prints; one that reads what a process in the background does is typed until it prints that."""
+        printed = self.run(line)
+        end = time.monotonic() + _SECONDS
+        while self._job is not None and line.startswith("setpoint get") and printed != shown and time.monotonic() < end:
+            printed = self.run(line)
+        return printed
 
     def _setpoint(self, arguments: Sequence[str], environment: dict[str, str]) -> str:
         runner = CliRunner(env=environment)

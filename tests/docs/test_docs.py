@@ -123,4 +123,4 @@ def test_a_console_session_prints_the_output_on_the_page(
                 (tmp_path / "manifest.yaml").write_text(body, encoding="utf-8")
             elif language == "console":
                 for line, shown in TYPED.findall(body):
-                    assert (line, shell.run(line)) == (line, shown)
+                    assert (line, shell.run_until(line, shown)) == (line, shown)

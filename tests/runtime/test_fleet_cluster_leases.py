@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from setpoint.engine.ports import Clock, Lease, Store
-from setpoint.stores.mutations import unix_seconds
+from setpoint.stores.lease_rules import unix_seconds
 from tests.runtime.fleet import LEASE, MARGIN, Fleet, play
 from tests.runtime.simulated_network import NetworkLink
 

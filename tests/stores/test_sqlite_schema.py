@@ -105,5 +105,5 @@ def test_a_new_file_has_every_table(connection: sqlite3.Connection) -> None:
     migrate(connection, PATH)
 
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-    assert [name for (name,) in tables] == ["bodies", "history", "journal", "leases", "notes", "resources"]
+    assert [name for (name,) in tables] == ["bodies", "history", "journal", "leases", "notes", "resources", "sets"]
     assert version_of(connection) == len(MIGRATIONS)

@@ -27,6 +27,7 @@ from setpoint.library.targets import Selection
 if TYPE_CHECKING:
     from setpoint.library.manifests.reading import ReadManifests
     from setpoint.library.session import Session
+    from setpoint.library.sets.scope import SetScope
 
 _PIPE_COLUMNS = 200
 
@@ -52,6 +53,8 @@ class CommandRequest:
     dry_run: bool = False
     yes: bool = False
     ignore_not_found: bool = False
+    # Of `apply` and `plan`: what the manifests are all of.
+    scope: "SetScope | None" = None
 
     @staticmethod
     def of(options: dict[str, Any]) -> "CommandRequest":
@@ -77,7 +80,26 @@ class CommandRequest:
             options.get("dry_run", False),
             options.get("yes", False),
             options.get("ignore_not_found", False),
+            _scope_of(options),
         )
+
+
+def _scope_of(options: dict[str, Any]) -> "SetScope | None":
+    """The set or the labels that a command names; ManifestInvalid for options that do not go together."""
+    names = ("set_name", "labels", "prune", "adopt", "allow_empty")
+    if "prune" not in options or not any(options.get(name) for name in names):
+        return None
+    from setpoint.library.sets.scope import SetScope, parse_labels
+
+    if options["labels"] and not options["prune"]:
+        raise ManifestInvalid("-l says what is pruned: write it with --prune, or leave it out")
+    return SetScope(
+        options["set_name"] or "",
+        parse_labels(options["labels"]) if options["labels"] else {},
+        options["prune"],
+        options["adopt"],
+        options["allow_empty"],
+    )
 
 
 def read_request_files(request: CommandRequest) -> "ReadManifests":
@@ -86,7 +108,8 @@ def read_request_files(request: CommandRequest) -> "ReadManifests":
     from setpoint.library.manifests.sources import ManifestFile
 
     namespace = request.namespace or default_namespace(request.settings)
-    return read_manifests(list(map(ManifestFile, request.files)), namespace)
+    allow_empty = request.scope is not None and request.scope.allow_empty
+    return read_manifests(list(map(ManifestFile, request.files)), namespace, allow_empty=allow_empty)
 
 
 def selection_of(request: CommandRequest) -> Selection:

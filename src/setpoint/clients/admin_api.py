@@ -33,6 +33,7 @@ from setpoint.errors import ManifestInvalid, RemoteRefused, RemoteUnavailable, S
 HELLO_PATH: Final = "/v1/hello"
 ALIVE_PATH: Final = "/v1/alive"
 APPLY_PATH: Final = "/v1/apply"
+DECLARE_PATH: Final = "/v1/declare"
 DELETE_PATH: Final = "/v1/delete"
 RECONCILE_PATH: Final = "/v1/look"
 FAILURES_PATH: Final = "/v1/troubles"
@@ -62,6 +63,32 @@ class ApplyRequest(msgspec.Struct, frozen=True):
     """Manifests to be applied, all or nothing, as canonical bytes: numbers keep all their digits."""
 
     manifests: tuple[msgspec.Raw, ...]
+
+
+class DeclaredMember(msgspec.Struct, frozen=True):
+    """A manifest of a set, and where it is; `seen` is the set that the resource was in before."""
+
+    manifest: msgspec.Raw
+    set_name: str
+    source: str
+    seen: str = ""
+
+
+class LeavingMember(msgspec.Struct, frozen=True):
+    """A resource that leaves its set."""
+
+    name: ResourceName
+    set_name: str
+
+
+class DeclareRequest(msgspec.Struct, frozen=True):
+    """The manifests of sets, what leaves them, and their records: all or nothing."""
+
+    members: tuple[DeclaredMember, ...]
+    # To be pruned; and to stay.
+    leaving: tuple[LeavingMember, ...]
+    released: tuple[LeavingMember, ...]
+    records: tuple[msgspec.Raw, ...]
 
 
 class ResourceNames(msgspec.Struct, frozen=True):
@@ -234,6 +261,10 @@ class AdminClient:
         """Stores all manifests, or none."""
         encoded = tuple(msgspec.Raw(canonical(manifest)) for manifest in manifests)
         await self._request("POST", APPLY_PATH, ApplyRequest(encoded), ResourceNames)
+
+    async def declare(self, request: DeclareRequest) -> None:
+        """Stores the manifests of sets, and their records: all of it, or nothing."""
+        await self._request("POST", DECLARE_PATH, request, ResourceNames)
 
     async def delete(self, names: Iterable[ResourceName]) -> None:
         """Removes resources, or marks them for deletion."""

@@ -34,7 +34,7 @@ _MAX_PATH_BYTES: Final = 200
 _MAX_VALUE_BYTES: Final = 200
 # What else a record says, with the most bytes of each.
 _TEXTS: Final = {"at": 40, "trigger": 100, "decision": 40}
-_OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40}
+_OPTIONAL_TEXTS: Final = {"because": 400, "reason": 40, "source": 200}
 _MAX_COOKIE_BYTES: Final = 131
 _ELLIPSIS: Final = "…"
 

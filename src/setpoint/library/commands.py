@@ -4,6 +4,7 @@ START HERE: `apply_manifests`. Which process takes the steps is the executor's m
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from setpoint.app import overlay_drafts
@@ -13,6 +14,7 @@ from setpoint.engine.drivers.observe_together import plan_together
 from setpoint.engine.owners.children import is_unreconciled, owners_of_children
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.engine.step.reconcile import preview
+from setpoint.engine.step.reconcile_request import CommandTrigger
 from setpoint.errors import NotReady, SetpointError
 from setpoint.library.command_document import ResultOutcome, plan_result
 from setpoint.library.command_record import CommandRecord
@@ -28,24 +30,56 @@ from setpoint.library.targets import Selection, declared_refs
 
 # A plan needs none.
 if TYPE_CHECKING:
+    from setpoint.engine.sets.resource_set import SetDeclaration
     from setpoint.library.executors import Executor, SettleGoal
+    from setpoint.library.sets.scope import PlannedScope, SetScope
+
+
+async def apply_set(
+    planned: "PlannedScope", executor: "Executor", goal: "SettleGoal", record: CommandRecord, *, prunes: bool
+) -> None:
+    """Declares the manifests of a scope, reconciles them, and deletes what left it at last."""
+    from setpoint.library.deletion import announce, delete_in_order
+    from setpoint.library.sets.scope import read_prune
+
+    engine = executor.engine
+    end = engine.clock.monotonic() + goal.seconds
+    deletion = await read_prune(planned, engine) if prunes else None
+    declaration = await planned.declaration(engine)
+    await _declare_and_settle(planned.checked.manifests, executor, goal, record, declaration)
+    if deletion is not None:
+        announce(deletion, record)
+        left = replace(goal, trigger=CommandTrigger.PRUNE, seconds=max(0.0, end - engine.clock.monotonic()))
+        with record.observer.running():
+            await delete_in_order(deletion, executor, left, record)
+    await record.end(engine)
 
 
 async def apply_manifests(read: ReadManifests, executor: "Executor", goal: "SettleGoal", record: CommandRecord) -> None:
     """Declares the manifests, then reconciles until every resource is settled, blocked or failed."""
+    checked = await dry_run_manifests(read, executor.engine)
+    await _declare_and_settle(checked.manifests, executor, goal, record)
+    await record.end(executor.engine)
+
+
+async def _declare_and_settle(
+    manifests: Sequence[LoadedManifest],
+    executor: "Executor",
+    goal: "SettleGoal",
+    record: CommandRecord,
+    declaration: "SetDeclaration | None" = None,
+) -> None:
     engine = executor.engine
-    checked = await dry_run_manifests(read, engine)
-    manifests, refs = checked.manifests, in_order(checked.manifests, engine)
+    refs = in_order(manifests, engine)
     warn_about_manifests(manifests, engine, record.warn_at_once)
     deleting = await _being_deleted(refs, engine)
     await record.begin(refs, engine)
     unreconciled = await _revisions([one.ref for one in manifests if is_unreconciled(one.ref, engine)], engine)
-    await executor.apply(manifests)
+    await (executor.apply(manifests) if declaration is None else executor.declare(declaration))
     with record.observer.running():
         await _show_stored(unreconciled, engine, record)
         await executor.settle(refs, goal, record)
     await _report_deleted(deleting, engine, record)
-    await record.end(engine)
 
 
 async def _being_deleted(refs: Sequence[ResourceRef], engine: EngineContext) -> list[ResourceRef]:
@@ -94,8 +128,24 @@ async def reconcile_resources(
 # --- Plans ------------------------------------------------------------------------------------------------------------
 
 
-async def plan_resources(selection: Selection, engine: EngineContext, record: CommandRecord) -> None:
-    """Plans each resource, in the order in which they would be executed."""
+async def plan_resources(
+    selection: Selection, engine: EngineContext, record: CommandRecord, scope: "SetScope | None" = None
+) -> None:
+    """Plans each resource, in the order in which they would be executed; at last what would be pruned."""
+    if selection.read is not None and scope is not None:
+        from setpoint.library.sets.scope import add_prunes, plan_scope, read_prune
+
+        planned = await plan_scope(selection.read, scope, engine)
+        planned.warn(scope, record)
+        await _plan_resources(replace(selection, read=scope.selected(selection.read)), engine, record)
+        deletion = await read_prune(planned, engine) if scope.prune else None
+        if deletion is not None:
+            add_prunes(deletion, record)
+    else:
+        await _plan_resources(selection, engine, record)
+
+
+async def _plan_resources(selection: Selection, engine: EngineContext, record: CommandRecord) -> None:
     if selection.read is not None:
         checked = await dry_run_manifests(selection.read, engine)
         refs = in_order(checked.manifests, engine)

@@ -18,7 +18,7 @@ from setpoint.app import (
     select_kinds,
     store_file,
 )
-from setpoint.clients.admin_api import ResourceName, prepare_socket, remove_socket
+from setpoint.clients.admin_api import DeclareRequest, ResourceName, prepare_socket, remove_socket
 from setpoint.clients.http import HttpInterceptor
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
@@ -170,6 +170,10 @@ class InProcessLink:
     async def apply(self, manifests: Iterable[JsonObject]) -> None:
         """See ControllerLink."""
         await self.api.apply(list(manifests))
+
+    async def declare(self, request: DeclareRequest) -> None:
+        """See ControllerLink."""
+        await self.api.declare(request)
 
     async def delete(self, names: Iterable[ResourceName]) -> None:
         """See ControllerLink."""

@@ -68,8 +68,8 @@ async def read_deletion(selection: Selection, engine: EngineContext) -> Deletion
     read = await engine.store.get_many(refs)
     found = {ref: one for ref, one in zip(refs, read, strict=True) if one is not None}
     for resource in found.values():
-        _require_known_annotations(resource, engine)
-        _require_unprotected(resource, engine)
+        if problem := deletion_problem(resource, engine):
+            raise UserError(f"{problem}; nothing was deleted")
     everything = (await engine.store.list(EVERYTHING)).resources if found else ()
     return Deletion(
         found,
@@ -80,26 +80,24 @@ async def read_deletion(selection: Selection, engine: EngineContext) -> Deletion
     )
 
 
-def _require_known_annotations(resource: Resource, engine: EngineContext) -> None:
-    """UserError for a resource with a refused annotation: it may say that the object stays."""
+def deletion_problem(resource: Resource, engine: EngineContext) -> str:
+    """Why a resource must not be deleted; empty for one that may be.
+
+    A refused annotation may say that the object stays. Once a protected resource is marked for deletion, its spec
+    cannot be changed any more.
+    """
     if resource.is_deleting or resource.ref.group_kind not in engine.resource_types:
-        return
+        return ""
     try:
         check_annotations(resource.annotations, engine.annotation_target(resource.ref))
     except ManifestInvalid as error:
-        raise UserError(f"{resource.ref}: {error}; nothing was deleted") from error
-
-
-def _require_unprotected(resource: Resource, engine: EngineContext) -> None:
-    """UserError for a protected resource: once it is marked for deletion, its spec cannot be changed any more."""
+        return f"{resource.ref}: {error}"
     kind = engine.kinds.get(resource.ref.group_kind)
-    if resource.is_deleting or kind is None or is_abandoned(resource, kind):
-        return
+    if kind is None or is_abandoned(resource, kind):
+        return ""
     if isinstance(kind, SupportsDeletionProtection) and kind.is_protected(resource):
-        raise UserError(
-            f"{resource.ref} is protected by spec.deleteProtection: set that to false and apply it first; "
-            "nothing was deleted"
-        )
+        return f"{resource.ref} is protected by spec.deleteProtection: set that to false and apply it first"
+    return ""
 
 
 async def _fate_of(resource: Resource, everything: Collection[Resource], engine: EngineContext) -> ResourceFate:
@@ -124,7 +122,7 @@ async def _fate_of(resource: Resource, everything: Collection[Resource], engine:
             return ResourceFate(ResultOutcome.DELETED, "its status was wiped, and with it the record of its object")
 
 
-def _announce(deletion: Deletion, record: CommandRecord) -> None:
+def announce(deletion: Deletion, record: CommandRecord) -> None:
     """Tells the record what becomes of each resource, and which dependants stay."""
     record.gone = {ref: fate.gone for ref, fate in deletion.fates.items()}
     record.abandoned = {ref for ref, fate in deletion.fates.items() if fate.outcome is ResultOutcome.ABANDONED}
@@ -144,7 +142,7 @@ async def dry_run_deletion(
     """Records what would be deleted, and deletes nothing."""
     deletion = await read_deletion(selection, engine)
     record.dry_run = True
-    _announce(deletion, record)
+    announce(deletion, record)
     for ref in deletion.order:
         fate = deletion.fate_of(ref)
         record.show(ref, fate.outcome, OutcomeSummary(f"would be {fate.outcome}", fate.detail, "", ExitCode.DONE))
@@ -160,14 +158,14 @@ async def delete_resources(
 ) -> None:
     """Requests deletion, then reconciles until all are gone: dependants before what they need."""
     deletion = await read_deletion(selection, executor.engine)
-    _announce(deletion, record)
+    announce(deletion, record)
     with record.observer.running():
-        await _delete_in_order(deletion, executor, goal, record)
+        await delete_in_order(deletion, executor, goal, record)
         _show_missing(deletion.missing, record, ignore_not_found=ignore_not_found)
     await record.end(executor.engine)
 
 
-async def _delete_in_order(deletion: Deletion, executor: Executor, goal: SettleGoal, record: CommandRecord) -> None:
+async def delete_in_order(deletion: Deletion, executor: Executor, goal: SettleGoal, record: CommandRecord) -> None:
     """Deletes each once its dependants among them are gone; without a wait, all are only marked in that order."""
     clock, left = executor.engine.clock, dict(deletion.order)
     record.expect(left)

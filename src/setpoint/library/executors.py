@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
 from setpoint.app import AppSettings, is_shared_store, store_file
+from setpoint.core.values.canonical import canonical
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import EngineContext
@@ -14,17 +15,19 @@ from setpoint.engine.drivers.observe_together import step_together
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.owners.children import owners_of_children
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.sets.declare import declare
+from setpoint.engine.sets.resource_set import SetDeclaration
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError, StoreError, WriteConflict
 from setpoint.library.command_record import CommandRecord
-from setpoint.library.manifests.reading import LoadedManifest
+from setpoint.library.manifests.reading import LoadedManifest, in_namespace
 from setpoint.library.outcome import ExitCode
 
 # Imported where another process takes the steps.
 if TYPE_CHECKING:
-    from setpoint.clients.admin_api import ResourceName
+    from setpoint.clients.admin_api import DeclareRequest, ResourceName
     from setpoint.engine.drivers.follower import StatusFollower
 
 # How often errors that no status shows are polled from the controller process.
@@ -47,6 +50,10 @@ class Executor(Protocol):
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
         """Declares the manifests in the store."""
+        ...
+
+    async def declare(self, declaration: SetDeclaration) -> None:
+        """Declares the manifests of a set in the store: all of it, or nothing."""
         ...
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
@@ -72,6 +79,10 @@ class ControllerLink(Protocol):
 
     async def apply(self, manifests: Iterable[JsonObject]) -> None:
         """Stores all manifests, or none."""
+        ...
+
+    async def declare(self, request: "DeclareRequest") -> None:
+        """Stores the manifests of sets, and their records: all of it, or nothing."""
         ...
 
     async def delete(self, names: Iterable["ResourceName"]) -> None:
@@ -104,8 +115,14 @@ class LocalExecutor:
         applied = [await self.engine.store.apply(manifest.tree) for manifest in manifests]
         self._applied = {one.ref: one for one in applied}
 
+    async def declare(self, declaration: SetDeclaration) -> None:
+        """See Executor."""
+        declared = await declare(declaration, self.engine.store, self.engine.clock)
+        self._applied = {one.ref: one for one in declared.resources}
+
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
         """See Executor."""
+        self._applied = {}
         for ref in refs:
             await self.engine.store.delete(ref)
 
@@ -147,6 +164,12 @@ class DaemonExecutor:
         """See Executor."""
         self._before = await _step_records([manifest.ref for manifest in manifests], self.engine)
         await self.daemon.apply(manifest.tree for manifest in manifests)
+
+    async def declare(self, declaration: SetDeclaration) -> None:
+        """See Executor."""
+        refs = [Resource(in_namespace(member.manifest)).ref for member in declaration.members]
+        self._before = await _step_records(refs, self.engine)
+        await self.daemon.declare(_declare_request(declaration))
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
         """See Executor."""
@@ -221,6 +244,22 @@ def _daemon_name(ref: ResourceRef) -> "ResourceName":
     return ResourceName(*ref)
 
 
+def _declare_request(declaration: SetDeclaration) -> "DeclareRequest":
+    import msgspec
+
+    from setpoint.clients.admin_api import DeclaredMember, DeclareRequest, LeavingMember
+
+    return DeclareRequest(
+        tuple(
+            DeclaredMember(msgspec.Raw(canonical(one.manifest)), one.set_name, one.source, one.seen)
+            for one in declaration.members
+        ),
+        tuple(LeavingMember(_daemon_name(ref), name) for ref, name in declaration.leaving),
+        tuple(LeavingMember(_daemon_name(ref), name) for ref, name in declaration.released),
+        tuple(msgspec.Raw(msgspec.json.encode(one)) for one in declaration.records),
+    )
+
+
 @dataclass(slots=True)
 class ClusterExecutor:
     """This process declares resources in a cluster; the controllers there take the steps. It follows the statuses."""
@@ -237,6 +276,10 @@ class ClusterExecutor:
             after = await self.engine.store.apply(manifest.tree)
             if before is not None and self._keeps_generation(before, after):
                 await self._request_reconcile([after.ref])
+
+    async def declare(self, declaration: SetDeclaration) -> None:
+        """See Executor. UserError: a cluster keeps no sets."""
+        await declare(declaration, self.engine.store, self.engine.clock)
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
         """See Executor."""

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from setpoint.library.controller import Controllers
     from setpoint.library.deletion import Deletion
     from setpoint.library.executors import Executor, SettleGoal
+    from setpoint.library.manifests.reading import ReadManifests
     from setpoint.library.results import CommandResult
+    from setpoint.library.sets.scope import SetScope
 
 # Seconds, or a text such as 90s, 5m, 1h30m.
 Timeout: TypeAlias = float | str
@@ -67,17 +69,21 @@ class Session(SessionReads):
 
     # --- Commands -----------------------------------------------------------------------------------------------------
 
-    async def plan(self, *what: Named, observer: "CommandObserver | None" = None) -> "CommandResult":
+    async def plan(
+        self, *what: Named, scope: "SetScope | None" = None, observer: "CommandObserver | None" = None
+    ) -> "CommandResult":
         """What an apply of the manifests would write, and why; or a reconcile of the named resources, or of all.
 
-        Nothing is written, neither to the store nor to a service. Raises ManifestInvalid as `apply` does.
+        Nothing is written, neither to the store nor to a service. Raises ManifestInvalid as `apply` does. With a
+        `scope`, what an apply would prune, too.
         """
         from setpoint.library.command_record import ReportedCommand
         from setpoint.library.commands import plan_resources
 
         selection, record = self._select(what), _record(ReportedCommand.PLAN, observer)
+        self._require_scope(scope, selection)
         async with self._engines.planning() as engine:
-            await plan_resources(selection, engine, record)
+            await plan_resources(selection, engine, record, scope)
             return _result(record, engine)
 
     async def apply(
@@ -85,6 +91,7 @@ class Session(SessionReads):
         *manifests: Named,
         wait: bool = True,
         timeout: Timeout = FIVE_MINUTES,
+        scope: "SetScope | None" = None,
         observer: "CommandObserver | None" = None,
     ) -> "CommandResult":
         """Declares the manifests, and reconciles until every resource is settled, blocked or failed.
@@ -92,6 +99,8 @@ class Session(SessionReads):
         A manifest is YAML or JSON text, a `pathlib.Path` of a file or folder, a map, a typed object, or a resource that
         was read before. ManifestInvalid when any of them is invalid: then nothing was declared. A resource that fails
         raises nothing, but see `CommandResult.raise_for_failures`. Without `wait`, one step of each is taken.
+
+        With a `scope`, the manifests are all of a set, or of what has some labels: then what left it can be pruned.
         """
         from setpoint.engine.step.reconcile_request import CommandTrigger
         from setpoint.library.command_record import ReportedCommand
@@ -102,10 +111,23 @@ class Session(SessionReads):
         if selection.read is None or selection.targets:
             named = ", ".join(map(str, selection.targets))
             raise ManifestInvalid(f"nothing to apply{f' in {named}' if named else ''}: hand over manifests")
+        self._require_scope(scope, selection)
         goal = SettleGoal(CommandTrigger.APPLY, wait, _seconds(timeout))
         async with self._executing() as executor:
-            await apply_manifests(selection.read, executor, goal, record)
+            if scope is None:
+                await apply_manifests(selection.read, executor, goal, record)
+            else:
+                await _apply_scope(selection.read, scope, executor, goal, record)
             return _result(record, executor.engine)
+
+    def _require_scope(self, scope: "SetScope | None", selection: Selection) -> None:
+        """UserError for a scope in a cluster, or of resources that are only named."""
+        if scope is not None and self._engines.is_shared:
+            from setpoint.engine.sets.declare import NO_SETS
+
+            raise UserError(NO_SETS)
+        if scope is not None and (selection.read is None or selection.targets):
+            raise ManifestInvalid("a set is all of its manifests: hand them over, and no KIND/NAME")
 
     async def reconcile(
         self,
@@ -256,6 +278,17 @@ class Session(SessionReads):
             return ClusterExecutor(engine)
         link = await stack.enter_async_context(self._turns.taken())
         return LocalExecutor(for_one_call(engine)) if link is None else DaemonExecutor(engine, link)
+
+
+async def _apply_scope(
+    read: "ReadManifests", scope: "SetScope", executor: "Executor", goal: "SettleGoal", record: "CommandRecord"
+) -> None:
+    from setpoint.library.commands import apply_set
+    from setpoint.library.sets.scope import plan_scope
+
+    planned = await plan_scope(read, scope, executor.engine)
+    planned.warn(scope, record)
+    await apply_set(planned, executor, goal, record, prunes=scope.prune)
 
 
 def _record(command: "ReportedCommand", observer: "CommandObserver | None") -> "CommandRecord":

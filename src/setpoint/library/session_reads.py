@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.manifests.validation import ManifestValidation
+    from setpoint.library.sets.listing import SetListing
     from setpoint.preview import WorldRecording
 
 
@@ -279,6 +280,16 @@ class SessionReads:
         async with self._engines.planning() as engine:
             ref = ref_of_target(target, self.namespace, engine)
             return await read_fields(await get_declared(ref, engine), engine)
+
+    async def sets(self) -> "SetListing":
+        """The sets on record: each with its source, its last good revision, and why a newer one was refused."""
+        from setpoint.engine.sets.declare import set_store_of
+        from setpoint.engine.sets.resource_set import sets_as_they_are
+        from setpoint.library.sets.listing import SetListing
+
+        async with self._engines.reading() as engine:
+            records = await set_store_of(engine.store).sets()
+            return SetListing(sets_as_they_are(records, (await engine.store.list()).resources))
 
     # --- The whole ----------------------------------------------------------------------------------------------------
 

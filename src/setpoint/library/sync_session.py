@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.manifests.validation import ManifestValidation
     from setpoint.library.results import CommandResult
+    from setpoint.library.sets.listing import SetListing
+    from setpoint.library.sets.scope import SetScope
     from setpoint.preview import WorldRecording
 
 T = TypeVar("T")
@@ -91,19 +93,22 @@ class SyncSession:
         """The settings of the session."""
         return self._session.settings
 
-    def plan(self, *what: Named, observer: "CommandObserver | None" = None) -> "CommandResult":
+    def plan(
+        self, *what: Named, scope: "SetScope | None" = None, observer: "CommandObserver | None" = None
+    ) -> "CommandResult":
         """See Session.plan."""
-        return self._call(self._session.plan(*what, observer=observer))
+        return self._call(self._session.plan(*what, scope=scope, observer=observer))
 
     def apply(
         self,
         *manifests: Named,
         wait: bool = True,
         timeout: Timeout = FIVE_MINUTES,
+        scope: "SetScope | None" = None,
         observer: "CommandObserver | None" = None,
     ) -> "CommandResult":
         """See Session.apply."""
-        return self._call(self._session.apply(*manifests, wait=wait, timeout=timeout, observer=observer))
+        return self._call(self._session.apply(*manifests, wait=wait, timeout=timeout, scope=scope, observer=observer))
 
     def reconcile(
         self,
@@ -174,6 +179,10 @@ class SyncSession:
     def history(self, target: Target, *, before: int | None = None, most: int = 100) -> "HistoryListing":
         """See Session.history."""
         return self._call(self._session.history(target, before=before, most=most))
+
+    def sets(self) -> "SetListing":
+        """See Session.sets."""
+        return self._call(self._session.sets())
 
     def events(self, *targets: Target, all_namespaces: bool = False) -> "EventListing":
         """See Session.events."""

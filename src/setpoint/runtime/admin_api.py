@@ -18,12 +18,14 @@ from setpoint import __version__
 from setpoint.clients.admin_api import (
     ALIVE_PATH,
     APPLY_PATH,
+    DECLARE_PATH,
     DELETE_PATH,
     FAILURES_PATH,
     HELLO_PATH,
     MAX_MESSAGE,
     RECONCILE_PATH,
     ApplyRequest,
+    DeclareRequest,
     ProcessInfo,
     ReconcileRequest,
     ResourceName,
@@ -47,6 +49,8 @@ from setpoint.engine.kind import Dependency
 from setpoint.engine.owners.children import is_unreconciled
 from setpoint.engine.references import dependencies_of
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.sets.declare import declare
+from setpoint.engine.sets.resource_set import SetDeclaration, SetMember, SetRecord
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
 from setpoint.engine.transfer.importer import DryRunApply
@@ -94,6 +98,17 @@ class AdminApi:
         drafts = await self._checked(manifests)
         for draft, manifest in zip(drafts, manifests, strict=True):
             await self._apply(draft, manifest)
+        return [draft.ref for draft in drafts]
+
+    async def declare(self, request: DeclareRequest) -> Sequence[ResourceRef]:
+        """Declares the sets, or raises and declares nothing. An unchanged member is reconciled as well."""
+        self._require_running()
+        declaration = _declaration(request)
+        drafts = await self._checked([member.manifest for member in declaration.members])
+        declared = await declare(declaration, self._engine.store, self._engine.clock)
+        for draft in drafts:
+            if draft.ref not in declared.changed and not is_unreconciled(draft.ref, self._engine):
+                await self._request(draft.ref, CommandTrigger.APPLY)
         return [draft.ref for draft in drafts]
 
     async def delete(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
@@ -228,6 +243,9 @@ def admin_routes(api: AdminApi) -> Sequence[web.RouteDef]:
         asked = await _decode_body(request, ApplyRequest)
         return _logged_names("applied", await api.apply([_tree(one) for one in asked.manifests]))
 
+    async def declare_sets(request: web.Request) -> msgspec.Struct:
+        return _logged_names("declared", await api.declare(await _decode_body(request, DeclareRequest)))
+
     async def delete(request: web.Request) -> msgspec.Struct:
         return _logged_names("deleted", await api.delete(_refs(await _decode_body(request, ResourceNames))))
 
@@ -246,6 +264,7 @@ def admin_routes(api: AdminApi) -> Sequence[web.RouteDef]:
         web.get(HELLO_PATH, _json_handler(hello)),
         web.get(ALIVE_PATH, alive),
         web.post(APPLY_PATH, _json_handler(apply)),
+        web.post(DECLARE_PATH, _json_handler(declare_sets)),
         web.post(DELETE_PATH, _json_handler(delete)),
         web.post(RECONCILE_PATH, _json_handler(reconcile)),
         web.post(FAILURES_PATH, _json_handler(failures)),
@@ -293,6 +312,15 @@ async def _decode_body(request: web.Request, form: type[T]) -> T:
 def _tree(raw: msgspec.Raw) -> JsonObject:
     tree: JsonObject = _decode(raw, dict)
     return tree
+
+
+def _declaration(request: DeclareRequest) -> SetDeclaration:
+    members = [SetMember(_tree(one.manifest), one.set_name, one.source, one.seen) for one in request.members]
+    leaving, released = (
+        tuple((ResourceRef(*msgspec.structs.astuple(one.name)), one.set_name) for one in left)
+        for left in (request.leaving, request.released)
+    )
+    return SetDeclaration(tuple(members), leaving, released, tuple(_decode(one, SetRecord) for one in request.records))
 
 
 def _decode(body: bytearray | msgspec.Raw, form: type[T]) -> T:

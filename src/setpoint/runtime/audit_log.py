@@ -203,7 +203,8 @@ def _write_data(write: ReportedWrite) -> dict[str, Json]:
 def _subject_data(subject: StepSubject) -> dict[str, Json]:
     ref = subject.ref
     resource: dict[str, Json] = {"group": ref.group, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
-    return {"resource": resource, "generation": subject.generation, "askedBy": subject.trigger}
+    source: dict[str, Json] = {"source": subject.source} if subject.source else {}
+    return {"resource": resource, "generation": subject.generation, "askedBy": subject.trigger, **source}
 
 
 def _change_data(change: FieldChange) -> Json:

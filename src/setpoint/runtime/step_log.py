@@ -62,4 +62,5 @@ def named_fields(paths: Sequence[str]) -> list[str]:
 
 
 def _subject(subject: StepSubject) -> dict[str, object]:
-    return {"ref": str(subject.ref), "trigger": subject.trigger}
+    source = {"source": subject.source} if subject.source else {}
+    return {"ref": str(subject.ref), "trigger": subject.trigger, **source}

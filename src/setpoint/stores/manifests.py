@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from setpoint.core.redaction import LAST_APPLIED, REDACTED
+from setpoint.core.schema.annotations import SET, SOURCE
 from setpoint.core.secret_fields import HIDDEN_VALUE, SecretFields
 from setpoint.core.unstructured import display_name, group_kind
 from setpoint.core.values.canonical import canonical
@@ -147,6 +148,8 @@ def _canonical_base64(text: str) -> str:
 
 # What is kept of it beside the names.
 _KEPT: Final = ("labels", "annotations", "ownerReferences")
+# Annotations that only a store writes, with the declaration of a set.
+_RECORDED: Final = (SET, SOURCE)
 # Metadata that only a store writes. It is ignored, so that the output of `get` can be applied.
 _STORE_WRITTEN: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
@@ -239,6 +242,8 @@ def _read(tree: dict[str, Any]) -> AuthoredManifest:
     metadata = tree.pop("metadata")
     tree.pop("status", None)
     ref = ResourceRef(group, kind, metadata.get("namespace") or DEFAULT_NAMESPACE, metadata["name"])
+    for key in _RECORDED:
+        (metadata.get("annotations") or {}).pop(key, None)
     kept = {name: metadata[name] for name in _KEPT if metadata.get(name)}
     secret = b""
     if is_secret(ref):

@@ -9,6 +9,7 @@ from setpoint.core.secret_fields import SecretFields
 from setpoint.core.values.deferred_dataclass import replace
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.sets.resource_set import SetRecord
 from setpoint.engine.step.reports import HistoryEntry
 from setpoint.errors import StoreError
 from setpoint.stores.journal import (
@@ -21,9 +22,11 @@ from setpoint.stores.journal import (
     matches,
     require_retained,
 )
+from setpoint.stores.lease_rules import acquired, released, unix_seconds
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
-from setpoint.stores.mutations import Mutation, RecordStore, acquired, released, unix_seconds
+from setpoint.stores.mutations import Mutation
+from setpoint.stores.record_store import RecordStore
 from setpoint.stores.records import ResourceRecord, to_resource
 
 if TYPE_CHECKING:
@@ -52,6 +55,7 @@ class MemoryStore(RecordStore):
         self._events: dict[tuple[str, str, str], EventRecord] = {}
         self._history: MemoryHistory | None = None
         self._leases: dict[str, Lease] = {}
+        self._sets: dict[str, SetRecord] = {}
 
     async def get(self, ref: ResourceRef) -> Resource | None:
         self._require_open()
@@ -118,6 +122,10 @@ class MemoryStore(RecordStore):
         self._require_open()
         return tuple(lease for name, lease in sorted(self._leases.items()) if name.startswith(prefix))
 
+    async def sets(self) -> tuple[SetRecord, ...]:
+        self._require_open()
+        return tuple(one for _, one in sorted(self._sets.items()))
+
     async def close(self) -> None:
         self._is_open = False
         self._commits.notify()
@@ -127,6 +135,8 @@ class MemoryStore(RecordStore):
         changes: Sequence[tuple[ResourceRef, Mutation]],
         events: Sequence[EventRecord] = (),
         history: Sequence[HistoryEntry] = (),
+        *,
+        sets: Sequence[SetRecord] = (),
     ) -> tuple[ResourceRecord | None, ...]:
         self._require_open()
         staged: dict[ResourceRef, ResourceRecord | None] = {}
@@ -146,6 +156,7 @@ class MemoryStore(RecordStore):
             self._record_event(event)
         if history:
             self._keep_history(changes[0][0], history)
+        self._sets.update((one.name, one) for one in sets)
         return tuple(results)
 
     def _keep_history(self, ref: ResourceRef, history: Sequence[HistoryEntry]) -> None:

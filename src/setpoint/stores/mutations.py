@@ -4,25 +4,27 @@ A mutation takes the record as it is and returns the record as it should be: the
 when the resource is to be removed. The store assigns the revision and commits. Writes use optimistic concurrency.
 """
 
-import dataclasses
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from setpoint.core.secret_fields import SecretFields
+from setpoint.core.schema.annotations import SET, SOURCE
 from setpoint.core.values.canonical import canonical, same
-from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord, Lease, ResourceUpdate
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.core.values.json_types import Json
+from setpoint.engine.ports import ResourceUpdate
+from setpoint.engine.resource import Resource
+from setpoint.engine.sets.resource_set import (
+    SetMember,
+    file_of,
+    is_leaving,
+    set_of,
+    source_of,
+)
 from setpoint.engine.state import RECONCILE_REQUESTED
-from setpoint.engine.step.reports import HistoryEntry
 from setpoint.errors import ChildRefused, ServiceAccountNotFound, SetpointError, StoreError, WriteConflict
-from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
-from setpoint.stores.manifests import AuthoredManifest, being_deleted_error, read_manifest, require_same_ref, stored_ref
+from setpoint.stores.manifests import AuthoredManifest, being_deleted_error
 from setpoint.stores.records import ResourceRecord, decode, to_resource
 
 
@@ -63,6 +65,39 @@ def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) ->
         ):
             raise being_deleted_error(before.ref)
         return edited
+
+    return mutation
+
+
+def joined(authored: AuthoredManifest, member: SetMember, now: str, new_uid: Callable[[], str]) -> Mutation:
+    """The same, as a member of a set; WriteConflict when it has come into a set that was not seen.
+
+    Its revision is the one that declared it as it is: one that says nothing new about it changes nothing.
+    """
+    apply = applied(authored, now, new_uid)
+
+    def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
+        recorded = {} if before is None else decode(before.metadata).get("annotations", {})
+        if set_of(recorded) not in (member.seen, member.set_name):
+            raise WriteConflict(f"{authored.ref} has come into the set {set_of(recorded)}: plan again")
+        after = apply(before)
+        assert after is not None
+        is_same_file = file_of(source_of(recorded)) == file_of(member.source)
+        if after is before and set_of(recorded) == member.set_name and is_same_file:
+            return before
+        return _with_annotations(after, {SET: member.set_name, SOURCE: member.source})
+
+    return mutation
+
+
+def left(set_name: str, *, is_pruned: bool) -> Mutation:
+    """A resource that left this set is to be pruned; or it stays, and belongs to no set."""
+    dropped: Mapping[str, None] = {SOURCE: None} if is_pruned else {SET: None, SOURCE: None}
+
+    def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
+        if before is None or set_of(decode(before.metadata).get("annotations", {})) != set_name:
+            return before
+        return _with_annotations(before, dropped)
 
     return mutation
 
@@ -133,13 +168,16 @@ def _with_annotations(record: ResourceRecord, annotations: Mapping[str, str | No
     return _with_metadata(record, {**metadata, "annotations": present}, frozenset(ours))
 
 
-def deleted(now: str) -> Mutation:
-    """Marked for deletion while it has finalizers, removed without any."""
+def deleted(now: str, set_name: str | None = None) -> Mutation:
+    """Marked for deletion while it has finalizers, removed without any; with `set_name`, only if it left that set."""
 
     def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
         if before is None:
             return None
         metadata = decode(before.metadata)
+        recorded = metadata.get("annotations", {})
+        if set_name is not None and not (is_leaving(recorded) and set_of(recorded) == set_name):
+            return before
         if "finalizers" not in metadata:
             return None
         return _with_metadata(before, {"deletionTimestamp": now, **metadata})
@@ -245,114 +283,11 @@ def child_refusals(index: int) -> Iterator[None]:
         raise ChildRefused(str(error), index) from error
 
 
-def _refusing_as_child(index: int, mutation: Mutation) -> Mutation:
+def refusing_as_child(index: int, mutation: Mutation) -> Mutation:
+    """The mutation, refused as the write of a child."""
+
     def refusing(before: ResourceRecord | None) -> ResourceRecord | None:
         with child_refusals(index):
             return mutation(before)
 
     return refusing
-
-
-# --- Leases: holder, expiry, and a fence that only grows --------------------------------------------------------------
-
-_NO_HOLDER: Final = ""
-
-
-def unix_seconds(clock: Clock) -> float:
-    """The clock's time in whole seconds since 1970: a lease may expire up to a second early, never late."""
-    return datetime.fromisoformat(clock.now()).timestamp()
-
-
-def acquired(held: Lease | None, asked: Lease, now: float) -> Lease | None:
-    """The lease that `asked.holder` holds from now on; None while another holds it. `asked.fence` is ignored."""
-    if held is None:
-        return dataclasses.replace(asked, fence=1)
-    if held.holder == asked.holder:
-        return dataclasses.replace(asked, fence=held.fence)
-    return dataclasses.replace(asked, fence=held.fence + 1) if held.expires <= now else None
-
-
-def released(held: Lease | None, lease: Lease) -> Lease | None:
-    """`held`, released; unchanged when `lease` is not the one that is held. The fence is kept."""
-    if held is None or (held.holder, held.fence) != (lease.holder, lease.fence):
-        return held
-    return dataclasses.replace(held, holder=_NO_HOLDER, expires=0.0)
-
-
-# --- The base of stores that keep records -----------------------------------------------------------------------------
-
-
-class RecordStore(DerivedStoreOperations):
-    """The writes of a Store that keeps records: each is a mutation that the store commits."""
-
-    def __init__(
-        self,
-        clock: Clock,
-        new_uid: Callable[[], str],
-        secrets: SecretFields | None = None,
-        types: ManifestTypes = ANY_TYPE,
-    ) -> None:
-        self._clock = clock
-        self._new_uid = new_uid
-        # None for a store that does not encrypt.
-        self._secrets = secrets
-        self._types = types
-
-    @property
-    def collects(self) -> bool:
-        return False
-
-    async def apply(self, manifest: JsonObject) -> Resource:
-        authored = read_manifest(manifest, self._secrets, self._types)
-        (record,) = await self._commit([(authored.ref, applied(authored, self._clock.now(), self._new_uid))])
-        return _kept(record)
-
-    async def create(self, document: JsonObject) -> Resource:
-        return await self._write_child(ChildWrite(document))
-
-    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
-        return await self._write_child(ChildWrite(document, seen))
-
-    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
-        changes: list[tuple[ResourceRef, Mutation]] = []
-        for index, write in enumerate(writes):
-            with child_refusals(index):
-                ref, mutation = self._child_change(write)
-            changes.append((ref, _refusing_as_child(index, mutation)))
-        return tuple(map(_kept, await self._commit(changes))) if changes else ()
-
-    async def _write_child(self, write: ChildWrite) -> Resource:
-        (child,) = await self._commit([self._child_change(write)])
-        return _kept(child)
-
-    async def update(self, resource: Resource, update: ResourceUpdate) -> Resource | None:
-        (record,) = await self._commit([(resource.ref, updated(resource, update))], update.events, update.history)
-        return None if record is None else to_resource(record)
-
-    async def delete(self, ref: ResourceRef) -> Resource | None:
-        (record,) = await self._commit([(stored_ref(ref), deleted(self._clock.now()))])
-        return None if record is None else to_resource(record)
-
-    @abstractmethod
-    async def _commit(
-        self,
-        changes: Sequence[tuple[ResourceRef, Mutation]],
-        events: Sequence[EventRecord] = (),
-        history: Sequence[HistoryEntry] = (),
-    ) -> tuple[ResourceRecord | None, ...]:
-        """The records after these mutations, in order, once they and the events are committed: all, or none.
-
-        A mutation that returns the record it was given changes nothing. `history` is of the first resource.
-        """
-
-    def _child_change(self, write: ChildWrite) -> tuple[ResourceRef, Mutation]:
-        authored = read_manifest(write.document, self._secrets)
-        if write.seen is None:
-            return authored.ref, created(authored, self._clock.now(), self._new_uid)
-        require_same_ref(write.seen.ref, authored.ref)
-        return write.seen.ref, replaced(write.seen, authored)
-
-
-def _kept(record: ResourceRecord | None) -> Resource:
-    assert record is not None, "only a deletion and an update of finalizers can remove a resource"
-    return to_resource(record)

@@ -21,7 +21,13 @@ async def apply(request: CommandRequest) -> ExitCode:
         if not request.files:
             raise ManifestInvalid("nothing to apply: name a file or folder with -f, or - for standard input")
         async with open_session(request) as session:
-            await session.apply(selection_of(request), wait=request.wait, timeout=request.seconds, observer=report)
+            await session.apply(
+                selection_of(request),
+                wait=request.wait,
+                timeout=request.seconds,
+                scope=request.scope,
+                observer=report,
+            )
         return report.finish()
 
 
@@ -37,7 +43,7 @@ async def plan(request: CommandRequest) -> ExitCode:
     """Shows each plan, in the order in which they would be executed; last those that cannot be made."""
     async with reporting(request, ReportedCommand.PLAN) as report:
         async with open_session(request) as session:
-            await session.plan(selection_of(request), observer=report)
+            await session.plan(selection_of(request), scope=request.scope, observer=report)
         _show_plans(report.record.plans, report)
         return report.finish()
 

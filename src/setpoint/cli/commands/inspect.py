@@ -18,9 +18,11 @@ from setpoint.cli.request import (
 )
 from setpoint.cli.views import resources as view
 from setpoint.cli.views.resources import has_output
+from setpoint.cli.views.sets import SET_WORDS, sets_table
 from setpoint.core.values.json_types import Json
 from setpoint.engine.ports import ResourceChangeType
 from setpoint.engine.resource import Resource
+from setpoint.engine.sets.resource_set import SetState, set_of
 from setpoint.library.declared import DeclaredChange, DeclaredResource
 from setpoint.library.outcome import ExitCode
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 async def get(request: CommandRequest) -> ExitCode:
     """Shows resources as they are on record."""
     async with open_session(request) as session:
+        if len(request.targets) == 1 and request.targets[0].lower() in SET_WORDS:
+            return await _get_sets(session, request)
         everywhere = request.namespace is None
         # A table shows no secret values.
         show_secrets = request.show_secrets or request.output not in ("json", "yaml")
@@ -43,7 +47,8 @@ async def get(request: CommandRequest) -> ExitCode:
         async with session.reading() as engine:
             types = engine.resource_types
         wide, outputs = request.output == "wide", any(map(has_output, resources))
-        table = view.ResourceTable(types, wide=wide, outputs=outputs)
+        sources = any(set_of(one.annotations) for one in resources)
+        table = view.ResourceTable(types, wide=wide, outputs=outputs, sources=sources)
         _show_resources(resources, table, request)
         if request.watch:
             changes = session.watch(
@@ -52,6 +57,16 @@ async def get(request: CommandRequest) -> ExitCode:
             async for change in changes:
                 _show_resources([_resource_after(change.change, change.resource.resource)], table, request)
     return ExitCode.DONE
+
+
+async def _get_sets(session: "Session", request: CommandRequest) -> ExitCode:
+    """Shows the sets on record; exit 1 while the newest version of one is refused."""
+    sets = await session.sets()
+    if request.output in ("json", "yaml"):
+        print_document(sets.to_data(), request)
+    else:
+        request.console.print(sets_table(sets, wide=request.output == "wide"), soft_wrap=True)
+    return ExitCode.FAILED if any(one.state is SetState.FAILED for one in sets) else ExitCode.DONE
 
 
 def _show_resources(resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest) -> None:

@@ -16,6 +16,8 @@ from setpoint.cli.request import CommandRequest, duration_option, run_command
 from setpoint.cli.views.process_snapshot import StepCounter
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.capabilities import stateless_kinds
+from setpoint.engine.resource import DEFAULT_NAMESPACE
+from setpoint.engine.sets.declare import NO_SETS
 from setpoint.engine.step.reports import StepReporter
 from setpoint.errors import UserError
 from setpoint.library.controller import ControllerOptions, Controllers, open_for_controllers
@@ -30,6 +32,7 @@ from setpoint.runtime.step_log import StepLog
 
 if TYPE_CHECKING:
     from setpoint.cli.views.live_screen import LogBuffer
+    from setpoint.library.sets.sync import NamedSource, SetSync, SyncOptions
     from setpoint.runtime.limited_server import ListenAddress
 
 _log: Final = logging.getLogger(__name__)
@@ -54,6 +57,7 @@ class RunOptions:
     allows_actions: bool
     allowed_addresses: tuple[str, ...]
     denied_addresses: tuple[str, ...]
+    sets: "SetOptions | None" = None
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> "RunOptions":
@@ -76,6 +80,7 @@ class RunOptions:
             options["allow_actions"],
             options["allowed_addresses"],
             options["denied_addresses"],
+            _set_options(options),
         )
 
     @property
@@ -91,6 +96,30 @@ class RunOptions:
             allowed_addresses=self.allowed_addresses,
             denied_addresses=self.denied_addresses,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SetOptions:
+    """The sets that the process keeps as folders and repositories have them."""
+
+    sources: "Sequence[NamedSource]"
+    sync: "SyncOptions"
+
+
+def _set_options(options: Mapping[str, Any]) -> SetOptions | None:
+    """What `-f` and `--git` name; None without either. UserError for a store that keeps no sets."""
+    if not (options["folders"] or options["repositories"]):
+        for option in ("set_name", "adopt", "allow_empty"):
+            if options[option]:
+                raise UserError(f"--{option.split('_name')[0].replace('_', '-')} is for the sets of -f and --git")
+        return None
+    from setpoint.library.sets.sync import SyncOptions, named_sources
+
+    if options["store"] is not None and options["store"].startswith("kubernetes"):
+        raise UserError(NO_SETS)
+    sources = named_sources(options["folders"], options["repositories"], options["set_name"])
+    poll, namespace = duration_option("--poll", options["poll"]), options["namespace"] or DEFAULT_NAMESPACE
+    return SetOptions(sources, SyncOptions(poll, namespace, options["adopt"], options["allow_empty"]))
 
 
 def run_until_stopped(options: dict[str, Any]) -> int:
@@ -113,6 +142,8 @@ async def _run(request: CommandRequest, run_options: RunOptions) -> int:
             async with open_for_controllers(run_options.applied_to(request.settings), recorded) as opened:
                 reporter = HistoryReports(reporter_for(audit_log, run_options), request.settings.clock.now)
                 process = ControllerProcess.of(opened, request, run_options, reporter)
+                if process.sync is not None:
+                    await process.sync.check()
                 return await _run_until_signal(process, run_options)
     finally:
         if log_buffer is not None:
@@ -204,6 +235,8 @@ class ControllerProcess:
     request: CommandRequest
     controllers: Controllers
     steps: StepCounter
+    # What keeps the sets of folders and repositories.
+    sync: "SetSync | None" = None
 
     @staticmethod
     def of(
@@ -217,15 +250,29 @@ class ControllerProcess:
         controllers = Controllers.of(
             opened, request.settings, run_options.controller, telemetry, metrics=steps, reporter=reporter
         )
-        return ControllerProcess(opened, request, controllers, steps)
+        sync = None
+        if run_options.sets is not None:
+            from setpoint.library.sets.sync import SetSync
+
+            sync = SetSync(run_options.sets.sources, controllers.manager.engine, run_options.sets.sync)
+            telemetry.watch_sources(sync.figures)
+        return ControllerProcess(opened, request, controllers, steps, sync)
 
     async def run(self) -> None:
         """Runs the controllers; returns after a graceful shutdown."""
-        freezing = asyncio.create_task(freeze_index(self.controllers.manager))
+        beside = [asyncio.create_task(freeze_index(self.controllers.manager))]
+        if self.sync is not None:
+            beside.append(asyncio.create_task(self._keep_sets(self.sync)))
         try:
             await self.controllers.run()
         finally:
-            freezing.cancel()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+    async def _keep_sets(self, sync: "SetSync") -> None:
+        await self.controllers.manager.synced()
+        await sync.run()
 
     @asynccontextmanager
     async def serving_dashboard(self, run_options: RunOptions) -> AsyncIterator[None]:

@@ -5,7 +5,17 @@ from typing import Final
 import click
 
 from setpoint import __version__
-from setpoint.cli.definitions.options import COOKIE_PLACES, TENANCY, command_named, exit_with, run_request
+from setpoint.cli.definitions.options import (
+    ADOPT,
+    ALLOW_EMPTY,
+    COOKIE_PLACES,
+    NAMESPACE,
+    TENANCY,
+    command_named,
+    exit_with,
+    options_of,
+    run_request,
+)
 
 
 @command_named("run")
@@ -57,6 +67,19 @@ from setpoint.cli.definitions.options import COOKIE_PLACES, TENANCY, command_nam
     metavar="CIDR|HOST",
     help="They may not, besides this machine, its network and the services around it; again for another.",
 )
+@click.option("-f", "--file", "folders", multiple=True, metavar="FOLDER", help="Keep what this folder declares: a set.")
+@click.option(
+    "--git",
+    "repositories",
+    multiple=True,
+    metavar="PATH[@REF[:FOLDER]]",
+    help="The same of the commits of a local repository; again for another set.",
+)
+@click.option("--set", "set_name", metavar="NAME", help="The name of the set: that of the folder otherwise.")
+@click.option(
+    "--poll", default="2s", metavar="TIME", show_default=True, help="How often folders and repositories are looked at."
+)
+@options_of(ADOPT, ALLOW_EMPTY, NAMESPACE)
 @TENANCY
 @click.pass_context
 def run(context: click.Context, /, **options: object) -> None:

@@ -65,6 +65,20 @@ TEXT_YAML_OR_JSON = click.option(
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only what failed or is not done, and the summary.")
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 YES = click.option("-y", "--yes", is_flag=True, help="Do not ask, on a terminal either.")
+SET_NAME = click.option(
+    "--set", "set_name", metavar="NAME", help="The manifests are all of this set, which is recorded."
+)
+LABELS = click.option(
+    "-l",
+    "--selector",
+    "labels",
+    metavar="KEY=VALUE,...",
+    help="With --prune: those with these labels.",
+)
+PRUNE = click.option("--prune", is_flag=True, help="Delete what left the set, or what has the labels otherwise.")
+ADOPT = click.option("--adopt", is_flag=True, help="Take over what another set declares.")
+ALLOW_EMPTY = click.option("--allow-empty", is_flag=True, help="Prune everything where there is no manifest left.")
+SCOPE = (SET_NAME, LABELS, PRUNE, ADOPT, ALLOW_EMPTY)
 IGNORE_NOT_FOUND = click.option("--ignore-not-found", is_flag=True, help="What is not declared is no error.")
 
 

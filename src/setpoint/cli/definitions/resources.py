@@ -13,6 +13,7 @@ from setpoint.cli.definitions.options import (
     OUTPUT,
     PATHS,
     QUIET,
+    SCOPE,
     SHOW_SECRETS,
     TARGETS,
     TENANCY,
@@ -28,7 +29,7 @@ from setpoint.cli.definitions.options import (
     run_request,
 )
 
-apply = declare("apply", "apply", FILES, PATHS, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
+apply = declare("apply", "apply", FILES, PATHS, *SCOPE, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
 reconcile = declare("reconcile", "apply", FILES, TARGETS, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
 delete = declare(
     "delete",
@@ -38,7 +39,7 @@ delete = declare(
 
 
 @command_named("plan")
-@options_of(FILES, TARGETS, NAMESPACE, OUTPUT, QUIET)
+@options_of(FILES, TARGETS, *SCOPE, NAMESPACE, OUTPUT, QUIET)
 @click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
 @click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; no service is called.")
 @click.option(

@@ -28,6 +28,7 @@ from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.references import OUTPUT
 from setpoint.engine.resource import Resource
+from setpoint.engine.sets.resource_set import is_leaving, set_of, short_source, source_of
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState, outputs_in, shown_server_defaults
 from setpoint.errors import UserError
 
@@ -44,13 +45,20 @@ class ResourceTable:
     """A line for each resource; with `outputs` also its output. More lines can follow, as with `--watch`."""
 
     def __init__(
-        self, reconciled_kinds: Container[GroupKind] | None = None, *, wide: bool, outputs: bool = False
+        self,
+        reconciled_kinds: Container[GroupKind] | None = None,
+        *,
+        wide: bool,
+        outputs: bool = False,
+        sources: bool = False,
     ) -> None:
         # None when every resource of the table has a kind of ours.
         self._reconciled_kinds = reconciled_kinds
         self._is_wide = wide
         self._has_outputs = outputs
-        offered = ("OUTPUT",) if outputs else ()
+        # Of sets: only a wide table has room for them.
+        self._has_sources = sources and wide
+        offered = (*(("OUTPUT",) if outputs else ()), *(("SET", "SOURCE") if self._has_sources else ()))
         self._columns = TextTable(*_COLUMNS, *offered, *(_WIDE_COLUMNS if wide else ()))
 
     def lines(self, resources: Iterable[Resource], now: datetime.datetime) -> Text:
@@ -66,7 +74,9 @@ class ResourceTable:
         unready = ("Unknown", NO_STEP_YET) if is_reconciled else ("-", "-")
         words = (ready.status, ready.reason) if ready else unready
         words = ("False", str(ConditionReason.DELETED)) if is_deleted(resource) else words
-        offered = (output_word(resource, wide=self._is_wide),) if self._has_outputs else ()
+        offered: tuple[str, ...] = (output_word(resource, wide=self._is_wide),) if self._has_outputs else ()
+        if self._has_sources:
+            offered = (*offered, set_of(resource.annotations), short_source(source_of(resource.annotations)))
         more = (StoredState.of(resource).location or "", _messages(resource)) if self._is_wide else ()
         names = (resource.ref.kind, resource.ref.namespace, resource.ref.name)
         cells = (*names, *words, age_of(resource, now), *offered, *more)
@@ -140,6 +150,8 @@ def description_of(described: "ResourceDescription", now: datetime.datetime | No
         ("Contested", _oscillating(resource)),
         ("Edited", _condition_message(resource, ConditionType.EDITED)),
         ("Warned", _condition_message(resource, ConditionType.WARNED)),
+        ("Set", _set_text(resource)),
+        ("Source", source_of(resource.annotations)),
         ("Location", state.location or ""),
         ("Cookie", str(state.cookie) if state.cookie else "none"),
         ("Operation", state.operation.name if state.operation else ""),
@@ -156,6 +168,11 @@ def description_of(described: "ResourceDescription", now: datetime.datetime | No
     outputs = {name: value for name, value in outputs_of(resource).items() if name != LAST_GENERATED}
     parts += [Text("Outputs", style="bold"), Text(write_document(outputs))] if outputs else []
     return Group(*parts, _events_of_one(described.events))
+
+
+def _set_text(resource: Resource) -> str:
+    name = set_of(resource.annotations)
+    return f"{name}, which declares it no more: to be pruned" if is_leaving(resource.annotations) else name
 
 
 def outputs_of(resource: Resource) -> JsonObject:
@@ -216,6 +233,8 @@ def _record_lines(step: Mapping[str, Any]) -> list[Text]:
 def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     reason = f" ({REASON_WORDS[DecisionReason(step['reason'])]})" if "reason" in step else ""
     lines = [Text(f"{step['at']}, by {step['trigger']}: {step['decision']}{reason}")]
+    if "source" in step:
+        lines.append(Text(f"  declared at {one_line(str(step['source']))}", style="dim"))
     plan = plan_from_record(step)
     if is_owner_plan(plan):
         return [*lines, *_owner_lines(step, plan)]

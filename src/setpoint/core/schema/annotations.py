@@ -43,6 +43,9 @@ CLAIM: Final = f"{OURS}claim"
 GENERATED_FOR: Final = f"{OURS}generated-for"
 GOOGLE_ACCOUNT: Final = f"{OURS}google-service-account"
 SHARED_PROJECTS: Final = f"{OURS}google-shared-projects"
+PREVENT_PRUNE: Final = f"{OURS}prevent-prune"
+SET: Final = f"{OURS}set"
+SOURCE: Final = f"{OURS}source"
 
 # --- The list ---------------------------------------------------------------------------------------------------------
 
@@ -175,6 +178,12 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
         "`false` lifts `spec.deleteProtection` for a deletion that was asked for.",
         AllowedValues("false", 'write "false" to lift the protection; spec.deleteProtection sets it'),
     ),
+    KnownAnnotation(
+        PREVENT_PRUNE,
+        _EVERY,
+        "Whether the resource stays when it is no longer among the manifests of its set.",
+        _BOOLEAN,
+    ),
     KnownAnnotation(RECONCILE_REQUESTED, _EVERY, "Any new text requests a reconcile; `setpoint reconcile` writes it."),
     KnownAnnotation(GOOGLE_ACCOUNT, AnnotationScope.NAMESPACE, "The Google service account that a tenant acts as."),
     KnownAnnotation(
@@ -208,6 +217,12 @@ ANNOTATIONS: Final[tuple[KnownAnnotation, ...]] = (
         GENERATED_FOR,
         _RECORD,
         "On a Secret: the resource that its value was generated for, which may take it back when it is made anew.",
+    ),
+    KnownAnnotation(SET, _RECORD, "The set that the resource belongs to. In a manifest it has no effect."),
+    KnownAnnotation(
+        SOURCE,
+        _RECORD,
+        "Where it was declared: the commit, or the digest of the folder, and the file. In a manifest it has no effect.",
     ),
     KnownAnnotation(TERRAFORM_ID, _RECORD, "The Terraform resource that manages an object of a cluster."),
     *(

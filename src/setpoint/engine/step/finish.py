@@ -20,6 +20,7 @@ from setpoint.engine.intent import applied_intent
 from setpoint.engine.kind import Intent, LiveObservation, Present, Reconciliation
 from setpoint.engine.management import MANAGEMENT, Management
 from setpoint.engine.ports import EventRecord
+from setpoint.engine.sets.resource_set import source_of
 from setpoint.engine.state import AppliedIntent, StoredState, WriteAttempt, outputs_in
 from setpoint.engine.step.change_cause import report_drift, unspecified_digests
 from setpoint.engine.step.hold import seconds_until_retry, withheld_condition
@@ -227,8 +228,9 @@ def step_record(context: StepContext, plan: Plan, at: Cookie | None = None) -> J
     if last is not None and not plan.writes and (_is_idle(context, plan) or _waits_on(last, plan)):
         return bounded_record({**last, **plan.retained_data()}) if plan.retained else last
     digests: dict[str, Json] = {"before": _text(before), "after": _text(at)}
-    now = context.engine.clock.now()
-    return bounded_record({"at": now, "trigger": context.trigger, "cookie": digests, **plan.to_data()})
+    now, source = context.engine.clock.now(), source_of(context.resource.annotations)
+    by_set: dict[str, Json] = {"source": source} if source else {}
+    return bounded_record({"at": now, "trigger": context.trigger, **by_set, "cookie": digests, **plan.to_data()})
 
 
 def _is_idle(context: StepContext, plan: Plan) -> bool:

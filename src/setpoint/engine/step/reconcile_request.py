@@ -14,6 +14,7 @@ class CommandTrigger(StrEnum):
     APPLY = "setpoint apply"
     RECONCILE = "setpoint reconcile"
     DELETE = "setpoint delete"
+    PRUNE = "setpoint apply --prune"
     # Of the library alone.
     WAIT = "wait"
 

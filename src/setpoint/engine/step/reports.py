@@ -13,6 +13,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.durations import rfc3339
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.sets.resource_set import source_of
 from setpoint.errors import RemoteRefused, Retry, SetpointError
 
 if TYPE_CHECKING:
@@ -27,11 +28,14 @@ class StepSubject:
     trigger: str
     # That of the spec, once it is read.
     generation: int | None = None
+    # Where its set declared it: revision and file; empty outside of sets.
+    source: str = ""
 
     @staticmethod
     def of(context: "StepContext") -> "StepSubject":
         """The subject of the step in this context."""
-        return StepSubject(context.resource.ref, context.trigger, context.resource.generation)
+        resource = context.resource
+        return StepSubject(resource.ref, context.trigger, resource.generation, source_of(resource.annotations))
 
 
 @dataclass(frozen=True, slots=True)

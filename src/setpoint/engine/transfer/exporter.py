@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from setpoint.core.redaction import LAST_APPLIED
+from setpoint.core.schema.annotations import SET, SOURCE
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import FINALIZER, EngineContext
 from setpoint.engine.intent import resolve_ignoring_readiness
@@ -105,9 +107,12 @@ def _portable(resource: Resource) -> Resource:
     return Resource(without_step_secrets({**resource.document, "metadata": metadata}))
 
 
+_OF_THIS_STORE: Final = (LAST_APPLIED, MANAGEMENT_BEFORE, SET, SOURCE)
+
+
 def _annotations(resource: Resource) -> dict[str, Json]:
-    """The annotations as the author left them: without the pause of an export."""
-    left_behind = (LAST_APPLIED, MANAGEMENT_BEFORE, *((MANAGEMENT,) if is_paused_by_export(resource) else ()))
+    """The annotations as the author left them: without the pause of an export, and without the set of this store."""
+    left_behind = (*_OF_THIS_STORE, *((MANAGEMENT,) if is_paused_by_export(resource) else ()))
     found: dict[str, Json] = {name: text for name, text in resource.annotations.items() if name not in left_behind}
     before = resource.annotations.get(MANAGEMENT_BEFORE)
     return {**found, MANAGEMENT: before} if before and is_paused_by_export(resource) else found

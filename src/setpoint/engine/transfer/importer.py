@@ -9,6 +9,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final, TypeAlias
 
+from setpoint.core.schema.annotations import SET, SOURCE
 from setpoint.core.values.canonical import same
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
@@ -369,7 +370,9 @@ def _is_same_declaration(present: Resource, declared: Resource, item: ExportedRe
 
 
 def _author_annotations(resource: Resource) -> Mapping[str, str]:
-    return {name: text for name, text in resource.annotations.items() if name not in ENGINE_ANNOTATIONS}
+    # Which set it is in is a matter of each store.
+    left_out = (*ENGINE_ANNOTATIONS, SET, SOURCE)
+    return {name: text for name, text in resource.annotations.items() if name not in left_out}
 
 
 def _require_replaceable(present: Resource, item: ExportedResource) -> None:

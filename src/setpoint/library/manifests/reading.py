@@ -76,6 +76,11 @@ class LoadedManifest:
         return self.document.where(self._annotation(key))
 
     @property
+    def file(self) -> str:
+        """The file that it is in, or the argument of a call."""
+        return self.document.source
+
+    @property
     def start(self) -> str:
         """The place of its beginning."""
         return self.document.where(self.at)
@@ -83,7 +88,7 @@ class LoadedManifest:
     @property
     def resource(self) -> Resource:
         """The resource it declares, in the namespace it will have."""
-        return Resource(_in_namespace(self.tree, DEFAULT_NAMESPACE))
+        return Resource(in_namespace(self.tree))
 
     @property
     def ref(self) -> ResourceRef:
@@ -91,7 +96,7 @@ class LoadedManifest:
         return self.resource.ref
 
 
-def _in_namespace(tree: JsonObject, namespace: str) -> JsonObject:
+def in_namespace(tree: JsonObject, namespace: str = DEFAULT_NAMESPACE) -> JsonObject:
     """The manifest with its namespace; `namespace` where it names none."""
     metadata = tree["metadata"]
     assert isinstance(metadata, dict)
@@ -126,29 +131,34 @@ def load_manifests(paths: Sequence[str], namespace: str = DEFAULT_NAMESPACE) -> 
     return read.manifests
 
 
-def read_manifests(sources: Sequence[ManifestSource], namespace: str = DEFAULT_NAMESPACE) -> ReadManifests:
+def read_manifests(
+    sources: Sequence[ManifestSource], namespace: str = DEFAULT_NAMESPACE, *, allow_empty: bool = False
+) -> ReadManifests:
     """Every manifest in `sources`, with Lists split up, and what is wrong with anything else there.
 
-    Those that name no namespace are in `namespace`. ManifestInvalid when there is no manifest at all.
+    Those that name no namespace are in `namespace`. ManifestInvalid when there is no manifest at all, unless that is
+    allowed.
     """
     found: list[LoadedManifest] = []
     problems: list[ManifestInvalid] = []
-    for one in _manifests_in(sources):
+    for one in _manifests_in(sources, allow_empty=allow_empty):
         if isinstance(one, LoadedManifest):
             is_default = namespace == DEFAULT_NAMESPACE
-            found.append(one if is_default else replace(one, tree=_in_namespace(one.tree, namespace)))
+            found.append(one if is_default else replace(one, tree=in_namespace(one.tree, namespace)))
         elif len(problems) < MAX_PROBLEMS:
             problems.append(one)
     problems += _duplicates(found)
-    if not found:
+    if not found and not allow_empty:
         names = (one.path if isinstance(one, ManifestFile) else one.name for one in sources)
         nothing = f"no manifest in {', '.join(names)}: a manifest has apiVersion, kind and metadata.name"
         raise joined_problems(problems or [ManifestInvalid(nothing)])
     return ReadManifests(tuple(found), tuple(problems))
 
 
-def _manifests_in(sources: Iterable[ManifestSource]) -> Iterator[LoadedManifest | ManifestInvalid]:
-    for documents in _documents_in(sources):
+def _manifests_in(
+    sources: Iterable[ManifestSource], *, allow_empty: bool
+) -> Iterator[LoadedManifest | ManifestInvalid]:
+    for documents in _documents_in(sources, allow_empty=allow_empty):
         if isinstance(documents, ManifestInvalid):
             yield documents
             continue
@@ -159,14 +169,16 @@ def _manifests_in(sources: Iterable[ManifestSource]) -> Iterator[LoadedManifest 
                 break
 
 
-def _documents_in(sources: Iterable[ManifestSource]) -> Iterator[Sequence[ManifestDocument] | ManifestInvalid]:
+def _documents_in(
+    sources: Iterable[ManifestSource], *, allow_empty: bool
+) -> Iterator[Sequence[ManifestDocument] | ManifestInvalid]:
     """The documents of each file, text and object; or why it cannot be read."""
     for source in sources:
         try:
             if isinstance(source, ManifestObject):
                 yield [object_document(source)]
                 continue
-            files = _files(source.path) if isinstance(source, ManifestFile) else [source]
+            files = _files(source.path, allow_empty=allow_empty) if isinstance(source, ManifestFile) else [source]
         except ManifestInvalid as error:
             yield error
             continue
@@ -192,7 +204,7 @@ def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]
         yield _source(file), _text(file, largest)
 
 
-def _files(path: str) -> list[str]:
+def _files(path: str, *, allow_empty: bool = False) -> list[str]:
     """The files that `path` names: itself, or those of a folder; ManifestInvalid for a URL, or a folder without any."""
     if _URL.match(path):
         raise ManifestInvalid(f"{path}: a URL is not read: download it, and name the file, or - for standard input")
@@ -200,7 +212,7 @@ def _files(path: str) -> list[str]:
     if path == "-" or not folder.is_dir():
         return [path]
     files = sorted(_manifest_files(folder))
-    if not files:
+    if not files and not allow_empty:
         raise ManifestInvalid(
             f"{path}: no manifest in this folder: it has no file that ends in {' or '.join(SUFFIXES)}"
         )
@@ -220,15 +232,16 @@ def _source(file: str) -> str:
 
 def _text(file: str, largest: int) -> str:
     if file == "-":
-        return _decoded(sys.stdin.buffer.read(largest + 1), _source(file), largest)
+        return decoded_text(sys.stdin.buffer.read(largest + 1), _source(file), largest)
     try:
         with Path(file).open("rb") as opened:
-            return _decoded(opened.read(largest + 1), file, largest)
+            return decoded_text(opened.read(largest + 1), file, largest)
     except OSError as error:
         raise ManifestInvalid(f"{file}: {error.strerror}: name a file, a folder or - for standard input") from error
 
 
-def _decoded(data: bytes, source: str, largest: int) -> str:
+def decoded_text(data: bytes, source: str, largest: int = _MAX_BYTES) -> str:
+    """The text of a file; ManifestInvalid for one that is too large, or no UTF-8."""
     if len(data) > largest:
         raise ManifestInvalid(f"{source}: larger than {largest // 2**20} MiB: split it")
     try:

@@ -20,6 +20,11 @@ class ManifestDocument(Protocol):
         """The whole document."""
         ...
 
+    @property
+    def source(self) -> str:
+        """The name of the file, or the argument of a call."""
+        ...
+
     def where(self, path: FieldPath) -> str:
         """The place of the value at `path`, or of its nearest ancestor that exists."""
         ...

@@ -59,6 +59,7 @@ _KIND: Final = ("kind",)
 _QUEUE: Final = ("name", "controller")
 _BUDGET: Final = ("service", "project", "quota")
 _SERVICE: Final = ("service",)
+_SET: Final = ("set",)
 
 CATALOGUE: Final = (
     _counter("controller_runtime_reconcile_total", ("controller", "result"), "Steps, by how they ended."),
@@ -92,6 +93,10 @@ CATALOGUE: Final = (
         DRIFT_AGE_BUCKETS,
     ),
     _gauge("setpoint_resources", ("kind", "ready"), "Resources, by whether they are ready."),
+    _gauge("setpoint_source_last_good_timestamp_seconds", _SET, "When the source of a set was last declared as it is."),
+    _gauge("setpoint_source_last_failed_timestamp_seconds", _SET, "When the source of a set was last refused."),
+    _counter("setpoint_source_failures_total", _SET, "How often the source of a set could not be declared."),
+    _gauge("setpoint_source_resources", _SET, "Resources that the source of a set declares."),
     _gauge("setpoint_shards", (), "Shards that there are."),
     _gauge("setpoint_shards_held", (), "Shards that this process holds."),
     _counter("setpoint_shard_holder_changes_total", ("shard",), "How often a shard changed hands."),

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
@@ -81,6 +81,39 @@ def read_resources(counts: ResourceCounts) -> Iterator[Reading]:
     """How many resources are ready, and how many are not."""
     for (_, kind, ready), number in tuple(counts.items()):
         yield Reading("setpoint_resources", (kind, "true" if ready else "false"), number)
+
+
+class SourceReadings(Protocol):
+    """What is read of the source of a set; times in seconds since 1970, 0 for never."""
+
+    @property
+    def last_good(self) -> float:
+        """When it was last declared as it is."""
+        ...
+
+    @property
+    def last_failed(self) -> float:
+        """When it last could not be read, or was refused."""
+        ...
+
+    @property
+    def failures(self) -> int:
+        """How often that was."""
+        ...
+
+    @property
+    def resources(self) -> int:
+        """How many resources it declares."""
+        ...
+
+
+def read_sources(sources: Mapping[str, SourceReadings]) -> Iterator[Reading]:
+    """The sources of sets, by the name of the set."""
+    for name, source in sources.items():
+        yield Reading("setpoint_source_last_good_timestamp_seconds", (name,), source.last_good)
+        yield Reading("setpoint_source_last_failed_timestamp_seconds", (name,), source.last_failed)
+        yield Reading("setpoint_source_failures_total", (name,), source.failures)
+        yield Reading("setpoint_source_resources", (name,), source.resources)
 
 
 def read_replica(replica: ControllerReplica) -> Iterator[Reading]:

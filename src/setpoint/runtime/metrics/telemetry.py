@@ -26,6 +26,7 @@ from setpoint.runtime.metrics.readings import (
     ReadFamily,
     Reading,
     RequestCounts,
+    SourceReadings,
     fill,
     new_family,
     read_controller,
@@ -33,6 +34,7 @@ from setpoint.runtime.metrics.readings import (
     read_replica,
     read_requests,
     read_resources,
+    read_sources,
 )
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.statistics import DurationHistogram
@@ -131,6 +133,7 @@ class Telemetry:
         self._budgets = tuple(budgets)
         self._requests = tuple(requests)
         self._manager: MonitoredManager | None = None
+        self._sources: Mapping[str, SourceReadings] = {}
         self._counted: dict[str, Counter | Histogram] = {}
         self._results = self._counter("controller_runtime_reconcile_total")
         self._errors = self._counter("controller_runtime_reconcile_errors_total")
@@ -172,6 +175,10 @@ class Telemetry:
             self._add_series(resource_type.name)
             if isinstance(resource_type, SupportsList):
                 self._add_listing_series(resource_type.name)
+
+    def watch_sources(self, sources: Mapping[str, SourceReadings]) -> None:
+        """From now on the page shows the sources of these sets as well."""
+        self._sources = sources
 
     def _add_series(self, kind: str) -> None:
         for result in _EVERY_RESULT:
@@ -260,6 +267,7 @@ class Telemetry:
             yield from read_resources(self._manager.index.counts)
             if self._manager.replica is not None:
                 yield from read_replica(self._manager.replica)
+        yield from read_sources(self._sources)
         for budgets in self._budgets:
             yield from read_limiters(budgets.snapshot())
         yield from read_requests(self._requests)

@@ -16,7 +16,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import Clock, Lease
 from setpoint.errors import AlreadyExists, RemoteConflict
 from setpoint.stores.kubernetes.write_bodies import ENGINE_WRITE
-from setpoint.stores.mutations import unix_seconds
+from setpoint.stores.lease_rules import unix_seconds
 
 _NO_HOLDER: Final = ""
 # How far clocks may differ before a reader takes a live holder for gone.

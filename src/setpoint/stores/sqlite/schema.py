@@ -84,6 +84,8 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
         )""",
         "CREATE INDEX history_of ON history (grp, kind, namespace, name, id)",
     ),
+    # Sets of resources: the record of each, as JSON. Which resources are in it is on record in these.
+    ("CREATE TABLE sets (name TEXT PRIMARY KEY, record BLOB NOT NULL)",),
 )
 # Files from this version on are read as they are; only a writer brings them up to date.
 _READABLE: Final = 1

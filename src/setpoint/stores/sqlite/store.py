@@ -16,6 +16,7 @@ from setpoint.core.secret_fields import NO_TYPES, SecretFields
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.sets.resource_set import SetRecord
 from setpoint.engine.step.reports import HistoryEntry
 from setpoint.errors import StoreError
 from setpoint.stores.journal import (
@@ -28,9 +29,11 @@ from setpoint.stores.journal import (
     follow_journal,
     matches,
 )
+from setpoint.stores.lease_rules import unix_seconds
 from setpoint.stores.manifest_types import ANY_TYPE, ManifestTypes
 from setpoint.stores.manifests import stored_ref
-from setpoint.stores.mutations import Mutation, RecordStore, unix_seconds
+from setpoint.stores.mutations import Mutation
+from setpoint.stores.record_store import RecordStore
 from setpoint.stores.records import ResourceRecord, to_resource
 from setpoint.stores.sqlite.database_file import (
     FileLock,
@@ -43,8 +46,9 @@ from setpoint.stores.sqlite.database_file import (
     truncate_log,
 )
 from setpoint.stores.sqlite.encryption import SecretCipher
+from setpoint.stores.sqlite.history_table import HistoryTable
 from setpoint.stores.sqlite.schema import SecretSealing, migrate, require_readable
-from setpoint.stores.sqlite.tables import EventAndLeaseTables, HistoryTable, ResourceTables
+from setpoint.stores.sqlite.tables import EventAndLeaseTables, ResourceTables, all_sets, keep_set
 from setpoint.stores.sqlite.writer import GroupCommitWriter
 
 T = TypeVar("T")
@@ -208,6 +212,10 @@ class SqliteStore(RecordStore):
         with self._snapshot():
             return self._reading.events_and_leases.leases(prefix)
 
+    async def sets(self) -> tuple[SetRecord, ...]:
+        with self._snapshot():
+            return all_sets(self._reading.connection)
+
     async def close(self) -> None:
         self._is_open = False
         # Before the writer's connection: the last one to close checkpoints the log, and only the writer's can.
@@ -222,6 +230,8 @@ class SqliteStore(RecordStore):
         changes: Sequence[tuple[ResourceRef, Mutation]],
         events: Sequence[EventRecord] = (),
         history: Sequence[HistoryEntry] = (),
+        *,
+        sets: Sequence[SetRecord] = (),
     ) -> tuple[ResourceRecord | None, ...]:
         now = self._clock.now() if history else ""
 
@@ -231,6 +241,8 @@ class SqliteStore(RecordStore):
                 connected.events_and_leases.record_event(event)
             if history:
                 connected.history.add(changes[0][0], history, now)
+            for one in sets:
+                keep_set(connected.connection, one)
             return records
 
         return await self._write(work)

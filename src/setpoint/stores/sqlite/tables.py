@@ -1,7 +1,7 @@
-"""Rows of a SQLite store: resources, journal, event records and leases. Called inside a transaction."""
+"""Rows of a SQLite store: resources, journal, event records, leases and sets. Called inside a transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from setpoint.core.values.canonical import canonical
 from setpoint.engine.ports import EventRecord, Lease, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.reports import HistoryEntry, HistoryType, oldest_kept
+from setpoint.engine.sets.resource_set import SetRecord
 from setpoint.stores.journal import JournaledChange, JournalPage, StoreLimits, labels_of, require_retained
+from setpoint.stores.lease_rules import acquired, released
 from setpoint.stores.manifests import is_secret
-from setpoint.stores.mutations import Mutation, acquired, released
-from setpoint.stores.records import ResourceRecord, decode
+from setpoint.stores.mutations import Mutation
+from setpoint.stores.records import ResourceRecord
 from setpoint.stores.sqlite.encryption import SecretCipher
 
 SqlRow: TypeAlias = Sequence[Any]
@@ -334,47 +335,17 @@ class EventAndLeaseTables:
         self._execute("INSERT OR REPLACE INTO leases (name, holder, fence, expires) VALUES (?, ?, ?, ?)", values)
 
 
-_OWN: Final = "grp = ? AND kind = ? AND namespace = ? AND name = ?"
-# Of the oldest entries, so many are looked at in each transaction: few have just become too old.
-_AGED_AT_ONCE: Final = 50
+# --- Sets -------------------------------------------------------------------------------------------------------------
 
 
-class HistoryTable:
-    """The histories of resources over one connection."""
+def all_sets(connection: sqlite3.Connection) -> tuple[SetRecord, ...]:
+    """The records of all sets, sorted by name; none in a file that a writer has not brought up to date."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sets'").fetchone() is None:
+        return ()
+    rows = connection.execute("SELECT record FROM sets ORDER BY name").fetchall()
+    return tuple(msgspec.json.decode(record, type=SetRecord) for (record,) in rows)
 
-    def __init__(self, connection: sqlite3.Connection, limits: StoreLimits) -> None:
-        self._execute = connection.execute
-        self._limits = limits
 
-    def add(self, ref: ResourceRef, entries: Iterable[HistoryEntry], now: str) -> None:
-        """Adds entries, and drops what is beyond the limits."""
-        key, is_new = tuple(ref), False
-        for one in entries:
-            self._execute(
-                "INSERT INTO history (grp, kind, namespace, name, type, at, entry) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*key, one.type.value, one.at, canonical(one.data)),
-            )
-            is_new = True
-        if is_new:
-            self._trim(key, now)
-
-    def _trim(self, key: tuple[str, ...], now: str) -> None:
-        beyond = f"SELECT id FROM history WHERE {_OWN} ORDER BY id DESC LIMIT 1 OFFSET ?"
-        self._execute(
-            f"DELETE FROM history WHERE {_OWN} AND id <= ({beyond})", (*key, *key, self._limits.history_per_resource)
-        )
-        self._execute("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?", (self._limits.history,))
-        oldest = "SELECT id FROM history ORDER BY id LIMIT ?"
-        self._execute(
-            f"DELETE FROM history WHERE id IN ({oldest}) AND at < ?",
-            (_AGED_AT_ONCE, oldest_kept(now, self._limits.history_days)),
-        )
-
-    def of(self, ref: ResourceRef, before: int | None, most: int) -> tuple[HistoryEntry, ...]:
-        """The newest entries of a resource; none in a file of a version without histories."""
-        if self._execute("SELECT 1 FROM sqlite_master WHERE name = 'history'").fetchone() is None:
-            return ()
-        where = _OWN if before is None else f"{_OWN} AND id < ?"
-        values = (*ref, *(() if before is None else (before,)), most)
-        rows = self._execute(f"SELECT id, type, at, entry FROM history WHERE {where} ORDER BY id DESC LIMIT ?", values)
-        return tuple(HistoryEntry(HistoryType(type_), at, decode(entry), id_) for id_, type_, at, entry in rows)
+def keep_set(connection: sqlite3.Connection, one: SetRecord) -> None:
+    """Replaces the record of a set."""
+    connection.execute("INSERT OR REPLACE INTO sets (name, record) VALUES (?, ?)", (one.name, msgspec.json.encode(one)))
