@@ -63,11 +63,9 @@ class ResourceChange:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to act under `name` until `expires`, in seconds since 1970 by the clock's `now`.
+    """The right to act under `name` until `expires`, in seconds since 1970 by the clock's `now`: that of the caller.
 
-    `fence` is the fencing token: it grows each time the holder changes, and never shrinks. A released lease has an
-    empty holder. Where many machines share a store, `expires` is by the clock of the caller: from then on the store
-    gives the lease to another holder.
+    `fence` is the fencing token: it grows with each new holder, and never shrinks. A released lease has no holder.
     """
 
     name: str

@@ -3,6 +3,7 @@
 Only the local clock is trusted: a lease has expired when no change of it was observed for its whole duration.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from math import ceil
 from typing import Final
@@ -219,3 +220,9 @@ class LeaseClient:
         lease, now, wall = observation.lease, self._clock.monotonic(), unix_seconds(self._clock)
         left = seconds_presumed_held(observation, now, wall) if seconds is None else observation.at + seconds - now
         return Lease(name, lease.holder, lease.fence, wall + left if lease.holder else 0.0)
+
+
+async def leases_of(clients: Iterable[LeaseClient], prefix: str) -> tuple[Lease, ...]:
+    """The leases of several namespaces, sorted by their names."""
+    found = [lease for one in clients for lease in await one.all_of(prefix)]
+    return tuple(sorted(found, key=lambda lease: lease.name))

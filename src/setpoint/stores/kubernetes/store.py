@@ -40,7 +40,7 @@ from setpoint.stores.kubernetes.bookmarks import from_revision
 from setpoint.stores.kubernetes.cache import ObjectCache, OwnWrites
 from setpoint.stores.kubernetes.errors import author_errors, object_errors, other_conflict, store_errors, tenant_errors
 from setpoint.stores.kubernetes.events import EventRecorder
-from setpoint.stores.kubernetes.leases import LeaseClient
+from setpoint.stores.kubernetes.leases import LeaseClient, leases_of
 from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch, decode_written
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object, uid_of_deleted
 from setpoint.stores.kubernetes.served_definitions import ServedDefinitions
@@ -272,8 +272,7 @@ class KubernetesStore(DerivedStoreOperations):
             answer = None if kind is None else await client.delete(kind.one(ref))
         if answer is None or kind is None:
             return None
-        gone = uid_of_deleted(answer)
-        if gone is not None:
+        if (gone := uid_of_deleted(answer)) is not None:
             self._drop(ref, gone)
             return None
         marked = decode_object(answer, kind.api_version, kind.kind)
@@ -316,8 +315,7 @@ class KubernetesStore(DerivedStoreOperations):
         """See Store."""
         self._require_open()
         with store_errors():
-            found = [lease for one in (self._leases, *self._others) for lease in await one.all_of(prefix)]
-        return tuple(sorted(found, key=lambda lease: lease.name))
+            return await leases_of((self._leases, *self._others), prefix)
 
     async def close(self) -> None:
         """See Store."""
@@ -368,8 +366,7 @@ class KubernetesStore(DerivedStoreOperations):
         return changed_since_read(seen, None if now is None else ClusterResource(now))
 
     async def _patch(self, seen: Resource, body: Json, meaning: PatchType, subresource: str | None = None) -> Resource:
-        kind = self._kind_of(seen.ref)
-        one = kind.one(seen.ref)
+        one = (kind := self._kind_of(seen.ref)).one(seen.ref)
         endpoint, options = (one.status, STATUS_WRITE) if subresource else (one, ENGINE_WRITE)
         if self._watches and kind.form is Representation.WHOLE:
             self._written.begin(seen.ref)

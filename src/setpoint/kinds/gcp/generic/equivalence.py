@@ -6,12 +6,13 @@ differs, and what the service added to the elements of a list stays.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from setpoint.catalogue.rows import FieldFacts
-from setpoint.core.values.canonical import canonical
+from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path
 from setpoint.kinds.gcp.generic.members import JSON_TEXT, NUMBER_TEXT, OAUTH_SCOPE
 from setpoint.kinds.gcp.generic.spec_types import is_choice
 from setpoint.kinds.gcp.shared.oauth_scopes import oauth_scope
@@ -222,3 +223,30 @@ def _holds(value: Any, live: Json | Missing, facts: FieldFacts | None) -> bool: 
         # What an author took out is null, and is not there.
         return all(_holds(one, live.get(name, MISSING), None) for name, one in now.items())
     return canonical(now) == canonical(live)
+
+
+# --- JSON that is a text in the spec, such as the schema of a table ---------------------------------------------------
+
+
+def without_unmanaged(spec: Mapping[str, Any], live: Mapping[str, Any], paths: Sequence[Path]) -> Mapping[str, Any]:
+    """The declared fields; of a text with unmanaged members, the live one where the two differ in these alone.
+
+    Otherwise it is sent without them, which leaves them as they are. A path such as `spec.schema.fields.policyTags`
+    means that member of the objects at every depth.
+    """
+    found = dict(spec)
+    for field in {str(path.steps[1]) for path in paths}:
+        names = {str(path.steps[-1]) for path in paths if path.steps[1] == field}
+        if not isinstance(spec.get(field), str):
+            continue
+        own = _without_members(json.loads(spec[field]), names)
+        now = live.get(field)
+        is_same = isinstance(now, str) and same(own, _without_members(json.loads(now), names))
+        found[field] = now if is_same else json.dumps(own)
+    return found
+
+
+def _without_members(value: Any, names: Collection[str]) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, Mapping):
+        return {name: _without_members(one, names) for name, one in value.items() if name not in names}
+    return [_without_members(one, names) for one in value] if isinstance(value, list) else value

@@ -17,7 +17,7 @@ from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.capabilities import ListScope
@@ -39,9 +39,9 @@ from setpoint.engine.resource import Resource
 from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConflict
 from setpoint.kind.typed_spec import decode_spec
-from setpoint.kinds.gcp.generic.equivalence import fitted
-from setpoint.kinds.gcp.generic.json_texts import without_unmanaged
+from setpoint.kinds.gcp.generic.equivalence import fitted, without_unmanaged
 from setpoint.kinds.gcp.generic.lists import listed_id, listed_pages
+from setpoint.kinds.gcp.generic.live_bodies import is_absent, outputs_of, shown_labels
 from setpoint.kinds.gcp.generic.members import from_members, member_at
 from setpoint.kinds.gcp.generic.operations import is_operation_done, started_operation
 from setpoint.kinds.gcp.generic.part_requests import method_call, must_stop_for, request_of, sending_of
@@ -51,12 +51,10 @@ from setpoint.kinds.gcp.generic.requests import GoogleRequest, creation, deletio
 from setpoint.kinds.gcp.generic.retirement import retire
 from setpoint.kinds.gcp.generic.spec_checks import field_problems
 from setpoint.kinds.gcp.generic.spec_types import (
-    ENGINE_NAMES,
     LABELS,
     GoogleObject,
     has_own_labels,
     name_rule,
-    reported_names,
     status_type_of,
     tree_type_of,
 )
@@ -64,7 +62,6 @@ from setpoint.kinds.gcp.generic.tenant_references import require_own_projects
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     MANAGED_LABEL,
-    MARK_LABEL,
     PROJECT_ANNOTATION,
     TenantProjects,
     definition_for,
@@ -260,7 +257,7 @@ class GoogleKind:
 
     def present(self, found: Mapping[str, Any], location: Location, digest: str | None = None) -> Present[GoogleObject]:
         """The object, in the terms of the spec."""
-        labels = _shown_labels(member_at(found, tuple(self.row.labels.split(".")))) if self.row.labels else None
+        labels = shown_labels(member_at(found, tuple(self.row.labels.split(".")))) if self.row.labels else None
         spec = from_members(found, self.row.fields)
         if has_own_labels(self.row):
             spec.pop(LABELS, None)
@@ -269,7 +266,7 @@ class GoogleKind:
 
     def outputs(self, found: Mapping[str, Any], location: Location) -> JsonObject:
         """What the status shows of the object."""
-        return _outputs(self.row, found, location)
+        return outputs_of(self.row, found, location)
 
     # --- Lists --------------------------------------------------------------------------------------------------------
 
@@ -382,27 +379,3 @@ class GoogleKind:
 
 def _may_stop(resource: Resource) -> bool:
     return resource.annotations.get(ALLOW_STOPPING) == "true"
-
-
-def _shown_labels(labels: Any) -> dict[str, str] | None:  # noqa: ANN401 - JSON
-    """The labels of an object without the mark of its resource, which no author declares."""
-    if not isinstance(labels, Mapping):
-        return None
-    return {name: str(value) for name, value in labels.items() if name != MARK_LABEL}
-
-
-def is_absent(row: KindFacts, body: Mapping[str, Any]) -> bool:
-    """Whether an object counts as absent: it was deleted, and the service keeps it for a time."""
-    return any(body.get(name) in values for name, values in row.absent.items())
-
-
-def _outputs(row: KindFacts, body: Mapping[str, Any], location: Location) -> JsonObject:
-    """What the status shows: the name, the link, and what the service set; as Config Connector has it."""
-    reported: dict[str, Json] = {name: body[name] for name in reported_names(row) if name in body}
-    found: dict[str, Json] = {"externalRef": location}
-    link = body.get("selfLink")
-    # Others refer to it by this, whether the service has links or not.
-    found["selfLink"] = link if isinstance(link, str) else location
-    if reported:
-        found["observedState"] = reported
-    return {**{name: value for name, value in reported.items() if name not in ENGINE_NAMES}, **found}

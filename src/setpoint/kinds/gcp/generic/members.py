@@ -311,3 +311,39 @@ def _number(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
         return json.dumps(value)
     return value
+
+
+# --- Bodies -----------------------------------------------------------------------------------------------------------
+
+
+def with_defaults_of(defaults: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    """A body with the members that it lacks, at any depth."""
+    found = {**defaults, **body}
+    for name, default in defaults.items():
+        if isinstance(default, Mapping) and isinstance(found[name], Mapping):
+            found[name] = with_defaults_of(default, found[name])
+    return found
+
+
+def without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """The value without members that are null."""
+    if isinstance(value, Mapping):
+        return {name: without_nulls(one) for name, one in value.items() if one is not None}
+    return [without_nulls(one) for one in value] if isinstance(value, list) else value
+
+
+def kept(live: Any, before: Any, after: Any) -> Any:  # noqa: ANN401 - JSON
+    """The value to be sent: `after`, with the members of the live object that are not modelled."""
+    if isinstance(live, Mapping) and isinstance(after, Mapping):
+        was = before if isinstance(before, Mapping) else {}
+        unmodelled = {name: one for name, one in live.items() if name not in was and name not in after}
+        return {**unmodelled, **{name: kept(live.get(name), was.get(name), one) for name, one in after.items()}}
+    return after
+
+
+def with_removals(live: Any, value: Any) -> Any:  # noqa: ANN401 - JSON
+    """A value for a merge patch: what it no longer has is null."""
+    if isinstance(live, Mapping) and isinstance(value, Mapping):
+        removed = {name: None for name in live if name not in value}
+        return {**removed, **{name: with_removals(live.get(name), one) for name, one in value.items()}}
+    return value

@@ -11,16 +11,14 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
 from setpoint.errors import OperationRunning
-from setpoint.kinds.gcp.generic.members import word_of
+from setpoint.kinds.gcp.generic.members import kept, without_nulls, word_of
 from setpoint.kinds.gcp.generic.requests import (
     GoogleRequest,
     is_set_later,
-    kept,
     live_members,
     members_of,
     object_call,
     update,
-    without_nulls,
 )
 
 _UPDATE: Final = "update"

@@ -14,7 +14,17 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Intent, Location
 from setpoint.errors import ImmutableFieldChanged
-from setpoint.kinds.gcp.generic.members import from_members, inputs_of, member_path, put_member, to_members
+from setpoint.kinds.gcp.generic.members import (
+    from_members,
+    inputs_of,
+    kept,
+    member_path,
+    put_member,
+    to_members,
+    with_defaults_of,
+    with_removals,
+    without_nulls,
+)
 from setpoint.kinds.gcp.generic.placement import segments, template_at, variables_of
 from setpoint.kinds.gcp.shared.config_connector import MARK_LABEL
 
@@ -135,21 +145,12 @@ def _with_constants(row: KindFacts, body: dict[str, Any], template: str) -> dict
         if (not one.at or f"/{one.at}/" in template) and all(
             _is_given(found.get(n), of) for n, of in one.given.items()
         ):
-            found = _merged(one.members, found)
+            found = with_defaults_of(one.members, found)
     return found
 
 
 def _is_given(value: Any, expected: Any) -> bool:  # noqa: ANN401 - JSON
     return value is not None if expected == ANY_VALUE else bool(value == expected)
-
-
-def _merged(defaults: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-    """A body with the members that it lacks, at any depth."""
-    found = {**defaults, **body}
-    for name, default in defaults.items():
-        if isinstance(default, Mapping) and isinstance(found[name], Mapping):
-            found[name] = _merged(default, found[name])
-    return found
 
 
 def query_of(row: KindFacts, method: MethodFacts, location: Location, spec: JsonObject) -> dict[str, str]:
@@ -219,12 +220,6 @@ def _defaulted(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
     return [{**sent, **_with_sent_defaults(one, facts.fields)} if isinstance(one, Mapping) else one for one in value]
 
 
-def without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(value, Mapping):
-        return {name: without_nulls(one) for name, one in value.items() if one is not None}
-    return [without_nulls(one) for one in value] if isinstance(value, list) else value
-
-
 def deletion(row: KindFacts, location: Location, spec: JsonObject) -> GoogleRequest:
     """The request that deletes the object."""
     method = row.methods["delete"]
@@ -251,7 +246,7 @@ def update(
     match row.update_style:
         case "put" | "put-mask-query" | "patch-whole":
             whole = {name: value for name, value in {**settable, **values}.items() if value is not None}
-            whole = _merged(_never_told(row, intent.declared.tree), whole)
+            whole = with_defaults_of(_never_told(row, intent.declared.tree), whole)
             verb = "PATCH" if row.update_style == "patch-whole" else _put_method(row).verb
             return GoogleRequest(verb, _update_call(row, location, query), whole)
         case "patch-mask-query" | "patch-paths-query":
@@ -261,7 +256,7 @@ def update(
         case "patch-mask-body":
             return _masked_body(row, location, changed, values)
         case _:
-            body = {name: _with_removals(live.get(name), value) for name, value in values.items()}
+            body = {name: with_removals(live.get(name), value) for name, value in values.items()}
             return GoogleRequest(_verb(row), _update_call(row, location, {}), {**_precondition(row, live), **body})
 
 
@@ -338,23 +333,6 @@ def live_members(row: KindFacts, live: Mapping[str, Any]) -> dict[str, Any]:
     if row.labels and isinstance(live.get(row.labels), Mapping):
         found[row.labels] = {name: one for name, one in live[row.labels].items() if name != MARK_LABEL}
     return found
-
-
-def kept(live: Any, before: Any, after: Any) -> Any:  # noqa: ANN401 - JSON
-    """The value to be sent: `after`, with the members of the live object that are not modelled."""
-    if isinstance(live, Mapping) and isinstance(after, Mapping):
-        was = before if isinstance(before, Mapping) else {}
-        unmodelled = {name: one for name, one in live.items() if name not in was and name not in after}
-        return {**unmodelled, **{name: kept(live.get(name), was.get(name), one) for name, one in after.items()}}
-    return after
-
-
-def _with_removals(live: Any, value: Any) -> Any:  # noqa: ANN401 - JSON
-    """A value for a merge patch: what it no longer has is null."""
-    if isinstance(live, Mapping) and isinstance(value, Mapping):
-        removed = {name: None for name in live if name not in value}
-        return {**removed, **{name: _with_removals(live.get(name), one) for name, one in value.items()}}
-    return value
 
 
 def _mask_query(row: KindFacts, changed: Sequence[str], write: PlannedWrite) -> Mapping[str, str]:

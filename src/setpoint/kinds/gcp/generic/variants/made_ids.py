@@ -27,8 +27,9 @@ from setpoint.engine.resource import Resource
 from setpoint.engine.state import location_in
 from setpoint.errors import RemoteConflict, RemoteRefused, UserError
 from setpoint.kind.typed_spec import field_invalid
-from setpoint.kinds.gcp.generic.kind import GoogleKind, is_absent
+from setpoint.kinds.gcp.generic.kind import GoogleKind
 from setpoint.kinds.gcp.generic.lists import listed_pages
+from setpoint.kinds.gcp.generic.live_bodies import is_absent
 from setpoint.kinds.gcp.generic.members import to_members
 from setpoint.kinds.gcp.generic.operations import finished_operation, started_operation
 from setpoint.kinds.gcp.generic.part_requests import value_at
