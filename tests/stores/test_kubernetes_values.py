@@ -26,7 +26,7 @@ from setpoint.errors import (
     StoreError,
 )
 from setpoint.stores.kubernetes.bookmarks import from_revision, to_revision
-from setpoint.stores.kubernetes.cache import ObjectCache, OwnWrites
+from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.errors import object_errors
 from setpoint.stores.kubernetes.event_queue import QueuedEvent
 from setpoint.stores.kubernetes.events import count_patch, decode_event, event_for, event_record
@@ -39,14 +39,11 @@ from setpoint.stores.kubernetes.leases import (
     released_body,
     seconds_presumed_held,
 )
-from setpoint.stores.kubernetes.list_watch import decode_written
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object
-from setpoint.stores.kubernetes.served_kinds import ServedKind
 from setpoint.stores.kubernetes.write_bodies import replacement_body
 
 KIND = ("sql.cnrm.cloud.google.com", "SQLInstance")
 REF = ResourceRef(*KIND, "default", "db")
-SERVED = ServedKind(KIND[0], "v1beta1", KIND[1], "sqlinstances")
 _names = st.tuples(
     st.sampled_from(["", "a.dev", "sql.cnrm.cloud.google.com"]), st.sampled_from(["Secret", "A", "SQLInstance"])
 )
@@ -284,31 +281,6 @@ class TestCache:
         cache.restart([KIND])
 
         assert cache.get(REF) is None
-
-    @given(st.lists(st.tuples(st.sampled_from(["begin", "answer", "event"]), st.integers(1, 4), st.sampled_from("uv"))))
-    def test_whatever_of_a_write_comes_first_its_state_is_what_was_sent(
-        self, steps: list[tuple[str, int, str]]
-    ) -> None:
-        """Answers and events in any order, lost ones, and those of other writers and of an object of the same name."""
-        written, kind = OwnWrites(), SERVED
-        for what, version, uid in steps:
-            raw = _object(str(version), uid, spec={"size": version})
-            if what == "begin":
-                written.begin(REF)
-                continue
-            found = decode_written(raw, kind, written)
-            assert found.kept == decode_object(raw, kind.api_version, kind.kind)
-
-    def test_the_answer_and_the_event_of_a_write_are_decoded_once(self) -> None:
-        written, kind = OwnWrites(), SERVED
-        raw, later = _object("8", "u", spec={"size": 1}), _object("9", "u", spec={"size": 1})
-        written.begin(REF)
-
-        first, second = decode_written(raw, kind, written), decode_written(raw, kind, written)
-
-        assert first is second
-        assert decode_written(raw, kind, written) is not first
-        assert decode_written(later, kind, written).revision == "9"
 
     def test_the_cache_knows_a_kind_while_it_is_watched(self) -> None:
         cache = ObjectCache()
