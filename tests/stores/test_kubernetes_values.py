@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
+from msgspec.structs import replace
 
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.messages import FieldTerm, field_named_by
-from setpoint.engine.ports import EventRecord
+from setpoint.engine.ports import EventRecord, ResourceChangeType
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import (
     KindNotServed,
@@ -25,6 +26,7 @@ from setpoint.errors import (
     StoreError,
 )
 from setpoint.stores.kubernetes.bookmarks import from_revision, to_revision
+from setpoint.stores.kubernetes.cache import ObjectCache
 from setpoint.stores.kubernetes.errors import object_errors
 from setpoint.stores.kubernetes.event_queue import QueuedEvent
 from setpoint.stores.kubernetes.events import count_patch, decode_event, event_for, event_record
@@ -38,12 +40,10 @@ from setpoint.stores.kubernetes.leases import (
     seconds_presumed_held,
 )
 from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object
-from setpoint.stores.kubernetes.served_kinds import ServedKind
 from setpoint.stores.kubernetes.write_bodies import replacement_body
 
 KIND = ("sql.cnrm.cloud.google.com", "SQLInstance")
 REF = ResourceRef(*KIND, "default", "db")
-SERVED = ServedKind(KIND[0], "v1beta1", KIND[1], "sqlinstances")
 _names = st.tuples(
     st.sampled_from(["", "a.dev", "sql.cnrm.cloud.google.com"]), st.sampled_from(["Secret", "A", "SQLInstance"])
 )
@@ -235,6 +235,89 @@ class TestRefusals:
             raise error
 
         assert field_named_by(caught.value) == FieldTerm(field)
+
+
+class TestCache:
+    def test_an_older_state_is_ignored(self) -> None:
+        cache = ObjectCache()
+        cache.put(_kept("9"))
+        cache.put(_kept("10"))
+        cache.put(_kept("9"))
+
+        found = cache.get(REF)
+        assert found is not None
+        assert found.revision == "10"
+
+    def test_an_object_that_this_process_deleted_does_not_come_back_with_a_stale_event(self) -> None:
+        cache = ObjectCache()
+        cache.put(_kept("9"))
+        cache.drop(REF, "u")
+        cache.put(_kept("8"))
+
+        assert cache.get(REF) is None
+
+    def test_a_recreated_object_is_cached_before_and_after_the_deletion_event_of_the_first(self) -> None:
+        cache = ObjectCache()
+        cache.put(_kept("9", "first"))
+        cache.drop(REF, "first")
+        cache.put(_kept("12", "second"))
+        cache.observe_deletion(_kept("11", "first"))
+
+        found = cache.get(REF)
+        assert found is not None
+        assert found.uid == "second"
+
+    def test_a_deletion_event_removes_an_object(self) -> None:
+        cache = ObjectCache()
+        cache.put(_kept("9"))
+        cache.observe_deletion(_kept("10"))
+
+        assert cache.get(REF) is None
+        assert len(cache) == 0
+
+    def test_a_relist_removes_objects_that_it_does_not_show(self) -> None:
+        cache = ObjectCache()
+        cache.put(_kept("9"))
+        cache.restart([KIND])
+
+        assert cache.get(REF) is None
+
+    def test_the_cache_knows_a_kind_while_it_is_watched(self) -> None:
+        cache = ObjectCache()
+        cache.begin([KIND])
+        during = cache.knows(KIND)
+        cache.end([KIND])
+
+        assert (during, cache.knows(KIND)) == (True, False)
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(("put", "drop", "deleted", "restart")),
+                st.sampled_from(("a", "b")),
+                st.sampled_from("xyz"),
+                st.sampled_from(("u", "v")),
+            )
+        )
+    )
+    def test_the_objects_of_a_namespace_are_those_that_are_cached(self, program: list[tuple[str, ...]]) -> None:
+        cache = ObjectCache([KIND])
+        for number, (verb, namespace, name, uid) in enumerate(program):
+            ref = ResourceRef(*KIND, namespace, name)
+            state = replace(_kept(str(number), uid), ref=ref)
+            match verb:
+                case "put":
+                    cache.put(state)
+                case "drop":
+                    cache.drop(ref, uid)
+                case "deleted":
+                    cache.observe(ResourceChangeType.DELETED, state)
+                case _:
+                    cache.restart([KIND])
+
+        for namespace in ("a", "b"):
+            cached = [cache.get(ResourceRef(*KIND, namespace, name)) for name in "xyz"]
+            assert list(cache.all_in(KIND, namespace)) == [one for one in cached if one is not None]
 
 
 class TestLeases:
