@@ -83,6 +83,10 @@ def namespaces(cluster: Access) -> Namespaces:
     for namespace, name in ((found.of_alice, "for-alice"), (found.of_bob, "for-bob")):
         manifest = bucket(name)
         manifest["metadata"]["namespace"] = namespace
+        if name == "for-bob":
+            # An edge from one namespace to the other.
+            needed = f"StorageBucket/{found.of_alice}/for-alice"
+            manifest["metadata"]["annotations"]["setpoint.dev/depends-on"] = needed
         made = cluster.call("POST", BUCKETS.format(namespace), manifest)
         assert made.status == 201, made
     allow(cluster, "alice", found.of_alice, "list", "get", "patch")
@@ -126,12 +130,15 @@ def test_each_user_sees_the_namespaces_of_that_user_alone(namespaces: Namespaces
                 assert [one["namespace"] for one in summary["byNamespace"]] == [own.split("/")[1]]
                 assert (summary["process"], summary["processes"]) == (None, [])
                 assert [one["id"] for one in graph["nodes"]] == [own]
-                assert (await page.get(f"/search?q={other.split('/')[2]}"))["ids"] == []
+                assert other not in (await page.get(f"/search?q={other.split('/')[2]}"))["ids"]
                 for part in ("", "/fields", "/timeline"):
                     hidden = await page.send("GET", f"/api/v1/resources/{other}{part}")
                     assert (hidden.status, hidden.code) == (404, "notFound")
                 assert (await page.get(f"/graph?focus={other}"))["nodes"] == []
-                assert (await page.get(f"/resources/{own}"))["row"]["id"] == own
+                details = await page.get(f"/resources/{own}")
+                assert details["row"]["id"] == own
+                assert (details["dependsOn"], details["dependants"], details["children"]) == ([], [], [])
+                assert graph["edges"] == []
 
     run(main())
 
