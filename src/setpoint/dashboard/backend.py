@@ -75,10 +75,9 @@ async def open_backend(
     is_live = source.type != "recording"
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(session.reading())
-        rows = FleetRows()
+        rows, closed = FleetRows(), asyncio.Event()
         fleet = FleetWatch(engine, rows, is_live=is_live)
         summaries = Summaries(rows, process or NoProcess())
-        closed = asyncio.Event()
         stack.callback(closed.set)
         plans = PlanMaker(session, engine.clock, rows.notify)
         stack.push_async_callback(plans.close)
