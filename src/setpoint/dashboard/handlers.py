@@ -9,17 +9,18 @@ from aiohttp import web
 from setpoint import __version__
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import RequestRefused
-from setpoint.dashboard.access.viewer import Viewer
-from setpoint.dashboard.api.models import ActionAnswer, ActionName, SessionInfo
+from setpoint.dashboard.access.viewer import Scope, Viewer
+from setpoint.dashboard.api.models import ActionName, SessionInfo
+from setpoint.dashboard.api.resource_models import ActionAnswer
 from setpoint.dashboard.backend import Backend
-from setpoint.dashboard.details import details_of
-from setpoint.dashboard.fields import fields_of
-from setpoint.dashboard.fleet import EncodedRow, joined_rows
-from setpoint.dashboard.graph import GraphBuilder, GraphQuery
-from setpoint.dashboard.rows import ref_of
-from setpoint.dashboard.search import MAX_QUERY
-from setpoint.dashboard.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, timeline_of
-from setpoint.dashboard.visibility import visibility_of, visible_row, visible_rows
+from setpoint.dashboard.views.details import details_of, relations_of
+from setpoint.dashboard.views.fields import fields_of
+from setpoint.dashboard.views.fleet import EncodedRow, joined_rows
+from setpoint.dashboard.views.graph import GraphBuilder, GraphQuery
+from setpoint.dashboard.views.rows import ref_of
+from setpoint.dashboard.views.search import MAX_QUERY
+from setpoint.dashboard.views.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, timeline_of
+from setpoint.dashboard.views.visibility import visibility_of, visible_row, visible_rows
 from setpoint.engine.resource import ResourceRef
 
 DEFAULT_PAGE: Final = 1_000
@@ -95,9 +96,11 @@ class ResourceHandlers:
     async def resource(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}"""
         ref, row = await self.visible_resource(request, viewer)
-        session = self.backend.session
-        (described,), (explained,) = await session.describe(ref), await session.explain(ref)
-        return answer(details_of(described, explained, self.backend.fleet.rows, row.row))
+        backend = self.backend
+        described, explained = await backend.described(ref)
+        relations = relations_of(ref, backend.fleet.rows)
+        visible = await visibility_of(viewer, set(map(Scope.of, relations.refs)))
+        return answer(details_of(described, explained, relations.seen_by(visible.sees), row.row))
 
     async def fields(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}/fields"""
