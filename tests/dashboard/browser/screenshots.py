@@ -1,7 +1,6 @@
 """Takes the pictures of docs/images anew: `make dashboard-images`. A fleet of a shop on a local cloud, in both themes."""
 
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,17 +19,6 @@ from tests.dashboard.browser.worlds import Served, manifest, upgrade_report
 
 IMAGES: Final = Path(__file__).parents[3] / "docs" / "images"
 _SIZE: Final = (1280, 760)
-# The same font on every machine that has it, in the place of what its desktop prefers.
-_FONTS: Final = """<?xml version="1.0"?>
-<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig>
-  <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
-  <match target="pattern">
-    <test name="family"><string>system-ui</string></test>
-    <edit name="family" mode="assign" binding="strong"><string>Liberation Sans</string></edit>
-  </match>
-</fontconfig>
-"""
 _TEAMS: Final = ("checkout", "payments", "search")
 _MEDIA: Final = "StorageBucket.storage.cnrm.cloud.google.com/checkout/media"
 _ORDERS: Final = "SQLDatabase.sql.cnrm.cloud.google.com/checkout/orders"
@@ -49,9 +37,6 @@ def main() -> None:
     """Takes all pictures."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, _shop(Path(folder)) as (running, recorded):
-        fonts = Path(folder, "fonts.conf")
-        fonts.write_text(_FONTS, encoding="utf-8")
-        os.environ["FONTCONFIG_FILE"] = str(fonts)
         browser = SharedBrowser()
         try:
             for theme in ("light", "dark"):

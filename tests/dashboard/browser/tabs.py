@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expec
 from tests.dashboard.browser.chromium import FLAGS, chromium
 from tests.dashboard.browser.worlds import Served
 
-DEADLINE: Final = float(os.environ.get("D", "60000"))
+DEADLINE: Final = 60_000.0
 DESKTOP: Final = (1440, 900)
 PHONE: Final = (390, 844)
 
