@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.dashboard.api.models import Row
-from setpoint.dashboard.fleet import FleetRows
 from setpoint.dashboard.stream import StreamLimits
+from setpoint.dashboard.views.fleet import FleetRows
 from setpoint.engine.resource import ResourceRef
 from tests.dashboard.pages import Page, dashboard_on
 from tests.library.worlds import bucket, until, world

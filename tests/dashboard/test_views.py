@@ -38,7 +38,8 @@ def test_pages_of_rows_have_every_row_once() -> None:
         async with world() as here, here.open() as session:
             await session.apply(*[bucket(f"logs{number}") for number in range(5)], wait=False)
             async with dashboard_on(session) as page:
-                names, cursor = [], "0"
+                names: list[str] = []
+                cursor: Any = "0"
                 while cursor is not None:
                     found = await page.get(f"/resources?limit=2&cursor={cursor}")
                     names += [one["name"] for one in found["resources"]]

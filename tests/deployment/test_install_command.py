@@ -47,7 +47,8 @@ def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str
 
 
 def test_the_dashboard_takes_the_rights_to_ask_who_its_users_are_and_a_service() -> None:
-    before, after = process(DEFAULT), process(replace(DEFAULT, dashboard=True))
+    before: dict[Any, Any] = {**process(DEFAULT)}
+    after: dict[Any, Any] = {**process(replace(DEFAULT, dashboard=True))}
     role = ("ClusterRole", "", "setpoint")
     added = [one for one in after[role]["rules"] if one not in before[role]["rules"]]
 

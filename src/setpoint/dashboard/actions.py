@@ -8,15 +8,13 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json
 from setpoint.dashboard.api.models import ActionName
 from setpoint.engine.management import MANAGEMENT, Management
-from setpoint.engine.ports import Clock, Store
+from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile_request import CommandTrigger, request_text
-from setpoint.errors import ManifestInvalid, StoreInUse, WriteConflict
 from setpoint.library.session import Session
 
 ACTIONS: Final[tuple[ActionName, ...]] = ("reconcile", "pause", "resume")
-_ATTEMPTS: Final = 10
 
 
 def annotations_for(action: ActionName, clock: Clock) -> Mapping[str, str | None]:
@@ -29,32 +27,6 @@ def annotations_for(action: ActionName, clock: Clock) -> Mapping[str, str | None
             return {MANAGEMENT: Management.PAUSED.value}
         case "resume":
             return {MANAGEMENT: None}
-
-
-async def annotate(store: Store, ref: ResourceRef, annotations: Mapping[str, str | None]) -> None:
-    """Sets annotations of a resource as it is now; ManifestInvalid when it is gone."""
-    for _ in range(_ATTEMPTS):
-        resource = await store.get(ref)
-        if resource is None:
-            raise ManifestInvalid(f"{ref} is not declared any more")
-        try:
-            await store.annotate(resource, annotations)
-        except WriteConflict:
-            continue
-        return
-    raise StoreInUse(f"{ref} is written again and again: try again later")
-
-
-@dataclass(slots=True)
-class StoreActions:
-    """Actions in the process that runs the controllers: their watch sees the annotation, and a step follows."""
-
-    store: Store
-    clock: Clock
-
-    async def act(self, ref: ResourceRef, action: ActionName) -> None:
-        """See Actions."""
-        await annotate(self.store, ref, annotations_for(action, self.clock))
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ from typing import Final
 from setpoint.app import OpenedEngine
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.dashboard.api.models import Source
-from setpoint.dashboard.fleet import FleetRows, FleetWatch
 from setpoint.dashboard.plans import PlanMaker
-from setpoint.dashboard.search import FieldSearch
 from setpoint.dashboard.stream import StreamHub, StreamLimits
-from setpoint.dashboard.summary import NoProcess, ProcessSource, Summaries
+from setpoint.dashboard.views.fleet import FleetRows, FleetWatch
+from setpoint.dashboard.views.search import FieldSearch
+from setpoint.dashboard.views.summary import NoProcess, ProcessSource, Summaries
 from setpoint.engine.context import EngineContext
 from setpoint.engine.history.memory_history import HistoryStore
 from setpoint.engine.resource import ResourceRef

@@ -10,16 +10,17 @@ from setpoint import __version__
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import RequestRefused
 from setpoint.dashboard.access.viewer import Viewer
-from setpoint.dashboard.api.models import ActionAnswer, ActionName, SessionInfo
+from setpoint.dashboard.api.models import ActionName, SessionInfo
+from setpoint.dashboard.api.resource_models import ActionAnswer
 from setpoint.dashboard.backend import Backend
-from setpoint.dashboard.details import details_of
-from setpoint.dashboard.fields import fields_of
-from setpoint.dashboard.fleet import EncodedRow, joined_rows
-from setpoint.dashboard.graph import GraphBuilder, GraphQuery
-from setpoint.dashboard.rows import ref_of
-from setpoint.dashboard.search import MAX_QUERY
-from setpoint.dashboard.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, timeline_of
-from setpoint.dashboard.visibility import visibility_of, visible_row, visible_rows
+from setpoint.dashboard.views.details import details_of
+from setpoint.dashboard.views.fields import fields_of
+from setpoint.dashboard.views.fleet import EncodedRow, joined_rows
+from setpoint.dashboard.views.graph import GraphBuilder, GraphQuery
+from setpoint.dashboard.views.rows import ref_of
+from setpoint.dashboard.views.search import MAX_QUERY
+from setpoint.dashboard.views.timeline import DEFAULT_ENTRIES, MAX_ENTRIES, timeline_of
+from setpoint.dashboard.views.visibility import visibility_of, visible_row, visible_rows
 from setpoint.engine.resource import ResourceRef
 
 DEFAULT_PAGE: Final = 1_000

@@ -13,9 +13,10 @@ from setpoint.core.diff import FieldChange
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Missing
 from setpoint.dashboard.access.viewer import Scope, Viewer
-from setpoint.dashboard.api.models import FieldChangeModel, FleetPlan, PlanCounts, PlannedResource, PlanProgress
-from setpoint.dashboard.rows import id_of
-from setpoint.dashboard.visibility import visibility_of
+from setpoint.dashboard.api.models import PlanProgress
+from setpoint.dashboard.api.resource_models import FieldChangeModel, FleetPlan, PlanCounts, PlannedResource
+from setpoint.dashboard.views.rows import id_of
+from setpoint.dashboard.views.visibility import visibility_of
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult

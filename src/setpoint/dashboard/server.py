@@ -16,8 +16,8 @@ from setpoint.dashboard.access.sessions import SESSION_SECONDS, Sessions, SignIn
 from setpoint.dashboard.access.viewer import Viewer
 from setpoint.dashboard.api.models import (
     ActionName,
+    ApiError,
     ErrorAnswer,
-    ErrorBody,
     LoginOptions,
     LoginRequest,
     SignedIn,
@@ -157,10 +157,7 @@ class Dashboard:
     async def _login(self, request: web.Request) -> web.StreamResponse:
         """POST /login"""
         asked = await _decode_body(request, LoginRequest)
-        try:
-            viewer = await self._sign_in.viewer_for(asked.token)
-        except SignInRefused as error:
-            raise RequestRefused(401, "signInRefused", str(error)) from error
+        viewer = await self._sign_in.viewer_for(asked.token)
         response = answer(SignedIn(user=viewer.user))
         response.set_cookie(
             self._cookie,
@@ -229,7 +226,7 @@ async def serving(dashboard: Dashboard, address: ListenAddress) -> AsyncIterator
 
 
 def _error(status: int, code: str, message: str, hint: str = "") -> web.Response:
-    return answer(ErrorAnswer(error=ErrorBody(code=code, message=message, hint=hint or msgspec.UNSET)), status)
+    return answer(ErrorAnswer(error=ApiError(code=code, message=message, hint=hint or msgspec.UNSET)), status)
 
 
 def _signed_out(sign_in: SignIn) -> RequestRefused:

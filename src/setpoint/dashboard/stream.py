@@ -11,9 +11,9 @@ import msgspec
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.viewer import Scope, Viewer
 from setpoint.dashboard.api.models import PlanProgress, Summary
-from setpoint.dashboard.fleet import FleetChanges, FleetRows, joined_rows, json_ids
-from setpoint.dashboard.summary import Summaries, is_news
-from setpoint.dashboard.visibility import EVERYTHING_VISIBLE, Visibility, visibility_of
+from setpoint.dashboard.views.fleet import FleetChanges, FleetRows, joined_rows, json_ids
+from setpoint.dashboard.views.summary import Summaries, is_news
+from setpoint.dashboard.views.visibility import EVERYTHING_VISIBLE, Visibility, visibility_of
 from setpoint.engine.ports import Clock
 
 _encode: Final = msgspec.json.Encoder().encode

@@ -6,17 +6,20 @@ from hashlib import sha256
 from typing import Final, Literal, Protocol
 
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.dashboard.access.request_checks import RequestRefused
 from setpoint.dashboard.access.viewer import Viewer
 from setpoint.engine.ports import Clock
-from setpoint.errors import UserError
 
 SESSION_SECONDS: Final = 12 * 3600.0
 _MAX_SESSIONS: Final = 1_000
 _TOKEN_BYTES: Final = 32
 
 
-class SignInRefused(UserError):
+class SignInRefused(RequestRefused):
     """The token is none that opens a session."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(401, "signInRefused", message)
 
 
 class SignIn(Protocol):

@@ -3,7 +3,7 @@
 from typing import Any, Final, Literal, NamedTuple
 
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.dashboard.api import models
+from setpoint.dashboard.api import models, resource_models
 
 API: Final = "/api/v1"
 # The id of a resource in a path: KIND.GROUP/NAMESPACE/NAME, each of the three parts percent-encoded.
@@ -96,20 +96,20 @@ ROUTES: Final = (
             QueryParameter("depth", "How many edges away from it, 2 otherwise.", "integer"),
         ),
     ),
-    ApiRoute("GET", _RESOURCE, "resource", "Everything on record about a resource.", models.ResourceDetails),
+    ApiRoute("GET", _RESOURCE, "resource", "Everything on record about a resource.", resource_models.ResourceDetails),
     ApiRoute(
         "GET",
         f"{_RESOURCE}/fields",
         "fields",
         "Spec, live and desired state, field by field, with the rule of each. Reads the live object; writes nothing.",
-        models.Fields,
+        resource_models.Fields,
     ),
     ApiRoute(
         "GET",
         f"{_RESOURCE}/timeline",
         "timeline",
         "Steps, writes with their requests, drift, refusals and events, the newest first.",
-        models.Timeline,
+        resource_models.Timeline,
         query=(
             QueryParameter("before", "The `next` of the page before."),
             QueryParameter("limit", "At most so many entries of the history, 100 otherwise.", "integer"),
@@ -120,12 +120,17 @@ ROUTES: Final = (
         f"{_RESOURCE}/actions/{{action}}",
         "act",
         "Has a resource reconciled now, paused, or resumed. Off unless the process allows it.",
-        models.ActionAnswer,
+        resource_models.ActionAnswer,
         202,
     ),
-    ApiRoute("GET", "/plan", "plan", "The last plan of all resources.", models.FleetPlan),
+    ApiRoute("GET", "/plan", "plan", "The last plan of all resources.", resource_models.FleetPlan),
     ApiRoute(
-        "POST", "/plan", "make_plan", "Starts a plan of all resources; nothing is written.", models.FleetPlan, 202
+        "POST",
+        "/plan",
+        "make_plan",
+        "Starts a plan of all resources; nothing is written.",
+        resource_models.FleetPlan,
+        202,
     ),
     ApiRoute("GET", "/upgrade", "upgrade", "The report of `setpoint verify-upgrade -o json`.", Any),
     ApiRoute("GET", "/openapi.json", "openapi", "This document.", Any, needs_session=False),

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.json_types import Json, Missing
-from setpoint.dashboard.api.models import Digests, FieldModel, FieldRule, Fields
+from setpoint.dashboard.api.resource_models import Digests, FieldModel, FieldRule, Fields
 from setpoint.library.inspection.fields import FieldListing, FieldState
 
 _RULES: Final[Mapping[Rule, tuple[FieldRule, str]]] = {

@@ -7,7 +7,8 @@ from setpoint.core.conditions import Condition
 from setpoint.core.redaction import redact_record, redact_untyped
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.wait.outputs import Known, Null, Unknown
-from setpoint.dashboard.api.models import (
+from setpoint.dashboard.api.models import Row
+from setpoint.dashboard.api.resource_models import (
     ConditionModel,
     Contest,
     Digests,
@@ -17,12 +18,11 @@ from setpoint.dashboard.api.models import (
     NextStep,
     OutputModel,
     ResourceDetails,
-    Row,
     WriteModel,
 )
-from setpoint.dashboard.fleet import FleetRows
-from setpoint.dashboard.graph import children_of, dependants_of, needed_by
-from setpoint.dashboard.rows import id_of, objects_in, row_of, text_in
+from setpoint.dashboard.views.fleet import FleetRows
+from setpoint.dashboard.views.graph import children_of, dependants_of, needed_by
+from setpoint.dashboard.views.rows import id_of, objects_in, row_of, text_in
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import StoredState, outputs_in

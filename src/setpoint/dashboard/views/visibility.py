@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.viewer import Scope, Sees, Viewer, sees_everything
-from setpoint.dashboard.fleet import EncodedRow, FleetRows
+from setpoint.dashboard.views.fleet import EncodedRow, FleetRows
 from setpoint.engine.resource import ResourceRef
 
 

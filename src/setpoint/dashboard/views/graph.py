@@ -12,9 +12,9 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.wait.outputs import Null, from_data
 from setpoint.dashboard.access.viewer import Scope, Viewer
 from setpoint.dashboard.api.models import Edge, Graph, GraphNodeModel, State
-from setpoint.dashboard.fleet import FleetRows
-from setpoint.dashboard.rows import id_of, sort_key
-from setpoint.dashboard.visibility import Visibility, visibility_of
+from setpoint.dashboard.views.fleet import FleetRows
+from setpoint.dashboard.views.rows import id_of, sort_key
+from setpoint.dashboard.views.visibility import Visibility, visibility_of
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference, ValueReference, dependency_target
 from setpoint.engine.references import DEPENDS_ON, OUTPUT, output_value

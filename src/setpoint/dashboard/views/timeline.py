@@ -9,9 +9,9 @@ from setpoint.core.conditions import ConditionType
 from setpoint.core.redaction import redact_record
 from setpoint.core.values.durations import rfc3339
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.dashboard.api.models import Entry, FieldChangeModel, Heat, RequestModel, Timeline
-from setpoint.dashboard.details import change_models
-from setpoint.dashboard.rows import objects_in, text_in
+from setpoint.dashboard.api.resource_models import Entry, FieldChangeModel, Heat, RequestModel, Timeline
+from setpoint.dashboard.views.details import change_models
+from setpoint.dashboard.views.rows import objects_in, text_in
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.step.reports import HistoryEntry, HistoryType
 

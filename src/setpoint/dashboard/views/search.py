@@ -11,9 +11,9 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.dashboard.access.viewer import Viewer
 from setpoint.dashboard.api.models import SearchAnswer
-from setpoint.dashboard.fleet import FleetRows
-from setpoint.dashboard.rows import id_of
-from setpoint.dashboard.visibility import visibility_of
+from setpoint.dashboard.views.fleet import FleetRows
+from setpoint.dashboard.views.rows import id_of
+from setpoint.dashboard.views.visibility import visibility_of
 from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import Resource
 

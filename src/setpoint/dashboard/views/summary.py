@@ -16,7 +16,7 @@ from setpoint.dashboard.api.models import (
     State,
     Summary,
 )
-from setpoint.dashboard.fleet import FleetRows
+from setpoint.dashboard.views.fleet import FleetRows
 
 _MAX_ATTENTION: Final = 50
 # What needs a person first.

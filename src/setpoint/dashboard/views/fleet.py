@@ -17,7 +17,7 @@ import msgspec
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.viewer import Scope
 from setpoint.dashboard.api.models import Row
-from setpoint.dashboard.rows import id_of, row_of, sort_key
+from setpoint.dashboard.views.rows import id_of, row_of, sort_key
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency
 from setpoint.engine.ports import ResourceChange, ResourceChangeType
