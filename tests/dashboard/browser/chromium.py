@@ -36,7 +36,9 @@ def chromium() -> str:
         if found is None:
             raise BrowserMissing(f"Chromium could not be installed by apt-get:\n{printed}")
     if found is None:
-        raise BrowserMissing(f"none of {', '.join(_NAMES)} is on the PATH: install one, or name it in SETPOINT_CHROMIUM")
+        raise BrowserMissing(
+            f"none of {', '.join(_NAMES)} is on the PATH: install one, or name it in SETPOINT_CHROMIUM"
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/images anew: `make dashboard-images`. A fleet of a shop on a local cloud, in both themes."""
+"""Takes the pictures of docs/images anew, `make dashboard-images`: the fleet of a shop on a local cloud, in both themes."""
 
 import json
 import sys

@@ -108,4 +108,3 @@ class SharedBrowser:
         """Ends the browser and its driver: until then no event loop can be run in this thread."""
         self._browser.close()
         self._driver.stop()
-

@@ -32,7 +32,14 @@ def test_the_overview_counts_states_and_kinds_and_puts_trouble_first(tab: Tab) -
 def test_the_search_finds_by_name_kind_state_label_and_field(tab: Tab) -> None:
     search = tab.page.locator("[data-search]")
     found = {}
-    for text in ("order", "kind:sqli", "state:blocked", "label:tier=gold", "state:ready -kind:storage", "field:NEARLINE"):
+    for text in (
+        "order",
+        "kind:sqli",
+        "state:blocked",
+        "label:tier=gold",
+        "state:ready -kind:storage",
+        "field:NEARLINE",
+    ):
         search.fill(text)
         tab.page.wait_for_function("text => new URLSearchParams(location.hash.slice(3)).get('q') === text", arg=text)
         expect(tab.page.locator(".list-row")).not_to_have_count(10)
@@ -160,7 +167,12 @@ def test_without_a_session_the_page_asks_for_a_token(browser: SharedBrowser, tab
 
 
 def test_hostile_text_is_text_everywhere(tab: Tab) -> None:
-    for place in ("/", "/graph", "/resource/StorageBucket.storage.cnrm.cloud.google.com/default/hostile/raw", f"{WATCHED}/timeline"):
+    for place in (
+        "/",
+        "/graph",
+        "/resource/StorageBucket.storage.cnrm.cloud.google.com/default/hostile/raw",
+        f"{WATCHED}/timeline",
+    ):
         tab.go(place)
         expect(tab.page.locator("main .view")).to_be_visible()
     tab.go("/resource/StorageBucket.storage.cnrm.cloud.google.com/default/hostile/raw")

@@ -94,7 +94,7 @@ def small_world(folder: Path) -> Iterator[Served]:
 
 
 def _prepare(cloud: LocalCloud) -> None:
-    """Operations end at once; one of them fails with a message that is hostile; a bucket is there that is only observed."""
+    """Operations end at once; one of them fails with a hostile message; there is a bucket that is only observed."""
     cloud.clock.release()
     cloud.inject(FailOperation(message=HOSTILE, target="refused", times=1000))
     body: JsonObject = {"name": "watched", "location": "EU", "labels": {"team": "web"}, "versioning": {"enabled": True}}
