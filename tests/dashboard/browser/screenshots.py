@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/images anew, `make dashboard-images`: the fleet of a shop on a local cloud, in both themes."""
+"""Takes the pictures of docs/images anew (`make dashboard-images`): a fleet on a local cloud, in both themes."""
 
 import json
 import sys
@@ -94,7 +94,7 @@ def _shop(folder: Path) -> Iterator[tuple[Served, Served]]:
         yield Served(running, workspace), Served(workspace.piped("dashboard", *options), workspace)
 
 
-def _edits() -> Sequence[JsonObject]:
+def _edits() -> Sequence[dict[str, Any]]:
     """What another writer does to a bucket, one after the other."""
     return [
         {"storageClass": "NEARLINE"},
@@ -104,7 +104,7 @@ def _edits() -> Sequence[JsonObject]:
     ]
 
 
-def _edit(workspace: Workspace, body: JsonObject) -> None:
+def _edit(workspace: Workspace, body: dict[str, Any]) -> None:
     workspace.in_cloud(lambda cloud: cloud.call("PATCH", "/storage/v1/b/media", body))
 
 
@@ -112,7 +112,7 @@ def _prepare(cloud: LocalCloud) -> None:
     cloud.clock.release()
     message = "The quota of the region for this tier is exceeded."
     cloud.inject(FailOperation(code="QUOTA_EXCEEDED", message=message, target="search-index", times=1000))
-    body: JsonObject = {"name": "archive", "location": "EU", "versioning": {"enabled": True}}
+    body: dict[str, Any] = {"name": "archive", "location": "EU", "versioning": {"enabled": True}}
     assert cloud.call("POST", "/storage/v1/b?project=some-project", body).status == 200
 
 
