@@ -10,8 +10,8 @@ export function Changes({ fields }: { fields: readonly ChangedField[] }) {
         {fields.map((one) => (
           <tr key={one.path}>
             <th scope="row"><Path path={one.path} /></th>
-            <td class="before">{one.before === undefined ? <span class="absent" title="absent">–</span> : <Value value={one.before} />}</td>
-            <td class="after">{one.after === undefined ? <span class="absent" title="absent">–</span> : <Value value={one.after} />}</td>
+            {one.before === undefined && one.after === undefined ? <td colSpan={2} /> : <><td class="before">{one.before === undefined ? <span class="absent" title="absent">–</span> : <Value value={one.before} />}</td>
+            <td class="after">{one.after === undefined ? <span class="absent" title="absent">–</span> : <Value value={one.after} />}</td></>}
             <td class="why">{one.why}</td>
           </tr>
         ))}

@@ -49,7 +49,7 @@ const FONT = "system-ui, sans-serif";
 // Below these zooms a text could not be read, and is not drawn.
 const TEXT_FROM = 0.42;
 const LABELS_FROM = 0.72;
-const FADED = 0.18;
+const FADED = 0.26;
 
 function nodeAt(layout: Layout, index: number): [x: number, y: number] {
   return [layout.nodes[index * 2] ?? 0, layout.nodes[index * 2 + 1] ?? 0];

@@ -37,7 +37,7 @@ export function rate(value: number): string {
 /** A value on one line, as JSON; a text without quotes unless they tell it from another type. */
 export function oneLine(value: Json | undefined): string {
   if (value === undefined) return "";
-  if (typeof value === "string") return /^$|^(true|false|null|-?\d[\d.eE+-]*)$|^\s|\s$/.test(value) ? JSON.stringify(value) : value;
+  if (typeof value === "string") return /^$|^(true|false|null|-?\d+(\.\d+)?([eE][+-]?\d+)?)$|^\s|\s$/.test(value) ? JSON.stringify(value) : value;
   return JSON.stringify(value);
 }
 

@@ -213,7 +213,7 @@ function Cells({ row }: { row: Row }) {
     <>
       <span role="gridcell" class="cell-state"><StateBadge state={row.state} />{row.drifted && <span class="drifted" title="The live object differs, or was just corrected">drift</span>}</span>
       <span role="gridcell" class="cell-name"><a href={resourceHash(row.id)} tabIndex={-1}>{row.name}</a></span>
-      <span role="gridcell" class="cell-kind" title={`${row.kind}.${row.group}`}>{row.kind}</span>
+      <span role="gridcell" class="cell-kind" title={`${row.kind}.${row.group}`} data-namespace={row.namespace}>{row.kind}</span>
       <span role="gridcell" class="cell-namespace">{row.namespace}</span>
       <span role="gridcell" class="cell-message" title={row.message}>{row.state === "ready" && row.reason === "UpToDate" ? "" : row.message || row.reason}</span>
       <span role="gridcell" class="cell-time"><Ago time={row.lastStep} /></span>

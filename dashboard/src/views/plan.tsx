@@ -96,7 +96,7 @@ function Planned({ planned, isOpen }: { planned: PlannedResource; isOpen: boolea
           <span class="muted">{planned.action === "nothing" ? "" : planned.decision}</span>
           <span class="muted summary-end">{planned.fields.length > 0 && plural(planned.fields.length, "field")}</span>
         </summary>
-        {planned.error && <p class="planned-error">{planned.error}</p>}
+        {planned.error && <p class={planned.action === "failed" ? "planned-error" : "planned-note"}>{planned.error}</p>}
         {planned.fields.length > 0 && <Changes fields={planned.fields} />}
       </details>
     </li>

@@ -1,7 +1,7 @@
 /** What happened to a resource: its steps and writes, drift by field over time, and contested fields. */
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../api/client";
-import type { Contest, Entry, Id, Timeline } from "../api/contract";
+import type { Contest, Entry, Id, Json, Timeline } from "../api/contract";
 import { Changes } from "../components/changes";
 import { Icon, type IconName } from "../components/icon";
 import { Ago, Button, Card, Empty, Failure, Path, Skeleton, useLoaded, Value } from "../components/parts";
@@ -102,10 +102,22 @@ function Heatmap({ timeline }: { timeline: Timeline }) {
             </tr>
           ))}
         </tbody>
-        <tfoot><tr><th scope="row"><span class="visually-hidden">From and to</span></th><td colSpan={Math.max(1, columns - 1)}>{at(0)}</td><td class="heat-end" colSpan={2}>now</td></tr></tfoot>
+        <tfoot><tr><th scope="row"><span class="visually-hidden">From and to</span></th><td colSpan={Math.max(1, columns - 1)}>{at(0)}</td><td class="heat-end" colSpan={2}>{at(columns)}</td></tr></tfoot>
       </table>
     </div>
   );
+}
+
+/** The values of the other writer: one, or several as texts of JSON. */
+function theirsOf(theirs: Json | undefined): (Json | undefined)[] {
+  if (!Array.isArray(theirs)) return [theirs];
+  return theirs.map((text) => {
+    try {
+      return typeof text === "string" ? (JSON.parse(text) as Json) : text;
+    } catch {
+      return text;
+    }
+  });
 }
 
 export function Contests({ contests }: { contests: Contest[] }) {
@@ -115,7 +127,7 @@ export function Contests({ contests }: { contests: Contest[] }) {
         <thead><tr><th scope="col">Field</th><th scope="col">Ours</th><th scope="col">The other writer's</th><th scope="col" class="right">Times</th><th scope="col">Since</th></tr></thead>
         <tbody>
           {contests.map((one) => (
-            <tr key={one.path}><th scope="row"><Path path={one.path} /></th><td><Value value={one.ours} /></td><td><Value value={one.theirs} /></td><td class="right">{one.count ?? "–"}</td><td><Ago time={one.since} /></td></tr>
+            <tr key={one.path}><th scope="row"><Path path={one.path} /></th><td><Value value={one.ours} /></td><td>{theirsOf(one.theirs).map((value, number) => <span key={number}>{number > 0 && ", "}<Value value={value} /></span>)}</td><td class="right">{one.count ?? "–"}</td><td><Ago time={one.since} /></td></tr>
           ))}
         </tbody>
       </table>

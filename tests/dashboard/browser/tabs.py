@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expec
 from tests.dashboard.browser.chromium import FLAGS, chromium
 from tests.dashboard.browser.worlds import Served
 
-DEADLINE: Final = float(os.environ.get("D", "60000"))
+DEADLINE: Final = 60_000.0
 DESKTOP: Final = (1440, 900)
 PHONE: Final = (390, 844)
 

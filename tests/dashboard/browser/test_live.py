@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.cli.workspace import bucket
-from tests.dashboard.browser.tabs import Tab
+from tests.dashboard.browser.tabs import SharedBrowser, Tab
 from tests.dashboard.browser.worlds import Served
 
 BUCKETS = "/resource/StorageBucket.storage.cnrm.cloud.google.com/default"
@@ -51,3 +51,14 @@ def test_a_resource_is_paused_and_resumed_after_a_confirmation(tab: Tab) -> None
     tab.page.get_by_role("button", name="Resume").click()
     dialog.get_by_role("button", name="Resume").click()
     expect(tab.page.locator(".resource-state")).to_contain_text("Ready")
+
+
+def test_a_lost_connection_is_told_and_taken_up_again(browser: SharedBrowser, small: Served) -> None:
+    with browser.tab(small) as tab:
+        tab.page.route("**/api/v1/stream*", lambda route: route.abort())
+        tab.page.reload()
+        expect(tab.page.locator(".stream-reconnecting")).to_be_visible()
+        tab.page.unroute("**/api/v1/stream*")
+
+        expect(tab.page.locator(".stream-live")).to_be_visible()
+        expect(tab.page.locator(".list-row")).to_have_count(10)

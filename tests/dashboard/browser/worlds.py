@@ -42,7 +42,7 @@ class Served:
     def url(self) -> str:
         """The newest address with a token: each works once."""
         self.program.until(lambda: _URL.search(self.program.text))
-        return _URL.findall(self.program.text)[-1]
+        return str(_URL.findall(self.program.text)[-1])
 
 
 def manifest(kind: str, name: str, spec: Mapping[str, Any], **metadata: Any) -> JsonObject:
@@ -94,10 +94,15 @@ def small_world(folder: Path) -> Iterator[Served]:
 
 
 def _prepare(cloud: LocalCloud) -> None:
-    """Operations end at once; one of them fails with a message that is hostile; a bucket is there that is only observed."""
+    """Operations end at once; one of them fails with a hostile message; there is a bucket that is only observed."""
     cloud.clock.release()
     cloud.inject(FailOperation(message=HOSTILE, target="refused", times=1000))
-    body: JsonObject = {"name": "watched", "location": "EU", "labels": {"team": "web"}, "versioning": {"enabled": True}}
+    body: dict[str, Any] = {
+        "name": "watched",
+        "location": "EU",
+        "labels": {"team": "web"},
+        "versioning": {"enabled": True},
+    }
     assert cloud.call("POST", "/storage/v1/b?project=some-project", body).status == 200
 
 
