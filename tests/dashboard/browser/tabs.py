@@ -1,6 +1,5 @@
 """A page of the dashboard in a real browser, as a user has it before them."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
