@@ -166,6 +166,18 @@ def test_what_is_declared_again_is_not_pruned(run: Callable[[Program], None]) ->
     run(program)
 
 
+def test_a_member_without_a_file_that_left_and_is_declared_again_is_not_pruned(run: Callable[[Program], None]) -> None:
+    async def program(store: RecordStore) -> None:
+        await store.declare(_declaration(_member(source="c1")))
+        await store.declare(_declaration(leaving=((REF, "one"),)))
+        await store.declare(_declaration(_member(source="c3")))
+        await store.prune(REF, "one")
+
+        assert source_of(await _annotations(store)) == "c3"
+
+    run(program)
+
+
 def test_what_is_released_belongs_to_no_set(run: Callable[[Program], None]) -> None:
     async def program(store: RecordStore) -> None:
         await store.declare(_declaration(_member()))

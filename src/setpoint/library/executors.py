@@ -15,7 +15,6 @@ from setpoint.engine.drivers.observe_together import step_together
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.owners.children import owners_of_children
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.sets.declare import declare
 from setpoint.engine.sets.resource_set import SetDeclaration
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import step
@@ -117,6 +116,8 @@ class LocalExecutor:
 
     async def declare(self, declaration: SetDeclaration) -> None:
         """See Executor."""
+        from setpoint.engine.sets.declare import declare
+
         declared = await declare(declaration, self.engine.store, self.engine.clock)
         self._applied = {one.ref: one for one in declared.resources}
 
@@ -279,6 +280,8 @@ class ClusterExecutor:
 
     async def declare(self, declaration: SetDeclaration) -> None:
         """See Executor. UserError: a cluster keeps no sets."""
+        from setpoint.engine.sets.declare import declare
+
         await declare(declaration, self.engine.store, self.engine.clock)
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:

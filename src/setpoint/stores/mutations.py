@@ -70,10 +70,7 @@ def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) ->
 
 
 def joined(authored: AuthoredManifest, member: SetMember, now: str, new_uid: Callable[[], str]) -> Mutation:
-    """The same, as a member of a set; WriteConflict when it has come into a set that was not seen.
-
-    Its revision is the one that declared it as it is: one that says nothing new about it changes nothing.
-    """
+    """The same, as a member of a set; WriteConflict when it has come into a set that was not seen."""
     apply = applied(authored, now, new_uid)
 
     def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
@@ -82,8 +79,8 @@ def joined(authored: AuthoredManifest, member: SetMember, now: str, new_uid: Cal
             raise WriteConflict(f"{authored.ref} has come into the set {set_of(recorded)}: plan again")
         after = apply(before)
         assert after is not None
-        is_same_file = file_of(source_of(recorded)) == file_of(member.source)
-        if after is before and set_of(recorded) == member.set_name and is_same_file:
+        was = (set_of(recorded), file_of(source_of(recorded)), is_leaving(recorded))
+        if after is before and was == (member.set_name, file_of(member.source), False):
             return before
         return _with_annotations(after, {SET: member.set_name, SOURCE: member.source})
 

@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -18,13 +18,15 @@ from setpoint.cli.request import (
 )
 from setpoint.cli.views import resources as view
 from setpoint.cli.views.resources import has_output
-from setpoint.cli.views.sets import SET_WORDS, sets_table
 from setpoint.core.values.json_types import Json
 from setpoint.engine.ports import ResourceChangeType
 from setpoint.engine.resource import Resource
 from setpoint.engine.sets.resource_set import SetState, set_of
 from setpoint.library.declared import DeclaredChange, DeclaredResource
 from setpoint.library.outcome import ExitCode
+
+# What `get` takes for all sets: no kind has this name.
+_SET_WORDS: Final = ("set", "sets")
 
 # Imported where it is used: `get` does without.
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 async def get(request: CommandRequest) -> ExitCode:
     """Shows resources as they are on record."""
     async with open_session(request) as session:
-        if len(request.targets) == 1 and request.targets[0].lower() in SET_WORDS:
+        if len(request.targets) == 1 and request.targets[0].lower() in _SET_WORDS:
             return await _get_sets(session, request)
         everywhere = request.namespace is None
         # A table shows no secret values.
@@ -61,6 +63,8 @@ async def get(request: CommandRequest) -> ExitCode:
 
 async def _get_sets(session: "Session", request: CommandRequest) -> ExitCode:
     """Shows the sets on record; exit 1 while the newest version of one is refused."""
+    from setpoint.cli.views.sets import sets_table
+
     sets = await session.sets()
     if request.output in ("json", "yaml"):
         print_document(sets.to_data(), request)

@@ -8,8 +8,6 @@ from rich.text import Text
 from setpoint.cli.views.table import TextTable
 from setpoint.engine.sets.resource_set import SetRecord, SetState, short_revision
 
-# What `get` takes for all sets: no kind has this name.
-SET_WORDS: Final = ("set", "sets")
 _COLUMNS: Final = ("NAME", "STATE", "RESOURCES", "REVISION", "DECLARED")
 _FAILURE: Final = ("REFUSED", "AT", "ERROR")
 _STYLES: Final = {SetState.FAILED: "red", SetState.PRUNING: "yellow", SetState.WAITING: "yellow"}

@@ -27,7 +27,7 @@ NO_SETS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredMembers:
     """The resources of a declaration, and which of them it changed."""
 
     resources: Sequence[Resource]
@@ -41,14 +41,14 @@ def set_store_of(store: Store) -> SetStore:
     return store
 
 
-async def declare(declaration: SetDeclaration, store: Store, clock: Clock) -> Declared:
+async def declare(declaration: SetDeclaration, store: Store, clock: Clock) -> DeclaredMembers:
     """Commits the declaration: all of it, or nothing."""
     before = {one.ref: _version(one) for one in (await store.list()).resources if set_of(one.annotations)}
     resources = await set_store_of(store).declare(declaration)
     changed = [one for one in resources if before.get(one.ref) != _version(one)]
     # In one transaction: the store commits what is queued together.
     await asyncio.gather(*(store.record_event(_declared(one, clock.now())) for one in changed))
-    return Declared(resources, frozenset(one.ref for one in changed))
+    return DeclaredMembers(resources, frozenset(one.ref for one in changed))
 
 
 async def prune(resource: Resource, revision: str, store: Store, clock: Clock) -> None:

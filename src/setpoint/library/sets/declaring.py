@@ -11,7 +11,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.problems import joined_problems
 from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.sets.declare import Declared, declare
+from setpoint.engine.sets.declare import DeclaredMembers, declare
 from setpoint.engine.sets.resource_set import (
     SetDeclaration,
     SetMember,
@@ -126,7 +126,9 @@ def prune_protection(resource: Resource, engine: EngineContext) -> str:
     return deletion_problem(resource, engine)
 
 
-async def declare_versions(planned: PlannedVersions, engine: EngineContext, before: Iterable[SetRecord]) -> Declared:
+async def declare_versions(
+    planned: PlannedVersions, engine: EngineContext, before: Iterable[SetRecord]
+) -> DeclaredMembers:
     """Commits the versions: all of them, or nothing."""
     declaration = planned.declaration(before, engine.clock.now())
     return await declare(declaration, engine.store, engine.clock)
