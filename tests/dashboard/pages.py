@@ -93,7 +93,10 @@ async def dashboard_on(
         sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), tokens.append)
         dashboard = Dashboard(backend, sign_in, options or DashboardOptions(actions=ACTIONS))
         jar = aiohttp.CookieJar(unsafe=True)
-        async with serving(dashboard, LOOPBACK) as url, aiohttp.ClientSession(cookie_jar=jar) as browser:
+        # Any number of streams at once.
+        connector = aiohttp.TCPConnector(limit=0)
+        browsing = aiohttp.ClientSession(cookie_jar=jar, connector=connector)
+        async with serving(dashboard, LOOPBACK) as url, browsing as browser:
             sign_in.print_next()
             page = Page(url, backend, browser, tokens)
             if is_signed_in:

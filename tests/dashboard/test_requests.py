@@ -13,9 +13,11 @@ from setpoint.dashboard.access.request_checks import CONTENT_SECURITY_POLICY
 from setpoint.dashboard.access.sessions import SESSION_SECONDS, Sessions
 from setpoint.dashboard.access.viewer import LocalViewer
 from setpoint.dashboard.api.routes import ROUTES
+from setpoint.dashboard.server import DashboardOptions
 from setpoint.dashboard.static_files import read_static_files
 from setpoint.dashboard.views.rows import id_of, ref_of
 from setpoint.engine.resource import ResourceRef
+from setpoint.runtime.limited_server import ServerLimits
 from setpoint.testing.clock import VirtualClock
 from tests.dashboard.pages import WRITE, Page, dashboard_on
 from tests.library.worlds import bucket, world
@@ -196,6 +198,25 @@ def test_the_start_page_needs_no_session_and_every_answer_has_the_policy() -> No
 
 def test_every_static_file_is_below_the_folder_of_the_page() -> None:
     assert all(path.startswith("/") and ".." not in path for path in read_static_files())
+
+
+def test_clients_take_no_more_connections_than_the_limit() -> None:
+    async def main() -> None:
+        limits = ServerLimits(connections=4)
+        options = DashboardOptions(limits=limits)
+        async with world() as here, here.open() as session, dashboard_on(session, options=options) as page:
+            port = int(page.url.rpartition(":")[2])
+            opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(12)]
+            answer = await page.send("GET", "/api/v1/session")
+            # The oldest of those that sent nothing were closed for the newer ones.
+            closed = [await reader.read() for reader, _ in opened[:8]]
+            for _, writer in opened:
+                writer.close()
+
+            assert answer.status == 200
+            assert closed == [b""] * 8
+
+    run(main())
 
 
 def test_a_large_body_and_a_body_that_is_no_json_are_refused() -> None:

@@ -2,15 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.dashboard.api.models import Row
-from setpoint.dashboard.stream import StreamLimits
+from setpoint.dashboard.access.viewer import Scope
+from setpoint.dashboard.api.models import ActionName, Row
+from setpoint.dashboard.stream import EventStream, StreamLimits
 from setpoint.dashboard.views.fleet import FleetRows
 from setpoint.engine.resource import ResourceRef
 from tests.dashboard.pages import Page, dashboard_on
@@ -109,18 +110,18 @@ def test_idle_streams_wake_up_for_nothing() -> None:
             await session.apply(bucket("first"))
             async with dashboard_on(session, limits=limits) as page:
                 hub = page.backend.hub
-                streams = [Events(page) for _ in range(60)]
+                streams = [Events(page) for _ in range(200)]
                 await until(lambda: all(one.of("summary") for one in streams))
                 # Every stream sleeps from here on: turns of the loop wake none of them.
                 before = hub.wakeups
                 for _ in range(1_000):
                     await asyncio.sleep(0)
 
-                assert (hub.open, hub.wakeups) == (60, before)
+                assert (hub.open, hub.wakeups) == (200, before)
                 await session.apply(bucket(), wait=False)
                 await until(lambda: all("logs" in one.names for one in streams))
                 # A few batches each, whatever the number of streams.
-                assert hub.wakeups - before <= 60 * 20
+                assert hub.wakeups - before <= 200 * 20
 
     run(main())
 
@@ -170,6 +171,50 @@ def test_a_reader_that_takes_nothing_holds_no_memory_and_is_cut_off() -> None:
 
                 assert len(rows) == 101
                 writer.close()
+
+    run(main())
+
+
+class ChangingRights:
+    """A user whose rights to one namespace change."""
+
+    user = "alice"
+    is_unrestricted = False
+
+    def __init__(self) -> None:
+        self.namespaces = {"default"}
+
+    async def is_current(self) -> bool:
+        return True
+
+    async def decide(self, scopes: Collection[Scope]) -> Mapping[Scope, bool]:
+        return {scope: scope.namespace in self.namespaces for scope in scopes}
+
+    async def act(self, ref: ResourceRef, action: ActionName) -> None:
+        raise AssertionError("nothing is done here")
+
+
+def test_a_user_who_loses_or_gains_rights_is_told_to_load_anew() -> None:
+    async def main() -> None:
+        async with world() as here, here.open() as session:
+            await session.apply(bucket("first"))
+            async with dashboard_on(session) as page:
+                rows, viewer = await page.backend.fleet.loaded(), ChangingRights()
+                written: asyncio.Queue[bytes] = asyncio.Queue()
+
+                async def current() -> ChangingRights:
+                    return viewer
+
+                stream = asyncio.ensure_future(EventStream(page.backend.hub, current, None).run(written.put))
+                first = await written.get()
+                viewer.namespaces = set()
+                rows.notify()
+                lost = await written.get()
+                stream.cancel()
+
+                assert b'"total":1' in first
+                assert b"event: reset" in lost
+                assert b"first" not in lost
 
     run(main())
 

@@ -73,6 +73,8 @@ async def _serve(request: CommandRequest, options: PageOptions) -> ExitCode:
         backend = await stack.enter_async_context(
             open_backend(session, _source(request, options), upgrade_report=report)
         )
+        # Before the page is opened: it is what this process is for.
+        backend.fleet.begin()
         page = _Page(request, options)
         tokens = OneTimeTokens(LocalViewer(SessionActions(session)), page.print_url)
         actions = ACTIONS if options.allows_actions else ()

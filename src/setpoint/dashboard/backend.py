@@ -18,8 +18,10 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.history.memory_history import HistoryStore
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.store_decorators import OverlayStore
+from setpoint.library.executors import has_controller
 from setpoint.library.inspection.fields import FieldListing, read_fields
-from setpoint.library.session_reads import SessionReads
+from setpoint.library.inspection.records import ResourceDescription, StepExplanation
+from setpoint.library.session_reads import SessionReads, declared
 from setpoint.library.targets import get_declared
 
 DEFAULT_STREAM_LIMITS: Final = StreamLimits()
@@ -42,6 +44,18 @@ class Backend:
     history: HistoryStore | None
     upgrade_report: bytes | None = None
     is_live: bool = True
+    # Whether controllers run in this process.
+    is_running: bool = False
+
+    async def described(self, ref: ResourceRef) -> tuple[ResourceDescription, StepExplanation]:
+        """What is on record about one resource, without secret values; ManifestInvalid when it is not declared."""
+        engine = self.engine
+        found = declared(await get_declared(ref, engine), engine.secret_fields)
+        is_resynced = self.is_running or (self.is_live and await has_controller(self.session.settings, engine))
+        explained = StepExplanation.of(
+            found.resource, is_resynced=is_resynced, is_owner=ref.group_kind in engine.owners
+        )
+        return ResourceDescription(found, await engine.store.events(ref)), explained
 
 
 @asynccontextmanager
@@ -61,10 +75,9 @@ async def open_backend(
     is_live = source.type != "recording"
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(session.reading())
-        rows = FleetRows()
+        rows, closed = FleetRows(), asyncio.Event()
         fleet = FleetWatch(engine, rows, is_live=is_live)
         summaries = Summaries(rows, process or NoProcess())
-        closed = asyncio.Event()
         stack.callback(closed.set)
         plans = PlanMaker(session, engine.clock, rows.notify)
         stack.push_async_callback(plans.close)
@@ -84,6 +97,7 @@ async def open_backend(
             store if isinstance(store, HistoryStore) else None,
             upgrade_report,
             is_live,
+            running is not None,
         )
 
 

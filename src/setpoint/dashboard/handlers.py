@@ -9,11 +9,11 @@ from aiohttp import web
 from setpoint import __version__
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.dashboard.access.request_checks import RequestRefused
-from setpoint.dashboard.access.viewer import Viewer
+from setpoint.dashboard.access.viewer import Scope, Viewer
 from setpoint.dashboard.api.models import ActionName, SessionInfo
 from setpoint.dashboard.api.resource_models import ActionAnswer
 from setpoint.dashboard.backend import Backend
-from setpoint.dashboard.views.details import details_of
+from setpoint.dashboard.views.details import details_of, relations_of
 from setpoint.dashboard.views.fields import fields_of
 from setpoint.dashboard.views.fleet import EncodedRow, joined_rows
 from setpoint.dashboard.views.graph import GraphBuilder, GraphQuery
@@ -96,9 +96,11 @@ class ResourceHandlers:
     async def resource(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}"""
         ref, row = await self.visible_resource(request, viewer)
-        session = self.backend.session
-        (described,), (explained,) = await session.describe(ref), await session.explain(ref)
-        return answer(details_of(described, explained, self.backend.fleet.rows, row.row))
+        backend = self.backend
+        described, explained = await backend.described(ref)
+        relations = relations_of(ref, backend.fleet.rows)
+        visible = await visibility_of(viewer, set(map(Scope.of, relations.refs)))
+        return answer(details_of(described, explained, relations.seen_by(visible.sees), row.row))
 
     async def fields(self, request: web.Request, viewer: Viewer) -> web.Response:
         """GET /resources/{id}/fields"""

@@ -17,7 +17,6 @@ from aiohttp.typedefs import Middleware
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.errors import UserError
 
-_log: Final = logging.getLogger(__name__)
 # What the HTTP library logs of requests.
 _request_log: Final = logging.getLogger(f"{__name__}.requests")
 # How long requests may take to finish when the process ends.
@@ -140,7 +139,6 @@ class LimitedServer:
             lambda: self._accept(runner), sock=listening, backlog=limits.connections
         )
         self._address = address
-        _log.info("serving", extra={"address": address})
 
     def _pages(self) -> Sequence[web.RouteDef]:
         """The pages that this server has besides its routes."""

@@ -1,12 +1,16 @@
 """The HTTP server of a running process: /healthz, /readyz, /metrics and the admin API."""
 
+import logging
+import socket
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from aiohttp import web
 
 from setpoint.runtime.limited_server import LimitedServer, ServerLimits
 from setpoint.runtime.manager import Phase
+
+_log: Final = logging.getLogger(__name__)
 
 
 class HealthSource(Protocol):
@@ -59,6 +63,10 @@ class HttpServer(LimitedServer):
         super().__init__(routes, limits)
         self._health = health
         self._telemetry = telemetry
+
+    async def _serve(self, listening: socket.socket, address: str) -> None:
+        await super()._serve(listening, address)
+        _log.info("serving", extra={"address": address})
 
     def _pages(self) -> Sequence[web.RouteDef]:
         pages = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._metrics}

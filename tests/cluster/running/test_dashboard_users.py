@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -18,7 +18,7 @@ from setpoint.core.plan import Plan
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
 from setpoint.dashboard.actions import ACTIONS
 from setpoint.dashboard.api.models import Source
-from setpoint.dashboard.backend import open_backend
+from setpoint.dashboard.backend import Backend, open_backend
 from setpoint.dashboard.plans import MadePlan
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
 from setpoint.engine.resource import ResourceRef
@@ -26,6 +26,7 @@ from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.library.inspection.store_plan import StorePlan
 from setpoint.replay.preview_report import PreviewReport
 from tests.cluster.access import Access
+from tests.cluster.running.controller_harness import ControllerHarness
 from tests.cluster.running.manifests import bucket
 from tests.dashboard.pages import AT_ONCE, LOOPBACK, Page
 from tests.dashboard.test_stream import Events
@@ -83,6 +84,10 @@ def namespaces(cluster: Access) -> Namespaces:
     for namespace, name in ((found.of_alice, "for-alice"), (found.of_bob, "for-bob")):
         manifest = bucket(name)
         manifest["metadata"]["namespace"] = namespace
+        if name == "for-bob":
+            # An edge from one namespace to the other.
+            needed = f"StorageBucket/{found.of_alice}/for-alice"
+            manifest["metadata"]["annotations"]["setpoint.dev/depends-on"] = needed
         made = cluster.call("POST", BUCKETS.format(namespace), manifest)
         assert made.status == 201, made
     allow(cluster, "alice", found.of_alice, "list", "get", "patch")
@@ -126,12 +131,15 @@ def test_each_user_sees_the_namespaces_of_that_user_alone(namespaces: Namespaces
                 assert [one["namespace"] for one in summary["byNamespace"]] == [own.split("/")[1]]
                 assert (summary["process"], summary["processes"]) == (None, [])
                 assert [one["id"] for one in graph["nodes"]] == [own]
-                assert (await page.get(f"/search?q={other.split('/')[2]}"))["ids"] == []
+                assert other not in (await page.get(f"/search?q={other.split('/')[2]}"))["ids"]
                 for part in ("", "/fields", "/timeline"):
                     hidden = await page.send("GET", f"/api/v1/resources/{other}{part}")
                     assert (hidden.status, hidden.code) == (404, "notFound")
                 assert (await page.get(f"/graph?focus={other}"))["nodes"] == []
-                assert (await page.get(f"/resources/{own}"))["row"]["id"] == own
+                details = await page.get(f"/resources/{own}")
+                assert details["row"]["id"] == own
+                assert (details["dependsOn"], details["dependants"], details["children"]) == ([], [], [])
+                assert graph["edges"] == []
 
     run(main())
 
@@ -213,3 +221,34 @@ def test_a_token_that_the_cluster_does_not_know_opens_nothing(namespaces: Namesp
             assert wrong.status == 401
 
     run(main())
+
+
+def test_the_controller_shows_its_users_what_they_may_list_with_its_history(harness: ControllerHarness) -> None:
+    namespace, access = harness.kubectl.namespace, harness.kubectl.access
+    allow(access, "alice", namespace, "list", "get", "patch")
+    process = harness.start_controller("--dashboard", "127.0.0.1:0", "--allow-actions")
+    harness.kubectl.apply(bucket("watched"))
+    harness.kubectl.until_ready("storagebucket/watched")
+    (served,) = process.logged("dashboard")
+    headers = {"Authorization": f"Bearer {access.token_of('alice').strip()}"}
+
+    async def main() -> None:
+        async with aiohttp.ClientSession(headers=headers) as browser:
+            # Nothing of the backend is used: it is in another process.
+            page = Page(served["address"], cast("Backend", None), browser)
+            own = bucket_id(namespace, "watched")
+            rows = await page.get("/resources")
+            timeline = await page.get(f"/resources/{own}/timeline")
+            fields = await page.get(f"/resources/{own}/fields")
+            paused = await page.post(f"/resources/{own}/actions/pause")
+
+            assert [one["id"] for one in rows["resources"]] == [own]
+            assert [one["decision"] for one in timeline["entries"] if one["type"] == "step"] == ["create"]
+            (write,) = [one for one in timeline["entries"] if one["type"] == "write"]
+            assert [one["method"] for one in write["requests"]] == ["POST"]
+            assert (fields["isFresh"], fields["trouble"]) == (True, "")
+            assert paused.status == 202
+
+    run(main())
+    annotations = harness.kubectl.get("storagebucket/watched")["metadata"]["annotations"]
+    assert annotations["setpoint.dev/management"] == "paused"

@@ -5,8 +5,10 @@ from typing import Final, cast
 
 from setpoint.core.conditions import Condition
 from setpoint.core.redaction import redact_record, redact_untyped
+from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.wait.outputs import Known, Null, Unknown
+from setpoint.dashboard.access.viewer import Sees
 from setpoint.dashboard.api.models import Row
 from setpoint.dashboard.api.resource_models import (
     ConditionModel,
@@ -22,7 +24,7 @@ from setpoint.dashboard.api.resource_models import (
 )
 from setpoint.dashboard.views.fleet import FleetRows
 from setpoint.dashboard.views.graph import children_of, dependants_of, needed_by
-from setpoint.dashboard.views.rows import id_of, objects_in, row_of, text_in
+from setpoint.dashboard.views.rows import id_of, objects_in, text_in
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.state import StoredState, outputs_in
@@ -32,17 +34,46 @@ from setpoint.library.inspection.records import ResourceDescription, StepExplana
 _MAX_EVENTS: Final = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """The resources beside one: its owner, its children, what it depends on, and what depends on it."""
+
+    owner: ResourceRef | None
+    children: tuple[ResourceRef, ...]
+    depends_on: tuple[ResourceRef, ...]
+    dependants: tuple[ResourceRef, ...]
+
+    @property
+    def refs(self) -> tuple[ResourceRef, ...]:
+        """All of them."""
+        owner = () if self.owner is None else (self.owner,)
+        return (*owner, *self.children, *self.depends_on, *self.dependants)
+
+    def seen_by(self, sees: Sees) -> "Relations":
+        """Those that may be seen."""
+        children, depends_on, dependants = (
+            tuple(filter(sees, one)) for one in (self.children, self.depends_on, self.dependants)
+        )
+        return Relations(self.owner if self.owner and sees(self.owner) else None, children, depends_on, dependants)
+
+
+def relations_of(ref: ResourceRef, rows: FleetRows) -> Relations:
+    """The resources beside one."""
+    row = rows.get(ref)
+    owner = None if row is None else row.owner
+    return Relations(owner, children_of(ref, rows), needed_by(ref, rows), dependants_of(ref, rows))
+
+
 def details_of(
-    described: ResourceDescription, explained: StepExplanation, rows: FleetRows, row: Row | None = None
+    described: ResourceDescription, explained: StepExplanation, relations: Relations, row: Row
 ) -> ResourceDetails:
     """The details of a resource whose document is redacted."""
-    resource, ref = described.resource, described.ref
+    resource = described.resource
     state = StoredState.of(resource.resource)
     document = resource.document
     cookie = None if state.cookie is None else Digests(intent=state.cookie.intent, live=state.cookie.live)
-    owner = resource.resource.controller
     return ResourceDetails(
-        row=row or row_of(resource.resource),
+        row=row,
         manifest={name: value for name, value in document.items() if name != "status"},
         status=dict(resource.status),
         live=None,
@@ -53,10 +84,10 @@ def details_of(
         digests=None,
         is_fast=None,
         location=resource.location,
-        owner=None if owner is None else id_of(owner),
-        children=_ids(children_of(ref, rows)),
-        depends_on=_ids(needed_by(ref, rows)),
-        dependants=_ids(dependants_of(ref, rows)),
+        owner=None if relations.owner is None else id_of(relations.owner),
+        children=_ids(relations.children),
+        depends_on=_ids(relations.depends_on),
+        dependants=_ids(relations.dependants),
         last_step=last_step(explained),
         next_step=NextStep(time=None, why=explained.next_step),
         contests=tuple(_contests(state, explained.step or {})),

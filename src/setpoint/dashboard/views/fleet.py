@@ -25,7 +25,6 @@ from setpoint.engine.references import dependencies_of, may_have_dependencies
 from setpoint.engine.requeue import error_backoff
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import RevisionExpired, StoreError, UserError
-from setpoint.library.session_reads import declared
 
 _log: Final = logging.getLogger(__name__)
 # The event loop gets its turn after so many rows.
@@ -175,19 +174,18 @@ class FleetWatch:
         self._engine = engine
         self.rows = rows
         self._is_live = is_live
-        self._secrets = engine.secret_fields
         self._loaded = asyncio.Event()
         self._wanted = asyncio.Event()
 
     async def loaded(self) -> FleetRows:
         """The rows, once all of them are there."""
-        self._wanted.set()
+        self.begin()
         await self._loaded.wait()
         return self.rows
 
-    def row_of(self, resource: Resource) -> Row:
-        """The row of a resource, without secret values."""
-        return row_of(declared(resource, self._secrets).resource)
+    def begin(self) -> None:
+        """Loads the rows now, before the first use."""
+        self._wanted.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -243,7 +241,7 @@ class FleetWatch:
     def _put(self, resource: Resource) -> None:
         """Only of kinds that are reconciled: others are part of the graph, and of their owners."""
         if resource.ref.group_kind in self._engine.resource_types:
-            self.rows.put(resource.ref, self.row_of(resource), self._needs(resource), resource.controller)
+            self.rows.put(resource.ref, row_of(resource), self._needs(resource), resource.controller)
 
     def _needs(self, resource: Resource) -> tuple[Dependency, ...]:
         if not may_have_dependencies(resource):

@@ -48,7 +48,10 @@ def sort_key(ref: ResourceRef) -> tuple[str, str, str, str]:
 
 
 def row_of(resource: Resource) -> Row:
-    """The row of a resource whose document is redacted."""
+    """The row of a resource. It has nothing of a spec or an annotation, nor of what a status repeats of them.
+
+    The messages of conditions are without secret values: they are stored like that.
+    """
     ref, status = resource.ref, resource.status
     ready, contested = (
         condition_in(status.get("conditions"), one) for one in (ConditionType.READY, ConditionType.CONTESTED)

@@ -15,12 +15,13 @@ from setpoint.dashboard.views.fleet import FleetRows
 from setpoint.dashboard.views.rows import id_of
 from setpoint.dashboard.views.visibility import visibility_of
 from setpoint.engine.context import EngineContext
-from setpoint.engine.resource import Resource
 
 MAX_QUERY: Final = 200
 _MAX_HITS: Final = 2_000
 _MAX_SCANNED: Final = 100_000
 _SCANNED_BEFORE_YIELD: Final = 50
+# A word that is a path, or part of one, or a path with a value.
+_PATH_MARKS: Final = ".=["
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class FieldSearch:
 
     async def find(self, query: str, viewer: Viewer) -> SearchAnswer:
         """The resources in which every word occurs: in the id, a label, or as part of `path=value` of a field."""
-        words = query.casefold().split()
+        words, secrets = query.casefold().split(), self.engine.secret_fields
         if not words:
             return SearchAnswer(ids=(), is_complete=True)
         visible = await visibility_of(viewer, self.rows.scopes)
@@ -45,7 +46,7 @@ class FieldSearch:
                     if resource.ref not in self.rows or not visible.sees(resource.ref):
                         continue
                     scanned += 1
-                    if self._matches(resource, words):
+                    if _matches(secrets.redacted(resource.document), id_of(resource.ref), words):
                         found.append(id_of(resource.ref))
                     if len(found) >= _MAX_HITS or scanned >= _MAX_SCANNED:
                         return SearchAnswer(ids=tuple(found), is_complete=False)
@@ -53,15 +54,15 @@ class FieldSearch:
                         await asyncio.sleep(0)
         return SearchAnswer(ids=tuple(found), is_complete=True)
 
-    def _matches(self, resource: Resource, words: Sequence[str]) -> bool:
-        document = self.engine.secret_fields.redacted(resource.document)
-        text = f"{id_of(resource.ref)} {_text(document)}".casefold()
-        left = [word for word in words if word not in text]
-        if not left:
-            return True
-        # Of a path, or of a path with its value, the text has only the parts.
-        paths = [one.casefold() for one in _field_texts(_shown(document), "")]
-        return all(any(word in one for one in paths) for word in left)
+
+def _matches(document: JsonObject, id_: str, words: Sequence[str]) -> bool:
+    text = f"{id_} {_text(document)}".casefold()
+    left = [word for word in words if word not in text]
+    # Of a path, or of a path with its value, the text has only the parts.
+    if not all(any(mark in word for mark in _PATH_MARKS) for word in left):
+        return False
+    paths = [one.casefold() for one in _field_texts(_shown(document), "")] if left else []
+    return all(any(word in one for one in paths) for word in left)
 
 
 def _shown(document: JsonObject) -> JsonObject:
