@@ -122,6 +122,7 @@ def test_fields_have_the_rule_that_decides_each() -> None:
                 drifted = fields["spec.storageClass"]
                 assert (drifted["rule"], drifted["differs"]) == ("default", True)
                 assert (drifted["live"], drifted["desired"], "spec" in drifted) == ("NEARLINE", "STANDARD", False)
+                assert found["liveObject"]["spec"]["storageClass"] == "NEARLINE"
                 assert here.writes == writes
 
     run(main())

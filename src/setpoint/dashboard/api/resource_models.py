@@ -151,6 +151,7 @@ class Fields(Model, frozen=True, kw_only=True):
     trouble: str
     digests: Digests | None
     fields: tuple[FieldModel, ...]
+    live_object: AnyJson
 
 
 class RequestModel(Model, frozen=True, kw_only=True):

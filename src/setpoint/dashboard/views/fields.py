@@ -39,6 +39,7 @@ def fields_of(listing: FieldListing) -> Fields:
         trouble=listing.trouble,
         digests=Digests(intent=listing.intent or "", live=listing.live or "") if has_digests else None,
         fields=tuple(map(_field, listing)),
+        live_object=listing.live_object,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from setpoint.core.diff import FieldChange, created_fields, diff
 from setpoint.core.overlay import rule_at
 from setpoint.core.plan import Plan
-from setpoint.core.redaction import REDACTED, redact_untyped
+from setpoint.core.redaction import REDACTED, redact, redact_untyped
 from setpoint.core.schema.policy import Rule
 from setpoint.core.secret_fields import without_texts
 from setpoint.core.values.canonical import same
@@ -62,6 +62,8 @@ class FieldListing(SessionValue):
     live: str | None = None
     # Why nothing could be compared; empty when it could.
     trouble: str = ""
+    # The whole live object, without secret values; null when there is none, or it was not read.
+    live_object: Json = None
 
     def __iter__(self) -> Iterator[FieldState]:
         return iter(self.fields)
@@ -106,7 +108,25 @@ async def read_fields(resource: Resource, engine: EngineContext) -> FieldListing
         trouble = without_texts(str(error), engine.secret_fields.texts(resource.document))
         return FieldListing(ref, now, tuple(_spec_fields(resource, engine)), trouble=str(trouble))
     live = live_digest(observed)
-    return FieldListing(ref, now, tuple(fields), intent.digest, None if isinstance(live, Missing) else live)
+    return FieldListing(
+        ref,
+        now,
+        tuple(fields),
+        intent.digest,
+        None if isinstance(live, Missing) else live,
+        live_object=_live_object(intent, observed, kind, engine),
+    )
+
+
+def _live_object(intent: Intent, observed: LiveObservation, kind: AnyKind, engine: EngineContext) -> Json:
+    """The live object in the terms of the spec; a Kubernetes object as it is."""
+    if isinstance(observed, Absent):
+        return None
+    if isinstance(kind, SupportsDryRun):
+        return engine.secret_fields.redacted(observed.whole) if isinstance(observed.whole, Mapping) else None
+    effective = intent.effective.over(observed, kind)
+    assert not isinstance(effective.live, Missing)
+    return redact(effective.live, effective.declared.shape.as_field)
 
 
 def _typed_fields(intent: Intent, observed: LiveObservation, kind: AnyKind) -> Iterator[FieldState]:
