@@ -207,6 +207,7 @@ export interface Fields {
   /** Why the live object was not read. */
   trouble?: string;
   digests?: { intent: string; live: string } | null;
+  liveObject?: Json;
   fields: FieldRow[];
 }
 

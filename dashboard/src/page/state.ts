@@ -106,7 +106,7 @@ export async function leave(): Promise<void> {
 }
 
 function failed(error: unknown): void {
-  if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
+  if (error instanceof ApiError && error.status === 401) {
     endStream?.();
     endStream = null;
     signIn.value = "needed";

@@ -27,14 +27,17 @@ export function Overview() {
     <div class="view overview" data-view="overview">
       <h1 class="visually-hidden">Overview</h1>
       <StateStrip summary={found} />
-      <div class={`columns${found?.process || found?.processes.length ? " with-process" : ""}`}>
-        <Facets summary={found} />
-        <div class="main-column">
-          <Attention items={found?.attention ?? null} />
-          <ResourceList />
+      {/* Which columns there are is known with the summary: until then nothing is drawn that would move. */}
+      {found === null ? <Skeleton rows={20} /> : (
+        <div class={`columns${found.process || found.processes.length ? " with-process" : ""}`}>
+          <Facets summary={found} />
+          <div class="main-column">
+            <Attention items={found.attention} />
+            <ResourceList />
+          </div>
+          <ProcessColumn summary={found} />
         </div>
-        <ProcessColumn summary={found} />
-      </div>
+      )}
     </div>
   );
 }
@@ -72,9 +75,9 @@ function StateStrip({ summary: found }: { summary: Summary | null }) {
   );
 }
 
-function Facets({ summary: found }: { summary: Summary | null }) {
+function Facets({ summary: found }: { summary: Summary }) {
   const isNarrow = useMedia("(max-width: 899px)");
-  const body = found === null ? <Skeleton rows={8} /> : (
+  const body = (
     <>
       <FacetGroup title="Kinds" term="kind" values={found.byKind.map((one) => [one.kind, one.total, one.byState])} />
       <FacetGroup title="Namespaces" term="ns" values={found.byNamespace.map((one) => [one.namespace, one.total, null])} />
@@ -111,9 +114,8 @@ function MiniBar({ byState }: { byState: Partial<Record<State, number>> }) {
   );
 }
 
-function Attention({ items }: { items: AttentionItem[] | null }) {
+function Attention({ items }: { items: AttentionItem[] }) {
   const [isWhole, setWhole] = useState(false);
-  if (items === null) return <Card title="Needs attention"><Skeleton rows={3} /></Card>;
   if (items.length === 0) return null;
   const shown = isWhole ? items : items.slice(0, FIRST_ATTENTION);
   const more = items.length > FIRST_ATTENTION && (

@@ -3,8 +3,8 @@ import type { ProcessSummary, Summary } from "../api/contract";
 import { Ago, Card } from "../components/parts";
 import { count, duration, rate } from "../model/format";
 
-export function ProcessColumn({ summary }: { summary: Summary | null }) {
-  if (!summary || (!summary.process && summary.processes.length === 0)) return null;
+export function ProcessColumn({ summary }: { summary: Summary }) {
+  if (!summary.process && summary.processes.length === 0) return null;
   return (
     <aside class="process-column" aria-label="Process">
       {summary.process && <Rates process={summary.process} />}

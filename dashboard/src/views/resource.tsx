@@ -48,7 +48,7 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
         {loaded.state === "failed" && <Failure error={loaded.error} retry={retry} />}
         {tab === "fields" ? <FieldsTab id={id} version={version} cookie={detail?.cookie ?? null} /> : tab === "timeline" ? <TimelineTab id={id} version={version} contests={detail?.contests ?? []} /> :
           detail === null ? loaded.state !== "failed" && <Skeleton rows={12} /> :
-          tab === "raw" ? <RawTab detail={detail} /> : <SummaryTab detail={detail} />}
+          tab === "raw" ? <RawTab id={id} version={version} detail={detail} /> : <SummaryTab detail={detail} />}
       </div>
     </div>
   );
@@ -249,13 +249,16 @@ function Links({ ids, none }: { ids: Id[]; none: string }) {
 
 // --- Raw -------------------------------------------------------------------------------------------------------------
 
-function RawTab({ detail }: { detail: ResourceDetail }) {
-  const parts: [title: string, value: Json][] = [["Manifest", detail.manifest], ["Status", detail.status], ["Live object", detail.live]];
+function RawTab({ id, version, detail }: { id: Id; version: string; detail: ResourceDetail }) {
+  // The live object is read now, as it is for the fields.
+  const [read] = useLoaded(() => api.fields(id), id, version);
+  const live = detail.live ?? read.value?.liveObject ?? null;
+  const parts: [title: string, value: Json][] = [["Manifest", detail.manifest], ["Status", detail.status], ["Live object", live]];
   return (
     <div class="raw">
       {parts.map(([title, value]) => (
         <Card key={title} title={title} actions={value !== null && <CopyButton text={toYaml(value)} title={title} />}>
-          {value === null ? <Empty title={title === "Live object" ? "Not at hand" : "None"}>{title === "Live object" && "The tab Fields reads it now."}</Empty> : <pre tabIndex={0} aria-label={title}>{toYaml(value)}</pre>}
+          {value === null ? title === "Live object" && read.state === "loading" ? <Skeleton rows={6} /> : <Empty title="None">{title === "Live object" && (read.value?.trouble || "There is no live object, or it was not read.")}</Empty> : <pre tabIndex={0} aria-label={title}>{toYaml(value)}</pre>}
         </Card>
       ))}
     </div>
