@@ -12,7 +12,7 @@ import setpoint
 from setpoint.dashboard.access.sessions import OneTimeTokens
 from setpoint.dashboard.access.viewer import LocalViewer
 from setpoint.dashboard.actions import ACTIONS, SessionActions
-from setpoint.dashboard.api.models import Source
+from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.backend import Backend, open_backend
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
 from setpoint.dashboard.stream import StreamLimits
@@ -88,7 +88,7 @@ async def dashboard_on(
 ) -> AsyncIterator[Page]:
     """The dashboard of a session, for the person at this machine."""
     tokens: list[str] = []
-    source = Source(type="store", name="memory:")
+    source = DashboardSource(type="store", name="memory:")
     async with open_backend(session, source, limits=limits, upgrade_report=upgrade_report) as backend:
         sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), tokens.append)
         dashboard = Dashboard(backend, sign_in, options or DashboardOptions(actions=ACTIONS))

@@ -22,7 +22,7 @@ from setpoint.dashboard.access.request_checks import is_loopback
 from setpoint.dashboard.access.sessions import OneTimeTokens, SignIn
 from setpoint.dashboard.access.viewer import LocalViewer
 from setpoint.dashboard.actions import ACTIONS, SessionActions
-from setpoint.dashboard.api.models import Source
+from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.backend import open_backend
 from setpoint.dashboard.process import RunningProcess
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
@@ -115,7 +115,7 @@ async def served_beside(
             await stack.enter_async_context(session.beside(controllers))
             sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), lambda token: _print_url(dashboard, token))
             options = DashboardOptions(actions=actions)
-        source = Source(type="cluster" if opened.shared else "store", name=settings.store)
+        source = DashboardSource(type="cluster" if opened.shared else "store", name=settings.store)
         backend = await stack.enter_async_context(open_backend(session, source, process=process, running=opened))
         dashboard = Dashboard(backend, sign_in, options)
         address = await stack.enter_async_context(serving(dashboard, listen))
@@ -184,11 +184,11 @@ def _read_report(path: Path) -> bytes:
     return report
 
 
-def _source(request: CommandRequest, options: PageOptions) -> Source:
+def _source(request: CommandRequest, options: PageOptions) -> DashboardSource:
     if options.recording is not None:
-        return Source(type="recording", name=options.recording.name)
+        return DashboardSource(type="recording", name=options.recording.name)
     is_cluster = is_shared_store(request.settings)
-    return Source(type="cluster" if is_cluster else "store", name=request.settings.store)
+    return DashboardSource(type="cluster" if is_cluster else "store", name=request.settings.store)
 
 
 def _require_store(request: CommandRequest) -> None:

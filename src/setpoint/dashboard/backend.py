@@ -8,7 +8,7 @@ from typing import Final
 
 from setpoint.app import OpenedEngine
 from setpoint.core.values.deferred_dataclass import dataclass, replace
-from setpoint.dashboard.api.models import Source
+from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.plans import PlanMaker
 from setpoint.dashboard.stream import StreamHub, StreamLimits
 from setpoint.dashboard.views.fleet import FleetRows, FleetWatch
@@ -33,7 +33,7 @@ class Backend:
 
     session: SessionReads
     engine: EngineContext
-    source: Source
+    source: DashboardSource
     fleet: FleetWatch
     hub: StreamHub
     plans: PlanMaker
@@ -61,7 +61,7 @@ class Backend:
 @asynccontextmanager
 async def open_backend(
     session: SessionReads,
-    source: Source,
+    source: DashboardSource,
     *,
     process: ProcessSource | None = None,
     running: OpenedEngine | None = None,

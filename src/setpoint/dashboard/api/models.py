@@ -43,7 +43,7 @@ class ErrorAnswer(Model, frozen=True, kw_only=True):
     error: ApiError
 
 
-class Source(Model, frozen=True, kw_only=True):
+class DashboardSource(Model, frozen=True, kw_only=True):
     """Where the resources are: a store in a file or in memory, a cluster, or a recording."""
 
     type: Literal["store", "cluster", "recording"]
@@ -55,7 +55,7 @@ class SessionInfo(Model, frozen=True, kw_only=True):
 
     version: str
     api_version: Literal["v1"] = "v1"
-    source: Source
+    source: DashboardSource
     user: str | None
     is_live: bool
     actions: tuple[ActionName, ...]
