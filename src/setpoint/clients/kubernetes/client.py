@@ -306,16 +306,14 @@ class KubernetesClient:
     async def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> tuple[HttpRequest, HttpResponse]:
-        request: HttpRequest | None = None
+        sent: list[HttpRequest] = []
 
         def send(identity: ClusterIdentity) -> Awaitable[HttpResponse]:
-            nonlocal request
-            request = self._request(method, target, identity, headers, body)
-            return self._send_limited(request)
+            sent.append(self._request(method, target, identity, headers, body))
+            return self._send_limited(sent[-1])
 
         response = await send_authenticated(self._credentials.identity, send)
-        assert request is not None, "a response has a request"
-        return request, response
+        return sent[-1], response
 
     def _request(
         self, method: str, target: str, identity: ClusterIdentity, headers: Mapping[str, str], body: bytes | None = None
