@@ -56,6 +56,7 @@ def test_a_value_is_one_of_those_that_are_listed_or_refused(key: str, text: str)
         "setpoint.dev/management": {"full", "observe", "paused"},
         "setpoint.dev/merge": {"three-way", "two-way"},
         "setpoint.dev/delete-protection": {"false"},
+        "setpoint.dev/prevent-prune": {"true", "false"},
         "cnrm.cloud.google.com/reconcile-interval-in-seconds": {text} if text.isascii() and text.isdecimal() else set(),
     }
     try:
