@@ -72,7 +72,7 @@ def test_it_works_where_an_event_loop_is_running_as_in_a_notebook(cloud: Workspa
 
 
 def test_it_has_every_method_of_a_session_with_the_same_arguments() -> None:
-    left_out = {"reading", "preview_deletion", "is_running", "beside", "close"}
+    left_out = {"reading", "preview_deletion", "is_running", "close"}
     for name, method in vars(Session).items():
         if name.startswith("_") or name in left_out:
             continue

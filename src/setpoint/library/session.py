@@ -244,14 +244,6 @@ class Session(SessionReads):
             await run_until_stopped_by(stop, controllers)
 
     @asynccontextmanager
-    async def beside(self, controllers: "Controllers") -> AsyncIterator[None]:
-        """Inside, calls hand over to controllers of this process, which another caller runs, on the same store."""
-        from setpoint.library.controller import linked
-
-        async with linked(controllers) as link, self._turns.handed_to(link):
-            yield
-
-    @asynccontextmanager
     async def _executing(self) -> "AsyncIterator[Executor]":
         """What takes the steps: controllers of a cluster, of this session or of the owner of the file; or this process.
 
@@ -289,6 +281,15 @@ async def _apply_scope(
     planned = await plan_scope(read, scope, executor.engine)
     planned.warn(scope, record)
     await apply_set(planned, executor, goal, record, prunes=scope.prune)
+
+
+@asynccontextmanager
+async def handed_over(session: Session, controllers: "Controllers") -> AsyncIterator[None]:
+    """Inside, calls of the session hand over to controllers of this process, which another caller runs on its store."""
+    from setpoint.library.controller import linked
+
+    async with linked(controllers) as link, session._turns.handed_to(link):
+        yield
 
 
 def _record(command: "ReportedCommand", observer: "CommandObserver | None") -> "CommandRecord":
