@@ -108,7 +108,7 @@ def test_the_raw_objects_are_there(tab: Tab) -> None:
     tab.go(f"{LOGS}/raw")
 
     expect(tab.page.locator("pre").first).to_contain_text("kind: StorageBucket")
-    expect(tab.page.get_by_label("Live object").locator("visible=true")).to_contain_text("storageClass: STANDARD")
+    expect(tab.page.locator("pre[aria-label='Live object']")).to_contain_text("storageClass: STANDARD")
 
 
 def test_the_plan_is_made_and_shown(tab: Tab) -> None:
