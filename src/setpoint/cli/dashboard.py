@@ -29,7 +29,7 @@ from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
 from setpoint.errors import UserError
 from setpoint.library.controller import Controllers
 from setpoint.library.outcome import ExitCode
-from setpoint.library.session import Session
+from setpoint.library.session import Session, handed_over
 from setpoint.library.session_engines import RecordedEngines, SessionEngines
 from setpoint.runtime.limited_server import ListenAddress, parse_listen_address
 
@@ -112,7 +112,7 @@ async def served_beside(
         else:
             require_loopback("--dashboard", listen)
             session = Session(settings, engines=SessionEngines(settings, opened=opened))
-            await stack.enter_async_context(session.beside(controllers))
+            await stack.enter_async_context(handed_over(session, controllers))
             sign_in = OneTimeTokens(LocalViewer(SessionActions(session)), lambda token: _print_url(dashboard, token))
             options = DashboardOptions(actions=actions)
         source = Source(type="cluster" if opened.shared else "store", name=settings.store)

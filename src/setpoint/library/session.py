@@ -222,14 +222,6 @@ class Session(SessionReads):
             await run_until_stopped_by(stop, controllers)
 
     @asynccontextmanager
-    async def beside(self, controllers: "Controllers") -> AsyncIterator[None]:
-        """Inside, calls hand over to controllers of this process, which another caller runs, on the same store."""
-        from setpoint.library.controller import linked
-
-        async with linked(controllers) as link, self._turns.handed_to(link):
-            yield
-
-    @asynccontextmanager
     async def _executing(self) -> "AsyncIterator[Executor]":
         """What takes the steps: controllers of a cluster, of this session or of the owner of the file; or this process.
 
@@ -256,6 +248,15 @@ class Session(SessionReads):
             return ClusterExecutor(engine)
         link = await stack.enter_async_context(self._turns.taken())
         return LocalExecutor(for_one_call(engine)) if link is None else DaemonExecutor(engine, link)
+
+
+@asynccontextmanager
+async def handed_over(session: Session, controllers: "Controllers") -> AsyncIterator[None]:
+    """Inside, calls of the session hand over to controllers of this process, which another caller runs on its store."""
+    from setpoint.library.controller import linked
+
+    async with linked(controllers) as link, session._turns.handed_to(link):
+        yield
 
 
 def _record(command: "ReportedCommand", observer: "CommandObserver | None") -> "CommandRecord":
