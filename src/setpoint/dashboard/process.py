@@ -95,7 +95,7 @@ class RunningProcess:
         seconds = max(now.at - before.at, 1.0)
         return [
             Budget(
-                service=str(one.key),
+                service=" ".join(filter(None, one.key)),
                 used=round((one.calls - before.calls.get(str(one.key), 0)) / seconds, 1),
                 limit=round(one.rate, 1),
                 is_open=one.key.service in is_open,
