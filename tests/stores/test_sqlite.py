@@ -268,7 +268,7 @@ def test_a_newer_file_is_left_alone(path: Path, opened: Opener, loop: asyncio.Ru
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
 
-    with pytest.raises(StoreError, match=r"has version 99, and this setpoint knows versions up to 4: use the newer"):
+    with pytest.raises(StoreError, match=r"has version 99, and this setpoint knows versions up to 5: use the newer"):
         opened(path, mode)
 
 
