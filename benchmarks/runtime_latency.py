@@ -27,7 +27,7 @@ COLD_START: Final = "cold start: from opening the store with 10,000 buckets unti
 COLD_CPU: Final = f"{USUAL.label}: CPU time"
 EDIT: Final = "an edit, 10,000 buckets at rest"
 EDIT_CPU: Final = "CPU time until it is settled: half of all"
-BARE_EDIT: Final = "its commits and bodies alone, by sqlite3 in a thread and orjson: half of all"
+BARE_EDIT: Final = "its commits and bodies alone: half of all"
 _STARTS: Final = 3
 _ROWS: Final = "SELECT r.metadata, b.body, r.status FROM resources r JOIN bodies b ON b.id = r.body"
 _TIME_LIMIT_SECONDS: Final = 5.0
