@@ -83,6 +83,14 @@ def test_an_object_that_is_not_reconciled_is_counted_too(workspace: Workspace) -
     ]
 
 
+def test_a_reconcile_of_files_leaves_out_what_is_not_reconciled(workspace: Workspace) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: one}\n"
+    workspace.write(f"{secret}---\n{bucket('logs')}")
+    workspace.run_in_process("apply")
+
+    assert workspace.run_in_process("reconcile") == (0, ["StorageBucket default/logs unchanged", "unchanged 1"])
+
+
 def test_failures_are_the_last_lines_before_the_summary(workspace: Workspace) -> None:
     names = [f"more-{number}" for number in range(9)]
     workspace.apply(bucket("logs"), *map(bucket, names))

@@ -91,14 +91,19 @@ def _flat(arguments: Iterable[object]) -> Iterator[tuple[str, object]]:
 
 
 async def declared_refs(selection: Selection, engine: EngineContext) -> list[ResourceRef]:
-    """The resources that are named, or all of the namespace; ManifestInvalid for one not declared."""
+    """The resources that are named, or all of the namespace; ManifestInvalid for one not declared.
+
+    An object beside them in a file, such as a Secret, is read by steps of others, and has none of its own.
+    """
     refs = named_refs(selection, engine)
     if not refs:
         listing = await engine.store.list(ResourceQuery(namespace=selection.namespace))
         refs = [one.ref for one in listing.resources if (one.ref.group, one.ref.kind) in engine.resource_types]
     for ref in refs:
         await get_declared(ref, engine)
-    return refs
+    files = selection.read.manifests if selection.read is not None else ()
+    beside = {one.ref for one in files if one.ref.group_kind not in engine.resource_types}
+    return [ref for ref in refs if ref not in beside]
 
 
 def named_refs(selection: Selection, engine: EngineContext) -> list[ResourceRef]:
