@@ -24,8 +24,15 @@ OPTIONS = {
     "shards": 8,
     "identity": "pod-1",
     "audit": None,
+    "dashboard": None,
+    "allow_actions": False,
     "allowed_addresses": (),
     "denied_addresses": (),
+    "folders": (),
+    "repositories": (),
+    "set_name": None,
+    "adopt": False,
+    "allow_empty": False,
 }
 
 

@@ -16,7 +16,7 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import StoreError
 from setpoint.stores.sqlite.database_file import connect_to_write
 from setpoint.stores.sqlite.encryption import SecretCipher
-from setpoint.stores.sqlite.schema import SecretSealing, migrate
+from setpoint.stores.sqlite.schema import MIGRATIONS, SecretSealing, migrate
 from setpoint.stores.sqlite.store import OpenMode
 from tests.security.embedded_stores import OTHER, PASSWORD, SECRETS, USER, in_child, kill_self, opened
 from tests.security.secret_places import bytes_of, kubernetes_object, secret, traces, user
@@ -62,6 +62,9 @@ async def _write_earlier_store(path: Path) -> tuple[Resource, ...]:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA secure_delete = OFF").fetchall()
         connection.execute("PRAGMA user_version = 1")
+        for table in ("history", "sets"):
+            # Of later versions.
+            connection.execute(f"DROP TABLE {table}")
         connection.execute("CREATE TABLE scratch (text)")
         connection.executemany("INSERT INTO scratch VALUES (?)", [(f"{PASSWORD}{number}",) for number in range(500)])
         connection.execute("DROP TABLE scratch")
@@ -145,7 +148,8 @@ def _migrate_until(path: Path, statement: str) -> None:
         ("COMMIT", 1),
         ("VACUUM", 2),
         ("PRAGMA user_version = 3", 2),
-        ("the end", 3),
+        ("CREATE TABLE sets", 3),
+        ("the end", len(MIGRATIONS)),
     ],
 )
 def test_a_migration_that_is_killed_is_completed_by_the_next(path: Path, statement: str, version: int) -> None:

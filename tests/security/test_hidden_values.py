@@ -314,6 +314,9 @@ def _make_earlier(path: Path) -> None:
             plain = cipher.decrypt(sealed, associated_data(ResourceRef(*key), uid))
             connection.execute("UPDATE bodies SET body = ?, sealed = NULL WHERE id = ?", (plain, id_))
         connection.execute("PRAGMA user_version = 1")
+        for table in ("history", "sets"):
+            # Of later versions.
+            connection.execute(f"DROP TABLE {table}")
         connection.commit()
     assert PASSWORD.encode() in path.read_bytes()
     path.with_name("state.db.key").unlink()

@@ -17,7 +17,7 @@ from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
 from setpoint.dashboard.access.cluster_users import ClusterSignIn
 from setpoint.dashboard.actions import ACTIONS
-from setpoint.dashboard.api.models import Source
+from setpoint.dashboard.api.models import DashboardSource
 from setpoint.dashboard.backend import Backend, open_backend
 from setpoint.dashboard.plans import MadePlan
 from setpoint.dashboard.server import Dashboard, DashboardOptions, serving
@@ -104,7 +104,7 @@ async def dashboard(namespaces: Namespaces) -> AsyncIterator[dict[str, Page]]:
         session = await enter(setpoint.open("kubernetes", environment=environment))
         client = open_cluster_client(session.settings)
         stack.push_async_callback(client.close)
-        source = Source(type="cluster", name="kubernetes")
+        source = DashboardSource(type="cluster", name="kubernetes")
         backend = await enter(open_backend(session, source, limits=AT_ONCE))
         sign_in = ClusterSignIn(client, session.settings.clock, partial(open_cluster_client, session.settings))
         options = DashboardOptions(hosts=None, actions=ACTIONS, has_plan=False)
