@@ -27,7 +27,7 @@ def claims_left_out(fixture: type[RowFixture]) -> Mapping[str, str]:
 
 def _claims(fixture: type[RowFixture]) -> Iterator[tuple[tuple[str, ...], str]]:
     row = fixture.row
-    if "delete" not in row.methods:
+    if not fixture.is_deletable():
         yield _deletions(), "the service cannot delete it"
     if "delete" not in row.operations:
         yield _SLOW_DELETIONS, "the service answers a deletion when it is done"

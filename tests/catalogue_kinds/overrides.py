@@ -24,5 +24,13 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # The name of the object, where not any text is one.
 _SERVICE: Final = "pubsub.googleapis.com"
-NAMES: Final[Mapping[str, str]] = {"Service": _SERVICE, "ServiceIdentity": _SERVICE}
-OTHER_NAMES: Final[Mapping[str, str]] = dict.fromkeys(NAMES, "storage.googleapis.com")
+_OTHER_SERVICE: Final = "storage.googleapis.com"
+NAMES: Final[Mapping[str, str]] = {
+    **{"Service": _SERVICE, "ServiceIdentity": _SERVICE},
+    # Without a dash.
+    "IAMCustomRole": "somerole",
+}
+OTHER_NAMES: Final[Mapping[str, str]] = {
+    **{"Service": _OTHER_SERVICE, "ServiceIdentity": _OTHER_SERVICE},
+    "IAMCustomRole": "otherrole",
+}

@@ -112,6 +112,11 @@ class RowFixture(GoogleFixture):
         is_text = member == self.field.member and self.is_number_as_text
         super().rewrite(member, str(value) if is_text else value)
 
+    @classmethod
+    def is_deletable(cls) -> bool:
+        """Whether a deletion of the resource deletes the object."""
+        return "delete" in cls.row.methods
+
     def objects(self) -> list[str]:
         parent, length = self._named_key.rpartition("/")[0], self._named_key.count("/")
         objects = self.cloud.google.state.objects

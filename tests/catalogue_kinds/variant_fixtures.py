@@ -291,6 +291,10 @@ class ConnectionFixture(RowFixture):
         "reservedPeeringRanges",
     )
 
+    @classmethod
+    def is_deletable(cls) -> bool:
+        return True
+
     def _make_containers(self) -> None:
         self.cloud.google.state.objects[f"compute/{self.network}"] = CatalogueObject({"name": "some-target"})
 

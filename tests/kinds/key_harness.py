@@ -19,7 +19,7 @@ from setpoint.testing import EngineHarness, Interruption, Killed, VirtualClock, 
 from tests.kinds.lifecycle_google import PROJECT, held_cloud
 
 GROUP: Final = "iam.cnrm.cloud.google.com"
-EMAIL: Final = f"app@{PROJECT}.iam.gserviceaccount.com"
+EMAIL: Final = f"app-account@{PROJECT}.iam.gserviceaccount.com"
 ACCOUNT: Final = f"projects/{PROJECT}/serviceAccounts/{EMAIL}"
 KEYS: Final = f"/iam.googleapis.com/v1/{ACCOUNT}/keys"
 NAME: Final = ResourceRef(GROUP, "IAMServiceAccountKey", "team", "app-key")
@@ -119,7 +119,7 @@ class KeyHarness:
 async def key_harness() -> AsyncIterator[KeyHarness]:
     """A harness over a new local cloud with an account."""
     async with held_cloud() as cloud:
-        body = {"accountId": "app"}
+        body = {"accountId": "app-account"}
         path = f"/iam.googleapis.com/v1/projects/{PROJECT}/serviceAccounts"
         assert cloud.call("POST", path, body).status == 200
         settings = GoogleSettings(cloud.url, cloud.url, GoogleAuth.ANONYMOUS, base=cloud.url)

@@ -224,7 +224,7 @@ def test_a_key_that_another_writer_disables_stays_disabled_and_the_status_says_s
             {},
             {"serviceAccountRef": {"external": EMAIL.replace("app", "other")}},
             LocationChanged,
-            "serviceAccounts/other@",
+            "serviceAccounts/other-account@",
         ),
     ],
 )

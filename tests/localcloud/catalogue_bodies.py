@@ -1,5 +1,6 @@
 """Bodies for objects of the catalogue, made from what each collection accepts."""
 
+import re
 from typing import Any, Final
 
 from setpoint.catalogue.index import kinds_by_group
@@ -44,8 +45,10 @@ def value_of(member: ApiMember) -> Any:
     return _VALUES[member.type]
 
 
-def object_name(collection: ApiCollection, id_: str = "some-one") -> str:
+def object_name(collection: ApiCollection) -> str:
     """The relative name of an object of the collection."""
+    pattern = collection.row.id_pattern
+    id_ = "some-one" if not pattern or re.fullmatch(pattern, "some-one") else "someone"
     parts = [part if part is not None else f"p{n}" for n, part in enumerate(collection.templates[0])]
     return "/".join([*parts[:-1], id_])
 

@@ -8,7 +8,7 @@ from tests.cluster.polling import until
 from tests.cluster.running.controller_harness import ControllerHarness
 
 PROJECT: Final = "some-project"
-EMAIL: Final = f"app@{PROJECT}.iam.gserviceaccount.com"
+EMAIL: Final = f"app-account@{PROJECT}.iam.gserviceaccount.com"
 ACCOUNTS: Final = f"/iam.googleapis.com/v1/projects/{PROJECT}/serviceAccounts"
 KEYS: Final = f"{ACCOUNTS}/{EMAIL}/keys"
 MANIFEST: Final[Any] = {
@@ -36,7 +36,7 @@ def test_a_key_is_kept_replaced_when_its_secret_is_deleted_and_gone_with_its_res
     harness: ControllerHarness,
 ) -> None:
     kubectl = harness.kubectl
-    harness.in_cloud(lambda cloud: cloud.call("POST", ACCOUNTS, {"accountId": "app"}))
+    harness.in_cloud(lambda cloud: cloud.call("POST", ACCOUNTS, {"accountId": "app-account"}))
     harness.start_controller("--kinds", "IAMServiceAccountKey")
 
     kubectl.apply(MANIFEST)
