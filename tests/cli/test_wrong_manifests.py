@@ -69,11 +69,12 @@ def test_every_example_is_accepted_as_it_is_but_for_the_grant(tmp_path: Path) ->
         async with judging(tmp_path) as judge:
             return [base for base, text in examples().items() if (await judge.run(plan, text)).errors]
 
-    # A store of one person takes no grants; and two pages show mistakes.
+    # A store of one person takes no grants; and three pages show mistakes.
     assert asyncio.run(refused()) == [
         "docs/custom-resources.md 1",
         "docs/how-to/check-manifests.md 1",
         "docs/how-to/release-a-field.md 5",
+        "docs/how-to/run-from-git.md 5",
     ]
 
 

@@ -40,11 +40,11 @@ class HistoryTable:
             f"DELETE FROM history WHERE {_OWN} AND id <= ({beyond})", (*key, *key, self._limits.history_per_resource)
         )
         self._execute("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?", (self._limits.history,))
-        oldest = "SELECT id FROM history ORDER BY id LIMIT ?"
-        self._execute(
-            f"DELETE FROM history WHERE id IN ({oldest}) AND at < ?",
-            (_AGED_AT_ONCE, oldest_kept(now, self._limits.history_days)),
-        )
+        since = oldest_kept(now, self._limits.history_days)
+        first = self._execute("SELECT at FROM history ORDER BY id LIMIT 1").fetchone()
+        if first is not None and first[0] < since:
+            oldest = "SELECT id FROM history ORDER BY id LIMIT ?"
+            self._execute(f"DELETE FROM history WHERE id IN ({oldest}) AND at < ?", (_AGED_AT_ONCE, since))
 
     def of(self, ref: ResourceRef, before: int | None, most: int) -> tuple[HistoryEntry, ...]:
         """The newest entries of a resource; none in a file of a version without histories."""
