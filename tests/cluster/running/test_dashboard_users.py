@@ -249,7 +249,7 @@ def test_the_controller_shows_its_users_what_they_may_list_with_its_history(harn
             fields = await page.get(f"/resources/{own}/fields")
             paused = await page.post(f"/resources/{own}/actions/pause")
 
-            assert _of(namespaces, [one["id"] for one in rows["resources"]]) == [own]
+            assert [one["id"] for one in rows["resources"] if one["namespace"] == namespace] == [own]
             assert [one["decision"] for one in timeline["entries"] if one["type"] == "step"] == ["create"]
             (write,) = [one for one in timeline["entries"] if one["type"] == "write"]
             assert [one["method"] for one in write["requests"]] == ["POST"]
