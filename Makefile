@@ -46,7 +46,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check quick cover test cluster-assets laws contracts soak bench demo dist ci format manifests dashboard dashboard-images official-clients catalogue lock clean
+.PHONY: help setup check quick cover test cluster-assets laws contracts soak bench demo dist ci format manifests docs dashboard dashboard-images official-clients catalogue lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -118,6 +118,9 @@ format: setup ## Put the code into its form, and mend what can be mended
 manifests: setup ## Write what deploy/ holds anew from src/setpoint/deployment and the types of the kinds
 	$(BIN)/python -m tests.deployment.deploy_files
 
+docs: setup ## Build the docs site into site/: searched without a server and without a network
+	$(BIN)/python -m tools.site $(ARGS)
+
 dashboard: ## Build the page of the dashboard from dashboard/ into src/setpoint/dashboard/static
 	cd dashboard && npm ci --no-audit --no-fund && npm run check && npm run build
 
@@ -139,7 +142,7 @@ lock: .venv-lock/.uv-$(UV_VERSION) ## Pin all packages anew from pyproject.toml 
 	$(call compile,--group catalogue,catalogue,--constraints requirements/dev.txt)
 
 clean: ## Remove environments, caches and builds
-	rm -rf .venv .venv-bench .venv-catalogue .venv-clients .venv-lock .coverage .coverage.* htmlcov dist build
+	rm -rf .venv .venv-bench .venv-catalogue .venv-clients .venv-lock .coverage .coverage.* htmlcov dist build site
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
