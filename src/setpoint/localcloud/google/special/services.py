@@ -184,7 +184,7 @@ def undelete_role(services: CatalogueServices, call: ServiceCall) -> JsonBody:
 _STATEMENT: Final = re.compile(r"\s*CREATE\s+DATABASE\s+[`\"]?([\w-]+)[`\"]?\s*", re.IGNORECASE)
 
 
-_RETENTION: Final = re.compile(r"version_retention_period\s*(?:=|TO)\s*['\"](\w+)['\"]", re.IGNORECASE)
+_RETENTION: Final = re.compile(r"version_retention_period\s*(?:=|TO)\s*['\"]([^'\"]+)['\"]", re.IGNORECASE)
 
 
 def create_database(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
