@@ -1,6 +1,7 @@
 """Resources of many kinds of the catalogue in a soak: each varies one text of its object."""
 
 import random
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -117,6 +118,8 @@ def _varies_text(name: GroupKind) -> bool:
     # The soak looks an object up by the name that its author gives it, or by what tells it from others.
     is_named = row.inside is None and row.id.where in ("query", "body", "url")
     is_found = is_named or (row.id.where == "service" and _tells_apart(row, fixture.field.member))
+    if row.id_pattern and re.fullmatch(row.id_pattern, f"{PREFIX}0") is None:
+        return False
     return is_found and fixture.can_update and fixture.field.first == "first" and "delete" in row.methods
 
 
