@@ -116,7 +116,9 @@ def _chosen(count: int) -> list[GroupKind]:
 def _varies_text(name: GroupKind) -> bool:
     fixture, row = fixture_of(name), facts_of(name)
     # The soak looks an object up by the name that its author gives it, or by what tells it from others.
-    is_named = row.inside is None and row.id.where in ("query", "body", "url")
+    subject = CatalogueSubject(*name, f"{PREFIX}0")
+    # Some are named after their project, of which there is one.
+    is_named = row.inside is None and row.id.where in ("query", "body", "url") and subject.name in subject.location
     is_found = is_named or (row.id.where == "service" and _tells_apart(row, fixture.field.member))
     if row.id_pattern and re.fullmatch(row.id_pattern, f"{PREFIX}0") is None:
         return False
