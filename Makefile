@@ -46,7 +46,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check quick cover test cluster-assets laws contracts soak bench demo dist ci format manifests docs dashboard dashboard-images official-clients catalogue lock clean
+.PHONY: help setup check quick cover test cluster-assets laws contracts recordings soak bench demo dist ci format manifests docs dashboard dashboard-images official-clients catalogue lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -94,6 +94,9 @@ laws: setup ## The laws alone, with 20,000 examples each; those of worlds and pr
 
 contracts: setup ## The whole lifecycle contract on every kind of the catalogue; on some of them: ARGS="PubSubTopic ComputeDisk"
 	$(BIN)/python -m tests.catalogue_kinds $(ARGS)
+
+recordings: setup ## The recordings in ../shared/conformance: all as they are, then those with a flaw corrected, with both sums
+	$(BIN)/python -m tests.conformance.replay_all
 
 soak: setup ## Minutes of faults, edits and drift on a real process; with kill -9: ARGS="--kills 50"
 	$(BIN)/python -m soak $(ARGS)

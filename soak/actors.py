@@ -132,7 +132,7 @@ class OtherWriter:
         if self.draw.random() < 0.03:
             self.cloud.delete_as_other_writer(subject.object)
             return
-        self.cloud.edit(subject.path, self._edit(subject, f"m{self.changes}"))
+        self.cloud.edit(self.cloud.path_of(subject.path, subject.object), self._edit(subject, f"m{self.changes}"))
 
     def _edit(self, subject: AnySubject, value: str) -> dict[str, Any]:
         if isinstance(subject, CatalogueSubject):
@@ -144,7 +144,8 @@ class OtherWriter:
 
 def _is_busy(subject: AnySubject, cloud: SoakCloud) -> bool:
     """Whether an operation of the service is changing the object."""
-    return isinstance(subject, CatalogueSubject) and bool(cloud.google.state.objects[subject.key].pending)
+    key = cloud.key_of(subject.object) if isinstance(subject, CatalogueSubject) else None
+    return key is not None and bool(cloud.google.state.objects[key].pending)
 
 
 def _website(value: str) -> dict[str, Any]:

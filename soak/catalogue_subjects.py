@@ -1,6 +1,7 @@
 """Resources of many kinds of the catalogue in a soak: each varies one text of its object."""
 
 import random
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.google.collections import ApiPath, collection_of, parse_path
 from setpoint.localcloud.google.operations import CatalogueObject
-from soak.cloud import SoakCloud, catalogue_object_name
+from soak.cloud import NAME_LABEL, SoakCloud, catalogue_object_name
 from tests.catalogue_kinds.contract_run import representative_kinds, tried_kinds
 from tests.catalogue_kinds.fixtures import fixture_of
 from tests.catalogue_kinds.row_fixture import RowFixture
@@ -18,6 +19,8 @@ from tests.catalogue_kinds.spec_values import PROJECT, location_of
 
 # The last parts of the ids of such objects begin so.
 PREFIX: Final = "soak-c"
+_LABELLED: Final = ("labels", "userLabels")
+_KEYS: Final = ("shortName", "groupKey.id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +77,20 @@ class CatalogueSubject:
         }
         text = f"author-{draw.randrange(10**9)}"
         spec = set_at({"spec": self.fixture.minimal}, Path.parse(self.fixture.field.path), text)
+        if self.row.id.key:
+            spec = set_at(spec, Path(("spec", *self.row.id.key[0].split("."))), self.name)
         assert isinstance(spec, dict)
+        labels = {"labels": {NAME_LABEL: self.name}} if self.row.id.where == "service" and self.row.labels else {}
         return {
             "apiVersion": f"{self.group}/{self.row.version}",
             "kind": self.kind,
-            "metadata": {"name": self.name, "annotations": annotations},
+            "metadata": {"name": self.name, "annotations": annotations, **labels},
             **spec,
         }
 
     def differences(self, manifest: dict[str, Any], cloud: SoakCloud) -> list[str]:
         """Whether the object differs from the manifest in the member that is varied."""
-        answer = cloud.call("GET", self.path)
+        answer = cloud.call("GET", cloud.path_of(self.path, self.object))
         if answer.status != 200:
             return [f"{self.object}: GET answers {answer.status}"]
         wanted = get_at(manifest, Path.parse(self.fixture.field.path))
@@ -100,7 +106,8 @@ def catalogue_subjects(kinds: int, count: int) -> tuple[CatalogueSubject, ...]:
 
 def _chosen(count: int) -> list[GroupKind]:
     varied = [name for name in tried_kinds() if _varies_text(name)]
-    first = [name for name in representative_kinds() if name in varied]
+    made = [name for name in varied if facts_of(name).id.where == "service"]
+    first = [*made, *(name for name in representative_kinds() if name in varied and name not in made)]
     others = [name for name in varied if name not in first]
     step = max(1, len(others) // max(1, count - len(first)))
     return [*first, *others[::step]][:count]
@@ -108,9 +115,19 @@ def _chosen(count: int) -> list[GroupKind]:
 
 def _varies_text(name: GroupKind) -> bool:
     fixture, row = fixture_of(name), facts_of(name)
-    # The author names its object: the soak looks it up by that name.
-    is_named = row.inside is None and row.id.where in ("query", "body", "url")
-    return is_named and fixture.can_update and fixture.field.first == "first" and "delete" in row.methods
+    # The soak looks an object up by the name that its author gives it, or by what tells it from others.
+    subject = CatalogueSubject(*name, f"{PREFIX}0")
+    # Some are named after their project, of which there is one.
+    is_named = row.inside is None and row.id.where in ("query", "body", "url") and subject.name in subject.location
+    is_found = is_named or (row.id.where == "service" and _tells_apart(row, fixture.field.member))
+    if row.id_pattern and re.fullmatch(row.id_pattern, f"{PREFIX}0") is None:
+        return False
+    return is_found and fixture.can_update and fixture.field.first == "first" and "delete" in row.methods
+
+
+def _tells_apart(row: KindFacts, varied: str) -> bool:
+    """Whether objects whose ids the service makes have a label, or a member for one that is not varied."""
+    return row.labels in _LABELLED or (len(row.id.key) == 1 and row.id.key[0] != varied and row.id.key[0] in _KEYS)
 
 
 def make_containers(subjects: tuple[CatalogueSubject, ...], cloud: Cloud) -> None:

@@ -1,6 +1,8 @@
 """The local cloud of a soak: it counts what happens to objects, and which writer did it."""
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,6 +13,9 @@ from setpoint.localcloud.server import LocalCloud
 PROJECT: Final = "soak"
 # How long the service takes for what it does not do at once.
 OPERATION_SECONDS: Final = 0.3
+# The label with the name of the resource, on objects whose ids their service makes.
+NAME_LABEL: Final = "soak-name"
+_LABELS: Final = ("labels", "userLabels")
 _BUCKET: Final = re.compile(r"/storage/v1/b/([^/]+)")
 _DATABASE: Final = re.compile(r"/sql/v1beta4/projects/soak/instances/([^/]+)/databases/([^/]+)")
 
@@ -50,11 +55,23 @@ class SoakCloud(LocalCloud):
         """Those of the catalogue. One whose creation goes on may still come to nothing."""
         state = self.google.state
         creating = {one.key for one in state.operations.values() if one.verb == "create" and not one.is_finished}
-        return {
-            catalogue_object_name(key)
+        named = [
+            name
             for key, one in state.objects.items()
-            if key.rpartition("/")[2].startswith("soak-") and one.pending not in creating
-        }
+            if one.pending not in creating and (name := _counted_name(key, one.body)) is not None
+        ]
+        self.effects.wrong += [f"{name} is there twice" for name, times in Counter(named).items() if times > 1]
+        return set(named)
+
+    def key_of(self, name: str) -> str | None:
+        """The key of an object of the catalogue in the state, by its name in the counts."""
+        found = self.google.state.objects.items()
+        return next((key for key, one in found if _counted_name(key, one.body) == name), None)
+
+    def path_of(self, path: str, name: str) -> str:
+        """The path of an object, with the id that its service has made where `path` has the name of the resource."""
+        key = self.key_of(name) if name.startswith("c/") else None
+        return path if key is None else f"{path.rpartition('/')[0]}/{key.rpartition('/')[2]}"
 
     def handle(self, request: CloudRequest) -> ServiceResponse | None:
         """See Cloud.handle."""
@@ -70,8 +87,10 @@ class SoakCloud(LocalCloud):
     def delete_as_other_writer(self, name: str) -> None:
         """The other writer deletes a bucket, or an object of the catalogue; by its name in the counts."""
         self.count()
-        objects: dict[str, Any] = self.storage.state.buckets if name.startswith("b/") else self.google.state.objects
-        del objects[name[2:]]
+        if name.startswith("b/"):
+            del self.storage.state.buckets[name[2:]]
+        else:
+            del self.google.state.objects[str(self.key_of(name))]
         self._known.discard(name)
         self.effects.deleted_by_other_writer[name] = self.effects.deleted_by_other_writer.get(name, 0) + 1
 
@@ -84,6 +103,18 @@ class SoakCloud(LocalCloud):
             self.effects.deleted[name] = self.effects.deleted.get(name, 0) + 1
             if name in self.wanted:
                 self.effects.wrong.append(f"{name} was deleted while its author wanted it")
+
+
+def _counted_name(key: str, body: Mapping[str, Any]) -> str | None:
+    """The name under which an object is counted; None for one that is not of the soak.
+
+    One whose id its service makes is known by a label, or by the member that tells it from others.
+    """
+    collection, _, own = key.rpartition("/")
+    found = [own, *(body.get(name, {}).get(NAME_LABEL) for name in _LABELS), body.get("shortName")]
+    found.append(body.get("groupKey", {}).get("id"))
+    name = next((one for one in found if isinstance(one, str) and one.startswith("soak-")), None)
+    return None if name is None else catalogue_object_name(f"{collection}/{name}")
 
 
 def catalogue_object_name(key: str) -> str:

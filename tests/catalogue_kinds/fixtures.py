@@ -161,7 +161,8 @@ class _Parts:
         return None
 
     def _referring(self, varied: FieldPath | None) -> ReferringSpec | None:
-        for name, facts in self.row.fields.items():
+        # What is never shown is set by a method of its own, in a write beside those that the claims count.
+        for name, facts in sorted(self.row.fields.items(), key=lambda one: one[1].input_only):
             ref = facts.ref
             if varied is not None and name == varied[0]:
                 continue

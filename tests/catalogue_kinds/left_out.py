@@ -3,21 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from setpoint.catalogue.rows import FieldFacts, KindFacts
+from setpoint.catalogue.rows import FieldFacts
 from setpoint.testing.claims import deleting
 from setpoint.testing.contract import CLAIMS
 from tests.catalogue_kinds.row_fixture import RowFixture
 from tests.catalogue_kinds.varied_fields import EXTERNAL, NO_FIELD
-
-# Kinds for which the contract makes no sense, each with the reason.
-KINDS: Final[Mapping[str, str]] = {
-    "SpannerDatabase": "statements change it, and not its update: see test_spanner_databases.py",
-}
-
-
-def why_left_out(row: KindFacts) -> str | None:
-    """Why the kind is not tried at all; None for one that is."""
-    return KINDS.get(row.kind)
 
 
 def claims_left_out(fixture: type[RowFixture]) -> Mapping[str, str]:

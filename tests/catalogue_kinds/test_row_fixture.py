@@ -3,12 +3,12 @@
 import pytest
 
 from setpoint.catalogue.index import kinds_by_group
-from setpoint.catalogue.rows import FieldFacts, facts_of
+from setpoint.catalogue.rows import FieldFacts
 from setpoint.testing import MovedObject, Part, SpecifiedField
 from setpoint.testing.contract import CLAIMS
 from tests.catalogue_kinds.contract_run import tried_kinds
 from tests.catalogue_kinds.fixtures import fixture_of
-from tests.catalogue_kinds.left_out import KINDS, claims_left_out, why_left_out
+from tests.catalogue_kinds.left_out import claims_left_out
 from tests.catalogue_kinds.row_fixture import RowFixture
 from tests.catalogue_kinds.spec_values import value_of
 from tests.catalogue_kinds.varied_fields import NO_FIELD, CannotUpdate, FixedField
@@ -84,10 +84,3 @@ def test_what_is_left_out_of_the_contract_are_claims_of_it() -> None:
     left_out = {claim for name in tried_kinds() for claim in claims_left_out(fixture_of(name))}
 
     assert left_out - {one.name for one in CLAIMS} == set()
-
-
-def test_what_is_left_out_by_name_is_in_the_catalogue_and_not_left_out_by_a_rule() -> None:
-    rows = {name[1]: facts_of(name) for name in kinds_by_group()}
-
-    assert [kind for kind in KINDS if kind not in rows] == []
-    assert {kind: why_left_out(rows[kind]) for kind in KINDS} == dict(KINDS)

@@ -17,7 +17,7 @@ from setpoint.kinds.gcp.generic.requests import api_of, creation_members
 from setpoint.localcloud.cloud import CloudRequest
 from setpoint.localcloud.faults import RewriteField
 from setpoint.localcloud.google.operations import CatalogueObject
-from setpoint.localcloud.routing import project_number
+from setpoint.localcloud.routing import ServiceResponse, project_number
 from setpoint.testing import CallFault, Part, SpecifiedField
 from setpoint.testing.faults import EVERY_VERB, FOR_EVER
 from tests.catalogue_kinds.in_process import RecordingCloud, VerbCloud
@@ -362,8 +362,18 @@ def _names_of(value: Json) -> list[Json]:
     return [one["external"] for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
+class DatabaseFixture(RowFixture):
+    """A database of Spanner, which is created and changed by statements."""
+
+    def send_creation(self, value: Json) -> ServiceResponse:
+        statements = [f'ALTER DATABASE `{self.ref.name}` SET OPTIONS (version_retention_period="{value}")']
+        body = {"createStatement": f"CREATE DATABASE `{self.ref.name}`", "extraStatements": statements}
+        return self.cloud.call("POST", self._collection, body)
+
+
 _BY_NAME: Final[Mapping[str, type[RowFixture]]] = {
     "DNSRecordSet": RecordSetFixture,
+    "SpannerDatabase": DatabaseFixture,
     "Service": SwitchedFixture,
     "ServiceIdentity": IdentityFixture,
     "ServiceNetworkingConnection": ConnectionFixture,

@@ -1,7 +1,5 @@
 """Recorded traffic of Config Connector, replayed against the real command where the recordings are available."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,14 +7,12 @@ import pytest
 from tests.conformance.flawed_recordings import FLAWED, write_corrected
 from tests.conformance.instance_shapes import MYSQL, SHAPES, instance
 from tests.conformance.recording import write_recording
+from tests.conformance.replay_all import RECORDINGS, launcher, replayed
 from tests.conformance.sql_service import SqlService
 from tests.conformance.test_upstream_others import IN_SECRET, user
 from tests.conformance.two_controllers import Shape, written_by_setpoint
 from tests.conformance.wire import Wire
-from tests.forking.processes import SETPOINT, can_fork, write_launcher
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORDINGS = ROOT.parent / "shared" / "conformance"
 FIXTURES = sorted(path for path in (RECORDINGS / "fixtures").glob("*") if path.is_dir())
 
 # The recordings of kinds of the catalogue that are reproduced. The list only grows.
@@ -65,27 +61,7 @@ def test_a_recording_with_a_flaw_fails_and_the_corrected_one_passes(setpoint: Pa
 @pytest.fixture(scope="module")
 def setpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program under test."""
-    if not can_fork():
-        return Path(SETPOINT)
-    program = tmp_path_factory.mktemp("program") / "setpoint"
-    write_launcher(program, SETPOINT)
-    return program
-
-
-def replayed(*fixtures: Path, setpoint: Path, seconds: int = 300) -> list[str]:
-    """The report of the replay of these fixtures; one that takes longer than so many seconds fails."""
-    command = [
-        sys.executable,
-        str(RECORDINGS / "replay.py"),
-        *map(str, fixtures),
-        "-j",
-        "8",
-        "--timeout",
-        str(seconds),
-        "--setpoint",
-        str(setpoint),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    return launcher(tmp_path_factory.mktemp("program"))
 
 
 # One each for the responses that decide about a write and are blanked out.

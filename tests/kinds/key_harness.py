@@ -11,7 +11,8 @@ from uuid import uuid4
 from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.outcomes import StepOutcome
+from setpoint.engine.step.outcomes import StepOutcome, Stopped
+from setpoint.errors import RemoteRefused
 from setpoint.kinds.gcp.service_account_key.kind import ServiceAccountKeyKind
 from setpoint.localcloud.server import LocalCloud
 from setpoint.stores.memory import MemoryStore
@@ -88,6 +89,20 @@ class KeyHarness:
     def remove(self, key_id: str) -> None:
         """Another writer deletes a key."""
         assert self.cloud.call("DELETE", f"{KEYS}/{key_id}").status == 200
+
+    async def delete_unproven(self) -> None:
+        """Deletes, as an operator would, the keys that the condition of a resource names."""
+        for ref in (NAME, NAME._replace(name="another")):
+            if await self.store.get(ref) is not None:
+                outcome = await self.engine.go_on(ref)
+                if isinstance(outcome, Stopped) and isinstance(outcome.error, RemoteRefused):
+                    for key_id in [one for one in self.live() if one in str(outcome.error)]:
+                        self.remove(key_id)
+
+    async def ready_message(self) -> str:
+        """What the condition Ready of the resource says."""
+        conditions: Any = (await self.engine.resource(NAME)).status["conditions"]
+        return str(next(one for one in conditions if one["type"] == "Ready")["message"])
 
     @property
     def writes(self) -> list[str]:

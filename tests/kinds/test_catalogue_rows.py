@@ -249,3 +249,35 @@ def test_a_text_that_is_no_number_is_refused_where_one_is_needed() -> None:
 
     with pytest.raises(ManifestInvalid, match=r"spec\.config\.workloadsConfig\.scheduler\.cpu is no number: write one"):
         kind.check(resource_of(kind, spec))
+
+
+# --- Members that hold nothing but one other --------------------------------------------------------------------------
+
+
+def test_tags_and_the_most_pods_of_a_network_are_the_only_member_of_an_object() -> None:
+    network = {"networkRef": {"external": "n"}, "maxPodsPerNode": 8}
+    spec = {
+        "location": "eu",
+        "clusterRef": {"external": "c"},
+        "nodeConfig": {"resourceManagerTags": {"tagKeys/1": "tagValues/2"}},
+        "networkConfig": {"additionalPodNetworkConfigs": [network]},
+    }
+
+    body: Any = created("ContainerNodePool", spec).body
+
+    pool = body["nodePool"]
+    assert pool["config"]["resourceManagerTags"] == {"tags": {"tagKeys/1": "tagValues/2"}}
+    assert pool["networkConfig"]["additionalPodNetworkConfigs"][0]["maxPodsPerNode"] == {"maxPodsPerNode": "8"}
+
+
+def test_projects_that_a_reservation_is_shared_with_are_the_keys_of_a_map_and_read_back() -> None:
+    shared = {"keyRef": {"external": "projects/other"}, "value": {"projectIDRef": {"external": "other"}}}
+    spec = {"zone": "eu-a", "shareSettings": {"shareType": "SPECIFIC_PROJECTS", "projectMap": [shared]}}
+
+    body: Any = created("ComputeReservation", spec).body
+
+    assert body["shareSettings"]["projectMap"] == {"other": {"projectId": "other"}}
+    read = from_members(body, kind_of("ComputeReservation").row.fields)
+    assert read["shareSettings"]["projectMap"] == [
+        {"keyRef": {"external": "other"}, "value": {"projectIDRef": {"external": "other"}}}
+    ]

@@ -119,6 +119,7 @@ def test_how_long_versions_are_kept_is_a_statement() -> None:
     body = updated(cloud, {"versionRetentionPeriod": "3h"}, None, "versionRetentionPeriod")
 
     assert body == {"statements": ['ALTER DATABASE `one` SET OPTIONS (version_retention_period="3h")']}
+    cloud.advance(60)
     assert cloud.google.state.objects[f"spanner/{AT}/databases/one"].body["versionRetentionPeriod"] == "3h"
 
 

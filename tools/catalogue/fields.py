@@ -43,6 +43,14 @@ _PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
+# What a field of each type is in a document, where it is the only member of an object.
+_PLAIN: Final[Mapping[str, tuple[str, ...]]] = {
+    "map": ("map",),
+    "integer": ("integer", "int32", "int64"),
+    "boolean": ("boolean",),
+}
+
+
 def correct_fields(row: RowEntry, document: Document) -> None:
     """Corrects every field of a row."""
     _mark_parents(row)
@@ -102,7 +110,7 @@ def _correct_level(
     if is_inner:
         _match_last(sent, members, document)
     for name, field in sent.items():
-        schema = schema_at(members, _path(name, field), document)
+        schema = _schema_of(name, field, members, document)
         if schema is None:
             _mark_unknown(field)
         else:
@@ -115,6 +123,32 @@ def _correct_level(
             _correct(field, schema, document)
             if field.get("set") and field.get("items") == "string" and words_of(name)[-1] == "scope":
                 field["format"] = "oauth-scope"
+
+
+def _schema_of(name: str, field: FieldEntry, members: Mapping[str, Schema], document: Document) -> Schema | None:
+    """The schema of the member that a field is; of an object that holds nothing else, that of what it holds."""
+    schema = schema_at(members, _path(name, field), document)
+    only = None if schema is None else _only_member(field, schema, document)
+    if only is None:
+        return schema
+    field["to"] = f"{_path(name, field)}.{only}"
+    return schema_at(members, _path(name, field), document)
+
+
+def _only_member(field: FieldEntry, schema: Schema, document: Document) -> str | None:
+    """The one member of an object that a field without fields is: `tags` of `{tags: {KEY: VALUE}}`."""
+    members = document.resolved(schema).get("properties", {})
+    if (
+        len(members) != 1
+        or field.get("fields")
+        or field["type"] not in _PLAIN
+        or {"ref", "shape", "secret"} & field.keys()
+    ):
+        return None
+    name, inner = next(iter(members.items()))
+    resolved = document.resolved(inner)
+    found = "map" if "additionalProperties" in resolved else resolved.get("format", resolved.get("type", ""))
+    return name if found in _PLAIN[field["type"]] else None
 
 
 def _match_level(fields: Mapping[str, FieldEntry], members: Mapping[str, Schema], document: Document) -> None:

@@ -5,6 +5,8 @@ seen, the location of its own takes the place of the search. A process that is k
 next step finds the object by it, or creates it.
 """
 
+from typing import Any
+
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.engine.capabilities import SupportsServiceIds
 from setpoint.engine.claims.claim import is_claimed_by_another, require_claim
@@ -35,23 +37,48 @@ async def located(context: KindStepContext, intent: Intent, observed: LiveObserv
     return found
 
 
-async def chosen_candidate(
-    context: KindStepContext, observed: LiveObservation, *, leaves_several: bool = False
-) -> LiveObservation:
-    """The object that a search is for: the one candidate that is no other resource's.
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a search has found that no other resource has: the object proven to be ours, or those that may be it."""
 
-    RemoteRefused for several, of which none is taken by a guess; with `leaves_several` the object counts as absent.
+    proven: Present[Any] | None
+    unproven: tuple[Location, ...]
+
+    @property
+    def named(self) -> str:
+        """The unproven ones, in a text."""
+        return ", ".join(sorted(self.unproven))
+
+
+async def candidates_of(context: KindStepContext, observed: LiveObservation) -> Candidates:
+    """Which of the candidates is proven to be the object: what was issued for it is in the Secret of the resource."""
+    found = observed.candidates if isinstance(observed, Absent) else ()
+    if not found:
+        return Candidates(None, ())
+    from setpoint.engine.owners.issued_secret import is_issued
+
+    left = [one for one in found if not await is_claimed_by_another(context, one)]
+    proven = [one for one in left if one.location is not None and await is_issued(context, one.location)]
+    if proven:
+        return Candidates(proven[0], ())
+    return Candidates(None, tuple(one.location for one in left if one.location is not None))
+
+
+async def chosen_candidate(context: KindStepContext, observed: LiveObservation) -> LiveObservation:
+    """The object that a search is for: the one candidate that is proven to be it.
+
+    RemoteRefused for others: none is taken by a guess, as it may be another writer's.
     """
     if isinstance(observed, Present) or not observed.candidates:
         return observed
-    left = [one for one in observed.candidates if not await is_claimed_by_another(context, one)]
-    if len(left) > 1 and not leaves_several:
-        named = ", ".join(sorted(str(one.location) for one in left))
+    found = await candidates_of(context, observed)
+    if found.unproven:
         raise RemoteRefused(
-            f"an answer to a creation was lost, and it cannot be told which of these it created: {named}. Delete those "
-            "that no program uses; or delete the resource and apply it again, which leaves all of them"
+            f"the answer to a creation was lost, and whether it created one of these is not known: {found.named}. "
+            "Delete those that no program uses, and another is created; or delete the resource and apply it again, "
+            "which leaves all of them"
         )
-    return left[0] if len(left) == 1 else replace(observed, candidates=())
+    return found.proven or replace(observed, candidates=())
 
 
 async def _to_be_created(context: KindStepContext, intent: Intent, observed: Absent) -> ObservedAtLocation:

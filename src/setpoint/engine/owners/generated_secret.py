@@ -213,14 +213,19 @@ def _text(secret: Resource, key: str) -> str:
 
 def require_ours(live: Resource, resource: Resource) -> None:
     """DependencyInvalid for a Secret that is not the resource's."""
-    found = ownership(live.document, resource.document)
-    is_handed_over = live.annotations.get(GENERATED_FOR) == _subject(resource)
-    if found is Ownership.OTHER_OWNER or (found is Ownership.UNOWNED and not is_handed_over):
+    if not is_ours(live, resource):
         owner = controller_of(live.document)
         whose = "is not a generated one of it" if owner is None else f"belongs to {owner}"
         raise DependencyInvalid(f"{live.ref} exists, and {whose}: name another Secret, or delete it")
     if live.is_deleting:
         raise DependencyNotReady(f"{live.ref} is being deleted: it is generated anew once it is gone")
+
+
+def is_ours(live: Resource, resource: Resource) -> bool:
+    """Whether a Secret is the resource's: it owns it, or it was handed over to it."""
+    found = ownership(live.document, resource.document)
+    is_handed_over = live.annotations.get(GENERATED_FOR) == _subject(resource)
+    return found is not Ownership.OTHER_OWNER and (found is not Ownership.UNOWNED or is_handed_over)
 
 
 def _subject(resource: Resource) -> str:

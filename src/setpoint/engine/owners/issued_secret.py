@@ -1,8 +1,9 @@
 """The Secret with what a service tells once, in its answer to a creation, such as the private key of a service account.
 
 The Secret is there before the object, so that it can certainly be written. The answer goes into it before anything else
-is done. A step that is killed between the two, or whose answer is lost, leaves an object that no program can use: it is
-found by the search on record, deleted, and another one is created. At any time there is one such object, or none.
+is done. An object that is on record and is not that of the Secret cannot be used by a program: it is deleted, and
+another one is created. A step that is killed between the answer and the Secret, or whose answer is lost, leaves an
+object that may be another writer's as well: it is never deleted, and the step is refused until an operator decides.
 """
 
 import base64
@@ -14,9 +15,9 @@ from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.engine.capabilities import IssuedSecret, SupportsGeneratedSecret
 from setpoint.engine.context import KindStepContext
-from setpoint.engine.kind import Intent, LiveObservation, Present
+from setpoint.engine.kind import Intent, LiveObservation, Location, Present
 from setpoint.engine.management import Management
-from setpoint.engine.owners.generated_secret import require_ours, secret_of
+from setpoint.engine.owners.generated_secret import is_ours, require_ours, secret_of
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.engine.step.delete import delete_to_replace
 from setpoint.engine.step.outcomes import PlannedStep
@@ -39,6 +40,15 @@ async def plan_reissue(context: KindStepContext, intent: Intent, observed: LiveO
     because = f"{ref} does not have what was issued for {intent.location}, which is told once: another takes its place"
     plan = Plan(Decision.DIFFERS, (PlannedWrite(Action.REPLACE, "replace"),), because=because)
     return PlannedStep(plan, lambda: delete_to_replace(context, intent.location, observed))
+
+
+async def is_issued(context: KindStepContext, location: Location) -> bool:
+    """Whether the Secret of the resource has what was issued for the object: that proves it to be the resource's."""
+    wanted = _issued_secret(context)
+    live = None if wanted is None else await context.engine.store.get(_ref(wanted, context.resource))
+    if wanted is None or live is None or not is_ours(live, context.resource):
+        return False
+    return wanted.is_of(_entries(live), location)
 
 
 async def keep_issued(context: KindStepContext, entries: Mapping[str, bytes]) -> None:

@@ -19,7 +19,7 @@ from setpoint.engine.capabilities import (
     SupportsRetirement,
 )
 from setpoint.engine.claims.claim import is_claim_kept
-from setpoint.engine.claims.own_location import chosen_candidate
+from setpoint.engine.claims.own_location import candidates_of
 from setpoint.engine.claims.record import recorded_state
 from setpoint.engine.context import (
     DELETION_DEFENDER,
@@ -54,6 +54,11 @@ from setpoint.errors import DeletionHeld, LocationChanged, NotReady, OperationRu
 _DELETION: Final = "deletion"
 _RECORD_LOST: Final = "its status was wiped, and with it the record of its object"
 _SAY_ABANDON: Final = f"To leave the object alone, annotate it with {DELETION_POLICY}: abandon"
+_LEFT_EVENT: Final = "ObjectLeft"
+_LEFT: Final = (
+    "the answer to a creation was lost, and whether it created one of these is not known: {}. They are left alone: "
+    "delete those that no program uses"
+)
 _NEVER_MADE: Final = "nothing was made for it yet: there is nothing to delete"
 
 
@@ -89,9 +94,13 @@ async def _plan_recorded_deletion(context: KindStepContext, location: Location) 
         # An operation that was under way is over, most likely that of the deletion.
         context.leave_scope()
     found = await observe_decoded(location, context.kind)
-    observed = await chosen_candidate(context, found, leaves_several=True)
+    candidates = await candidates_of(context, found)
+    observed = candidates.proven or found
     if isinstance(observed, Absent):
-        return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _record_deleted(context))
+        left = _LEFT.format(candidates.named) if candidates.unproven else ""
+        return PlannedStep(
+            _nothing_to_delete(left or f"{location} is gone already"), lambda: _record_deleted(context, left)
+        )
     return PlannedStep(plan_delete(Decision.INTENT_CHANGED), lambda: _delete(context, location, observed))
 
 
@@ -145,8 +154,10 @@ async def _send_delete(
         return await context.kind.delete(location, observed, context.resource)
 
 
-async def _record_deleted(context: KindStepContext) -> StepOutcome:
+async def _record_deleted(context: KindStepContext, left: str = "") -> StepOutcome:
     """Removes the finalizer. A status is written only where finalizers of other controllers keep the resource."""
+    if left:
+        await context.engine.store.record_event(context.event(_LEFT_EVENT, left, is_warning=True))
     await _release_secrets(context, is_kept=False)
     if context.resource.finalizers != (FINALIZER,):
         return await _remove_finalizer(await context.set_ready(conditions.DELETED))

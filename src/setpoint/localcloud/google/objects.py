@@ -99,6 +99,7 @@ def carry_out(
             operations.remove(services.state, address.key)
             return {}
         found.body = change.after
+        found.hidden = found.hidden if change.hidden is None else change.hidden
         return change.response if change.response is not None else change.after
     operation = operations.start(services.state, style, address, change, now=now, seconds=services.operation_seconds)
     operations.let_fail(operation, services.faults)

@@ -61,6 +61,8 @@ class CatalogueOperation(Struct):
     api_version: str = "v1"
     # The object afterwards; none: it is removed.
     after: JsonBody | None = None
+    # What the service keeps of the object afterwards and does not return with it; none: as before.
+    hidden: JsonBody | None = None
     response: JsonBody | None = None
     response_type: str = ""
     error: JsonBody | None = None
@@ -90,6 +92,8 @@ class ObjectChange:
     # What the finished operation returns.
     response: JsonBody | None = None
     response_type: str = ""
+    # What the service keeps of the object afterwards and does not return with it; none: as before.
+    hidden: JsonBody | None = None
 
 
 def start(
@@ -110,6 +114,7 @@ def start(
         ends=now.timestamp() + seconds,
         api_version=collection.row.api_version,
         after=change.after,
+        hidden=change.hidden,
         response=change.response,
         response_type=change.response_type,
     )
@@ -147,6 +152,7 @@ def _finish(state: CatalogueState, operation: CatalogueOperation) -> None:
         remove(state, operation.target)
     else:
         found.body = operation.after
+        found.hidden = found.hidden if operation.hidden is None else operation.hidden
 
 
 def remove(state: CatalogueState, key: str) -> None:

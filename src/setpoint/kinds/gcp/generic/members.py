@@ -105,7 +105,7 @@ def _shaped_member(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
         case "value-of-element":
             return [{**facts.adds, "value": value}]
         case _:
-            return {str(one[facts.keys[0]]): _keyed_member(one, facts) for one in value}
+            return {str(_external(one[facts.keys[0]])): _keyed_member(one, facts) for one in value}
 
 
 def _single(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
@@ -256,7 +256,12 @@ def _shaped_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON
             key, content = list(facts.fields)[:2]
             return [{key: name, content: one} for name, one in value.items()]
         case _:
-            return [{**from_members(one, facts.fields), facts.keys[0]: name} for name, one in value.items()]
+            key = facts.keys[0]
+            is_reference = key in facts.fields and facts.fields[key].ref is not None
+            return [
+                {**from_members(one, facts.fields), key: {"external": name} if is_reference else name}
+                for name, one in value.items()
+            ]
 
 
 def _single_field(value: Any, facts: FieldFacts) -> Any:  # noqa: ANN401 - JSON

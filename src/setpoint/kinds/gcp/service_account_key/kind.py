@@ -273,8 +273,9 @@ class ServiceAccountKeyKind:
         if spec.publicKeyData:
             return Written(present_key(found, location, search.certificate))
         if not found.privateKeyData:
+            await self.google.delete(key_call(location))
             # Not a refusal: the search for the key stays on record.
-            raise RemoteUnavailable(f"{location} was created, and the answer has no private key: it is deleted again")
+            raise RemoteUnavailable(f"{location} was created, and the answer has no private key: it was deleted again")
         return Written(present_key(found, location), issued=issued_entries(found, entry_of(spec)))
 
     async def _send_creation(self, search: KeySearch, spec: ServiceAccountKeySpec) -> bytes:

@@ -184,7 +184,7 @@ def undelete_role(services: CatalogueServices, call: ServiceCall) -> JsonBody:
 _STATEMENT: Final = re.compile(r"\s*CREATE\s+DATABASE\s+[`\"]?([\w-]+)[`\"]?\s*", re.IGNORECASE)
 
 
-_RETENTION: Final = re.compile(r"version_retention_period\s*(?:=|TO)\s*['\"](\w+)['\"]", re.IGNORECASE)
+_RETENTION: Final = re.compile(r"version_retention_period\s*(?:=|TO)\s*['\"]([^'\"]+)['\"]", re.IGNORECASE)
 
 
 def create_database(services: CatalogueServices, call: ServiceCall) -> JsonBody | None:
@@ -207,7 +207,7 @@ def create_database(services: CatalogueServices, call: ServiceCall) -> JsonBody 
     full = {**created(address, dialect, call.now, services.state.count), **default}
     if statements and dialect["databaseDialect"] == "POSTGRESQL":
         raise invalid_argument("DDL statements other than CREATE DATABASE are not allowed for PostgreSQL databases.")
-    full |= _retention(statements)
+    full = services.faults.rewritten({**full, **_retention(statements)}, address.collection.kinds)
     hidden = {"statements": statements}
     services.state.objects[address.key] = CatalogueObject(full, services.state.count, hidden=hidden)
     change = ObjectChange("create", full, full, "Database")
@@ -231,9 +231,9 @@ def add_statements(services: CatalogueServices, call: ServiceCall) -> JsonBody:
     address = _database(call)
     found = find(services, address)
     refuse_while_pending(found, address)
-    found.hidden = {**found.hidden, "statements": [*found.hidden.get("statements", []), *sent]}
-    found.body = {**found.body, **_retention(sent)}
-    change = ObjectChange("updateDdl", found.body)
+    hidden = {**found.hidden, "statements": [*found.hidden.get("statements", []), *sent]}
+    after = services.faults.rewritten({**found.body, **_retention(sent)}, address.collection.kinds)
+    change = ObjectChange("updateDdl", after, hidden=hidden)
     return carry_out(services, address, change, now=call.now, style="longrunning")
 
 

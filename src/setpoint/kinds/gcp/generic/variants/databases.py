@@ -16,7 +16,7 @@ from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import JsonObject
 from setpoint.core.values.paths import Path
-from setpoint.engine.kind import Intent, Location, Present, RemoteOperation
+from setpoint.engine.kind import Intent, Present, RemoteOperation
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import StoredState
 from setpoint.errors import ImmutableFieldChanged
@@ -72,34 +72,37 @@ class DatabaseKind(GoogleKind):
             statements.append(_retention_statement(intent, str(intent.resource.spec.get("versionRetentionPeriod"))))
         if not statements:
             return None
-        request = GoogleRequest("PATCH", self._statements_at(intent.location), {"statements": statements})
-        return started_operation(self.row, "update", await self.send(request), intent.location)
+        call = _statements_of(object_call(self.row, intent.location))
+        answer = await self.send(GoogleRequest("PATCH", call, {"statements": statements}))
+        return started_operation(self.row, "update", answer, intent.location)
 
     async def _new_statements(self, intent: Intent, write: PlannedWrite) -> list[str]:
-        """The statements that were not carried out yet. ImmutableFieldChanged when others were changed."""
+        """The statements to carry out: of those that follow the ones on record, what the schema does not have yet."""
         written = intent.resource.spec.get("ddl")
         declared = [str(one) for one in written] if isinstance(written, list) else []
-        known = StoredState.of(intent.resource).secrets.get(str(_DDL))
-        if known is None or write.name == _FIRST:
-            there = {_significant(one) for one in await self._carried_out(intent.location)}
-            return [one for one in declared if _significant(one) not in there]
-        for count in range(len(declared), -1, -1):
-            if digest([intent.resource.uid, str(_DDL), declared[:count]]) == known:
-                return declared[count:]
-        raise ImmutableFieldChanged(
-            f"{_DDL} can only have further statements at its end: the earlier ones were carried out. "
-            "Put them back as they were, and write what changes the schema after them",
-            (str(_DDL),),
-        )
+        known = None if write.name == _FIRST else StoredState.of(intent.resource).secrets.get(str(_DDL))
+        call = _statements_of(object_call(self.row, intent.location))
+        body = await self.google.get(call)
+        schema = {} if body is None else decode_response(_decoder, body, intent.location)
+        there = {_significant(str(one)) for one in schema.get("statements") or ()}
+        following = declared if known is None else _following(declared, known, intent.resource.uid)
+        return [one for one in following if _significant(one) not in there]
 
-    async def _carried_out(self, location: Location) -> list[str]:
-        body = await self.google.get(self._statements_at(location))
-        found = None if body is None else decode_response(_decoder, body, location).get("statements")
-        return [str(one) for one in found] if isinstance(found, list) else []
 
-    def _statements_at(self, location: Location) -> GoogleCall:
-        call = object_call(self.row, location)
-        return GoogleCall(call.service, (*call.parts, "ddl"))
+def _statements_of(database: GoogleCall) -> GoogleCall:
+    return replace(database, parts=(*database.parts, "ddl"))
+
+
+def _following(declared: list[str], known: str, uid: str) -> list[str]:
+    """What follows the statements with this digest. ImmutableFieldChanged when others were changed."""
+    for count in range(len(declared), -1, -1):
+        if digest([uid, str(_DDL), declared[:count]]) == known:
+            return declared[count:]
+    raise ImmutableFieldChanged(
+        f"{_DDL} can only have further statements at its end: the earlier ones were carried out. "
+        "Put them back as they were, and write what changes the schema after them",
+        (str(_DDL),),
+    )
 
 
 def _is_postgresql(resource: Resource) -> bool:
