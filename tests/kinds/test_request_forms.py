@@ -102,6 +102,31 @@ def test_a_scratch_disk_is_no_attached_disk() -> None:
 
 
 @pytest.mark.parametrize(
+    ("location", "declared", "expected"),
+    [
+        ("us-central1-a", ["us-central1-b"], ["us-central1-a", "us-central1-b"]),
+        ("us-central1-a", ["us-central1-b", "us-central1-a"], ["us-central1-b", "us-central1-a"]),
+        ("us-central1", ["us-central1-b"], ["us-central1-b"]),
+        ("us-central1-a", [], []),
+    ],
+)
+def test_the_zones_of_a_cluster_have_its_own_among_them(location: str, declared: list[str], expected: Any) -> None:
+    body = created("ContainerCluster", {"location": location, "initialNodeCount": 1, "nodeLocations": declared})
+
+    assert body["cluster"].get("locations") == expected
+
+
+@pytest.mark.parametrize("region", [{}, {"region": "us-west1"}])
+def test_an_instance_template_is_global_wherever_its_subnetworks_are(region: Any) -> None:
+    kind = kind_of("ComputeInstanceTemplate")
+    template = resource(kind, {"machineType": "m", "disk": [], **region})
+
+    location = intent_of(template, kind, ResolvedReferences()).location
+
+    assert location == f"projects/acme/global/instanceTemplates/{template.ref.name}"
+
+
+@pytest.mark.parametrize(
     ("body", "expected"), [({"enabled": True, "maxNodeCount": 3}, {"maxNodeCount": 3}), ({}, None)]
 )
 def test_an_object_that_switches_something_on_is_there_when_it_is_on(body: Any, expected: Any) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.localcloud.api_errors import CloudApiError
+from setpoint.localcloud.google.filled_members import FILLED_MEMBERS
 from setpoint.localcloud.google.members import ApiMember, MemberType
 from setpoint.localcloud.google.validation import mask_paths, masked, returned, validated, with_defaults
 from tests.localcloud.catalogue_bodies import all_collections, minimal
@@ -24,6 +25,15 @@ _FREE = ApiMember(
         "labels": ApiMember(MemberType.MAP, element=ApiMember(MemberType.ANY)),
     },
 )
+
+
+@pytest.mark.parametrize("name", sorted(FILLED_MEMBERS))
+def test_a_service_takes_back_what_it_fills_in(name: str) -> None:
+    found = [one for one in all_collections() if f"{one.api}/{one.plural}" == name]
+
+    for collection in found:
+        validated(collection.shape, FILLED_MEMBERS[name])
+    assert found
 
 
 @given(live=_TREES, sent=_TREES, names=st.sets(_NAMES))

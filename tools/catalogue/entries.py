@@ -77,6 +77,7 @@ FIELD_KEYS: Final = (
     "toggle",
     "later",
     "grows",
+    "with_zone",
     "adds",
     "known_by",
     "fields",
@@ -123,6 +124,7 @@ class FieldEntry(TypedDict, total=False):
     toggle: dict[str, str]
     later: bool
     grows: bool
+    with_zone: bool
     adds: dict[str, Json]
     known_by: dict[str, Json]
     fields: "dict[str, FieldEntry]"

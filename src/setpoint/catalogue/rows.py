@@ -112,6 +112,8 @@ class FieldFacts(Struct, frozen=True):
     # What stands before a text without a slash: `projects/{project}/instanceConfigs/`. Variables: those of the name,
     # and `{place}`, which is `zones/ZONE`, `regions/REGION` or `global`.
     prefix: str = ""
+    # A list of zones that the zone of the object itself belongs to, where it is in one; authors write the others.
+    with_zone: bool = False
     # What a value of the spec is in the API, where the two have different words: `{"true": "ENABLED"}`.
     values: Mapping[str, Any] = {}
     # The method that sets each value, of a field that no update sets: `{"true": "disable", "false": "enable"}`. It is

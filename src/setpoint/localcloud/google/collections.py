@@ -14,7 +14,8 @@ from urllib.parse import unquote
 from setpoint.catalogue.index import kinds_by_group
 from setpoint.catalogue.rows import KindFacts, MethodFacts, rows_of
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.localcloud.google.members import ApiMember, MemberType, object_of
+from setpoint.localcloud.google.filled_members import FILLED_MEMBERS
+from setpoint.localcloud.google.members import ApiMember, MemberType, object_of, with_filled
 
 # A path without its variables' names: None stands for any one segment.
 PathTemplate: TypeAlias = tuple[str | None, ...]
@@ -221,13 +222,14 @@ def _collection(api: str, template: PathTemplate, rows: list[KindFacts]) -> ApiC
     for row in rows:
         methods = {**row.other_methods, **row.methods, **methods}
     first, shape = rows[0], object_of(rows)
+    plural = next(part for part in reversed(template) if part is not None)
     templates = dict.fromkeys(one for row in rows for one in _placed(row, template, template))
     return ApiCollection(
         api=api,
         host=first.host,
         kinds=tuple(row.kind for row in rows),
         templates=tuple(templates),
-        shape=_with_service_members(shape, first),
+        shape=with_filled(_with_service_members(shape, first), FILLED_MEMBERS.get(f"{api}/{plural}", {})),
         row=first,
         methods=methods,
         singular=_singular(first, template),

@@ -80,6 +80,19 @@ def object_of(rows: Iterable[KindFacts]) -> ApiMember:
     return reduce(_merged, (_object_of_row(row) for row in rows))
 
 
+def with_filled(shape: ApiMember, filled: Json) -> ApiMember:
+    """A member whose service fills in this value: it takes that back, too, where rows do not know all of it."""
+    if isinstance(filled, list) and shape.element is not None:
+        return replace(shape, element=reduce(with_filled, filled, shape.element))
+    # One without known members is free.
+    if shape.type is not MemberType.OBJECT or not shape.members or not isinstance(filled, Mapping):
+        return shape
+    members = dict(shape.members)
+    for name, value in filled.items():
+        members[name] = with_filled(members[name], value) if name in members else _like(value)
+    return replace(shape, members=members)
+
+
 def _object_of_row(row: KindFacts) -> ApiMember:
     members = _members(row.fields)
     for name, value in row.constants.items():

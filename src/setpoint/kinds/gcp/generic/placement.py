@@ -154,6 +154,11 @@ class PlacedResource:
         known.setdefault("project", self.project().project if "{project}" in text else "")
         return _VARIABLE.sub(lambda found: known.get(found[1], found[0]), text)
 
+    def zone(self) -> str:
+        """The zone that the object is in; none where it is in a region, or global."""
+        place = self.place()
+        return place if _ZONE.fullmatch(place) else ""
+
     def own_id(self) -> str:
         """The id of the object in its collection."""
         if self.row.id.where == "fields" and not self.row.own_id:

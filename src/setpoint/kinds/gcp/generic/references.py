@@ -88,7 +88,7 @@ def resolved_fields(
         if facts is None or not member_path(name, facts):
             continue
         if facts.type == "list" and isinstance(one, list):
-            found[name] = [_resolved(item, facts, at / name / place, placed) for place, item in enumerate(one)]
+            found[name] = _resolved_list(one, facts, at / name, placed)
         else:
             found[name] = _resolved(one, facts, at / name, placed)
     return with_texts(found, fields)
@@ -103,6 +103,12 @@ def with_parameters(
         if facts.query and facts.ref is not None and isinstance(spec.get(name), Mapping):
             found[name] = _text(spec[name], facts.ref, Path(("spec", name)), placed)
     return found
+
+
+def _resolved_list(value: list[Any], facts: FieldFacts, at: Path, placed: PlacedResource) -> list[Any]:
+    found = [_resolved(one, facts, at / place, placed) for place, one in enumerate(value)]
+    own = placed.zone() if facts.with_zone and found else ""
+    return [own, *found] if own and own not in found else found
 
 
 def _resolved(value: Any, facts: FieldFacts, at: Path, placed: PlacedResource) -> Any:  # noqa: ANN401 - JSON
