@@ -37,6 +37,7 @@ _ASSUMED_NAMESPACE: Final = "default"
 MANAGED_LABEL: Final = "managed-by-cnrm"
 # On objects whose ids the service makes: the uid of the resource, by which a created object is found again.
 MARK_LABEL: Final = "managed-by-setpoint"
+MANAGED_LABELS: Final = (MANAGED_LABEL, MARK_LABEL)
 # For the `__checks__` of a spec with a resourceID.
 RESOURCE_ID_CHECK: Final = Check(
     AnyOf(Not(Given("resourceID")), NotEmpty("resourceID")),
