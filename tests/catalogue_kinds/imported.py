@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from setpoint.app import dry_run_apply
 from setpoint.catalogue.rows import KindFacts
-from setpoint.engine.capabilities import ImportPlace
+from setpoint.engine.capabilities import ImportPlace, KnownObject
 from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.importing.drafts import ReferenceIndex, ResourceNames, draft_of
@@ -47,7 +47,7 @@ def _forgotten(engine: EngineContext) -> EngineContext:
 async def _imported(row: KindFacts, location: Location, engine: EngineContext) -> ProvenDraft:
     name = (row.group, row.kind)
     parts = location.split("/")
-    above = [Location("/".join(parts[:length])) for length in range(2, len(parts), 2)]
+    above = [KnownObject((row.group, ""), Location("/".join(parts[:length]))) for length in range(2, len(parts), 2)]
     values = parts_at(row, location)
     place = ImportPlace(PROJECT, [values[one] for one in PLACES if one in values], above)
     found = await find_live_objects([name], place, engine.kinds)

@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final, NewType, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, NewType, Protocol, runtime_checkable
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite, ResolvedProject
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.kind import (
     Absent,
@@ -291,6 +292,13 @@ class SupportsList(Protocol, metaclass=CapabilityMeta):
         ...
 
 
+class KnownObject(NamedTuple):
+    """A live object that others may be in."""
+
+    kind: GroupKind
+    location: Location
+
+
 @dataclass(frozen=True, slots=True)
 class ImportPlace:
     """Where live objects are looked for: in a project, in these regions and zones, and in objects that are known."""
@@ -298,7 +306,7 @@ class ImportPlace:
     project: str
     locations: Sequence[str] = ()
     # What other objects may be in: instances, networks.
-    known: Sequence[Location] = ()
+    known: Sequence[KnownObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +319,8 @@ class LiveIdentity:
     annotations: Mapping[str, str] = field(default_factory=dict)
     # Labels that the kind itself sends.
     managed_labels: Sequence[str] = ()
+    # Fields that the service moves by itself: left out, though a spec may have them.
+    moving: Sequence[Path] = ()
     # Whether the spec has to have the id, though it may be the name of the resource: the service makes the ids.
     needs_id: bool = False
 

@@ -78,6 +78,15 @@ LABELS = click.option(
 PRUNE = click.option("--prune", is_flag=True, help="Delete what left the set, or what has the labels otherwise.")
 ADOPT = click.option("--adopt", is_flag=True, help="Take over what another set declares.")
 ALLOW_EMPTY = click.option("--allow-empty", is_flag=True, help="Prune everything where there is no manifest left.")
+SELECTOR = click.option("-l", "--selector", "selector", metavar="LABELS", help="Only those with these labels.")
+FIELD_SELECTOR = click.option(
+    "--field-selector",
+    "--filter",
+    "field_selector",
+    metavar="FIELDS",
+    help="Only those with these fields: state=failed,kind=SQLInstance,spec.region=europe-*.",
+)
+IMPORT_FORM = click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
 SCOPE = (SET_NAME, LABELS, PRUNE, ADOPT, ALLOW_EMPTY)
 IGNORE_NOT_FOUND = click.option("--ignore-not-found", is_flag=True, help="What is not declared is no error.")
 

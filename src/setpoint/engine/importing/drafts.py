@@ -8,7 +8,7 @@ from typing import Any, Final
 from setpoint.core.schema.shape import ObjectShape, shape_of
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import field_named_by
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 from setpoint.core.values.problems import problems_of
@@ -92,8 +92,16 @@ def draft_of(live: LiveObject, kind: AnyKind, names: ResourceNames, namespace: s
     placed = _placed(identity, name)
     manifest = _manifest(kind, identity, name, namespace, _labels(tree, identity))
     full = {**whole(fields, shape), **placed}
-    draft = ImportDraft(live, {**manifest, "spec": {**minimal(fields, shape), **placed}}, full, _secrets(shape))
-    return _placeable(_valid(draft, kind), kind)
+    spec: Json = {**minimal(fields, shape), **placed}
+    for path in identity.moving:
+        spec = remove_at(spec, path)
+    draft = _valid(ImportDraft(live, {**manifest, "spec": spec}, full, _secrets(shape)), kind)
+    return _placeable(replace(draft, secrets=tuple(one for one in draft.secrets if _has_parent(draft, one))), kind)
+
+
+def _has_parent(draft: ImportDraft, secret: Path) -> bool:
+    """Whether what a secret is in is there: else it says nothing about this object."""
+    return not isinstance(get_at(draft.manifest, secret.parent), Missing)
 
 
 def _spec_shape(kind: AnyKind) -> ObjectShape:

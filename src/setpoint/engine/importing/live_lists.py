@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol
 
 from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.engine.capabilities import ImportPlace, ListScope, SupportsImport
-from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unchanged
+from setpoint.engine.capabilities import ImportPlace, KnownObject, ListScope, SupportsImport
+from setpoint.engine.kind import Absent, Location, Present, Unchanged
 from setpoint.errors import RemoteError, SetpointError, UserError
 
 # More lists than these are not asked for in one import: a list of places or parents is wrong then.
@@ -78,7 +78,7 @@ class LiveInventory:
 async def find_live_objects(
     names: Sequence[GroupKind],
     place: ImportPlace,
-    kinds: Mapping[GroupKind, AnyKind],
+    kinds: Mapping[GroupKind, object],
     *,
     listed: Callable[[GroupKind, int], None] = lambda kind, count: None,
 ) -> LiveInventory:
@@ -97,7 +97,7 @@ async def find_live_objects(
         except (UserError, RemoteError) as error:
             unlisted.append(UnlistedKind(name, error))
             continue
-        known += [one.location for one in objects]
+        known += [KnownObject(name, one.location) for one in objects]
         if name in names:
             listed(name, len(objects))
             found += objects
@@ -118,7 +118,7 @@ async def _objects_of(name: GroupKind, kind: SupportsImport, place: ImportPlace)
     return list(found.values())
 
 
-def _parents_first(names: Sequence[GroupKind], kinds: Mapping[GroupKind, AnyKind]) -> Iterator[GroupKind]:
+def _parents_first(names: Sequence[GroupKind], kinds: Mapping[GroupKind, object]) -> Iterator[GroupKind]:
     """The kinds, each after those whose objects its own are in."""
     seen: set[GroupKind] = set()
 

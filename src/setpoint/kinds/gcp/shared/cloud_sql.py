@@ -29,6 +29,7 @@ from setpoint.kinds.gcp.shared.config_connector import (
 )
 
 INSTANCE_REF: Final = "spec.instanceRef"
+_INSTANCE_KIND: Final = ("sql.cnrm.cloud.google.com", "SQLInstance")
 _INSTANCE: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)")
 _INSTANCE_FORMS: Final = "the instance's name, or projects/…/instances/…"
 _OPERATION: Final = re.compile(r"projects/([^/]+)/operations/([A-Za-z0-9_-]+)")
@@ -113,8 +114,8 @@ def _no_instance(external: str, resource: Resource) -> ManifestInvalid:
 
 def instances_at(place: ImportPlace) -> Sequence[ListScope]:
     """The lists of what is in instances: one for each instance of the project that is known."""
-    names = (one for one in place.known if _INSTANCE.fullmatch(one) and one.startswith(f"projects/{place.project}/"))
-    return [ListScope(one) for one in dict.fromkeys(names)]
+    names = (one.location for one in place.known if one.kind == _INSTANCE_KIND)
+    return [ListScope(one) for one in dict.fromkeys(names) if one.startswith(f"projects/{place.project}/")]
 
 
 def instance_scope(location: Location) -> OperationScope:

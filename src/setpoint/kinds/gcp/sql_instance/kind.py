@@ -291,7 +291,11 @@ class SqlInstanceKind:
     def identity_at(self, location: Location) -> LiveIdentity:
         """The inverse of `locate`."""
         project, _, name = location.split("/")[1:]
-        return LiveIdentity(name, {}, {PROJECT_ANNOTATION: project}, MANAGED_LABELS)
+        return LiveIdentity(name, {}, {PROJECT_ANNOTATION: project}, MANAGED_LABELS, _MOVING)
+
+
+# An instance is upgraded, and its disk grows.
+_MOVING: Final = (Path(("maintenanceVersion",)), Path(("settings", "diskSize")))
 
 
 def _present(body: bytes, location: Location, digest: str | None = None) -> Present[SqlInstance]:

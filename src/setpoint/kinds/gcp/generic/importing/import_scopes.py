@@ -1,6 +1,7 @@
 """The lists that have the objects of a project: a template of names, filled in with what is known of a place."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from setpoint.catalogue.index import kinds_by_group
@@ -16,6 +17,8 @@ _PROJECT: Final = "project"
 def scopes_at(row: KindFacts, place: ImportPlace) -> Sequence[ListScope]:
     """The collections of a row at a place: of the project, of each location, of each object that is known."""
     rest = len(fields_of_id(row)) or 1
+    # Two services have the same names: that of an instance says nothing about which one it is of.
+    place = replace(place, known=[one for one in place.known if one.kind[0] == row.group])
     found = (scope for one in templates_of(row) for scope in _filled(one.split("/")[:-rest], place))
     return tuple(dict.fromkeys(map(ListScope, found)))
 
@@ -40,7 +43,7 @@ def _values(segment: str, name: str, place: ImportPlace) -> Sequence[str]:
         return (place.project,)
     if variable in PLACES:
         return _locations(variable, place)
-    parents = (one for one in place.known if one.rpartition("/")[0] == name)
+    parents = (one.location for one in place.known if one.location.rpartition("/")[0] == name)
     return tuple(dict.fromkeys(one.rpartition("/")[2] for one in parents))
 
 
