@@ -16,7 +16,7 @@ from setpoint.errors import SetpointError
 _MOST = 500
 
 
-def complete_targets(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_targets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Kinds, or the resources of the one kind that is meant; after a comma another kind."""
     first, comma, last = incomplete.rpartition(",")
     kinds, refs = _known(context)
@@ -33,13 +33,13 @@ def complete_targets(context: click.Context, _: click.Parameter, incomplete: str
     return _items(f"{first}{comma}{one}" for one in offered)
 
 
-def complete_namespaces(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_namespaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The namespaces of what is declared."""
     _, refs = _known(context, everywhere=True)
     return _items(sorted({ref.namespace for ref in refs if ref.namespace.startswith(incomplete)}))
 
 
-def complete_fields(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The names of fields, and the values that are known of one."""
     from setpoint.library.selecting.field_selector import FIELDS, STATES
 

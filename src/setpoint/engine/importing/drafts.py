@@ -5,7 +5,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from setpoint.core.schema.shape import ObjectShape, shape_of
+from setpoint.core.schema.shape import (
+    UNTYPED,
+    AtomicList,
+    Field,
+    KeyedList,
+    ObjectShape,
+    field_below,
+    item_field,
+    shape_of,
+)
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
@@ -258,20 +267,47 @@ def with_references(draft: ImportDraft, kind: AnyKind, index: ReferenceIndex, sk
 
 def _referring(manifest: Json, kind: AnyKind, path: Path, target: ResourceRef) -> Json | None:
     """The manifest with a reference to a resource at a path; None if the field does not take one of that kind."""
-    before = get_at(manifest, path)
-    named = {"kind": target.kind} if isinstance(before, dict) and "kind" in before else {}
-    for value in ({**named, "name": target.name}, {"kind": target.kind, "name": target.name}):
-        found = set_at(manifest, path, dict(value))
-        assert isinstance(found, dict)
-        try:
-            dependencies = kind.dependencies(Resource(found))
-            kind.check(Resource(found))
-        except UserError:
-            continue
-        at = str(path)
-        if any(isinstance(one, Reference) and one.field == at and one.target == target for one in dependencies):
-            return found
+    for place in (path, *_other_choices(manifest, kind, path)):
+        for value in ({"name": target.name}, {"kind": target.kind, "name": target.name}):
+            found = set_at(manifest, place, dict(value))
+            assert isinstance(found, dict)
+            if place != path:
+                found = remove_at(found, path)
+                assert isinstance(found, dict)
+            if _refers(Resource(found), kind, place, target):
+                return found
     return None
+
+
+def _refers(resource: Resource, kind: AnyKind, path: Path, target: ResourceRef) -> bool:
+    try:
+        dependencies = kind.dependencies(resource)
+        kind.check(resource)
+    except UserError:
+        return False
+    at = str(path)
+    return any(isinstance(one, Reference) and one.field == at and one.target == target for one in dependencies)
+
+
+def _other_choices(manifest: Json, kind: AnyKind, path: Path) -> Sequence[Path]:
+    """The fields beside the only member of an object: which of them was given, a service may not say."""
+    around = get_at(manifest, path.parent)
+    if not isinstance(around, dict) or len(around) != 1 or len(path.steps) < 3:
+        return ()
+    shape = field_of(_spec_shape(kind), Path(path.steps[1:-1])).shape
+    fields = shape.fields if isinstance(shape, ObjectShape) else ()
+    return [path.parent / name for name in fields if name.endswith("Ref") and path.parent / name != path]
+
+
+def field_of(shape: ObjectShape, path: Path) -> Field:
+    """The field at a path, whose lists have positions; one without a type where there is none."""
+    here = shape.as_field
+    for step in path.steps:
+        if isinstance(step, int) and isinstance(here.shape, AtomicList | KeyedList):
+            here = item_field(here)
+        else:
+            here = field_below(here, step) or UNTYPED
+    return here
 
 
 def named_references(draft: ImportDraft, kind: AnyKind) -> Sequence[Path]:
