@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from tests.cli.workspace import Workspace, bucket
 from tests.forking.processes import SETPOINT
 
-_PROJECT: Final = "acme"
+_PROJECT: Final = "some-project"
 _FOLDER: Final = "found"
 
 
@@ -34,21 +33,21 @@ def test_standard_output_is_manifests_and_standard_error_is_the_rest(world: Work
     done = _import(world, "--filter", "name=logs")
 
     assert done.stdout == (
-        "# projects/acme/buckets/logs\n"
+        "# projects/some-project/buckets/logs\n"
         "apiVersion: storage.cnrm.cloud.google.com/v1beta1\n"
         "kind: StorageBucket\n"
         "metadata:\n"
         "  name: logs\n"
         "  namespace: default\n"
         "  annotations:\n"
-        "    cnrm.cloud.google.com/project-id: acme\n"
+        "    cnrm.cloud.google.com/project-id: some-project\n"
         "spec:\n"
         "  location: EU\n"
     )
     assert done.stderr.splitlines() == [
         "StorageBucket: 3 found",
         "planning 1 manifest",
-        "1 manifest: 1 as it is there: applying it changes nothing",
+        "1 manifest; applied, 1 would change nothing",
     ]
     assert done.returncode == 0
 
@@ -92,7 +91,7 @@ def test_programs_get_a_summary(world: Workspace) -> None:
         "kind": "StorageBucket",
         "namespace": "default",
         "name": "logs",
-        "location": "projects/acme/buckets/logs",
+        "location": "projects/some-project/buckets/logs",
         "outcome": "unchanged",
     }
 
@@ -123,7 +122,7 @@ def test_a_killed_import_leaves_whole_files_and_is_run_again(world: Workspace) -
         (("StorageBucket", "--all", "--project", "p"), "--all is every kind: name kinds, or --all, and not both"),
         (("StorageBucket", "--overwrite", "--project", "p"), "--overwrite is of an export"),
         (("StorageBucket", "--project", "p", "-l", "a in (b"), "character 8: ')' is missing"),
-        (("ComputeAddress", "--project", "p"), "name regions and zones by --location"),
+        (("ComputeSubnetwork", "--project", "p"), "name regions and zones by --location"),
         (("StorageBucket", "--project", "p", "--to", "/proc/x"), "name a folder that you can write to"),
     ],
 )

@@ -21,7 +21,7 @@ from setpoint.engine.management import CookieLocation
 from setpoint.engine.resource import DEFAULT_NAMESPACE
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
 from setpoint.library.outcome import ExitCode
-from setpoint.library.targets import Selection
+from setpoint.library.targets import Selection, is_kind_word
 
 # Imported where a command uses it: others do without.
 if TYPE_CHECKING:
@@ -142,6 +142,20 @@ def read_request_files(request: CommandRequest) -> "ReadManifests":
 def selection_of(request: CommandRequest) -> Selection:
     """What the command is about: the manifests in its files, and its KIND/NAME targets."""
     return Selection(read_request_files(request) if request.files else None, request.targets, request.namespace)
+
+
+def selects(request: CommandRequest) -> bool:
+    """Whether a command is about all resources of a kind, or those with labels or fields."""
+    return request.filter is not None or any(is_kind_word(one) for one in request.targets)
+
+
+async def selected(request: CommandRequest, session: "Session") -> Selection:
+    """What a command is about, with the resources that it names by kind, labels or fields."""
+    if not selects(request):
+        return selection_of(request)
+    from setpoint.cli.selecting import declared_selection
+
+    return await declared_selection(request, session)
 
 
 def open_session(request: CommandRequest) -> "Session":

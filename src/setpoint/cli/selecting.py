@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from setpoint.cli.request import CommandRequest, selection_of
+from setpoint.cli.request import CommandRequest
 from setpoint.errors import ManifestInvalid, UserError
 from setpoint.library.targets import Selection, is_kind_word
 
@@ -13,15 +13,8 @@ _WITH_FILES = "-l and --field-selector select what is declared: name no file bes
 _NONE = "nothing that is declared here is selected: `setpoint get -A` lists what is"
 
 
-def selects(request: CommandRequest) -> bool:
-    """Whether a command is about all resources of a kind, or those with labels or fields."""
-    return request.filter is not None or any(is_kind_word(one) for one in request.targets)
-
-
-async def selected(request: CommandRequest, session: "Session") -> Selection:
-    """What a command is about. ManifestInvalid where nothing is selected: that would mean everything."""
-    if not selects(request):
-        return selection_of(request)
+async def declared_selection(request: CommandRequest, session: "Session") -> Selection:
+    """The resources that are selected. ManifestInvalid where there is none: no name would mean everything."""
     if request.files:
         raise UserError(_WITH_FILES)
     await _require_kinds(request, session)

@@ -6,8 +6,7 @@ START HERE: `apply`.
 from collections.abc import Mapping
 
 from setpoint.cli.command_report import CommandReport, reporting
-from setpoint.cli.request import CommandRequest, open_session, selection_of
-from setpoint.cli.selecting import selected
+from setpoint.cli.request import CommandRequest, open_session, selected, selection_of
 from setpoint.cli.views.table import one_line
 from setpoint.core.plan import Plan
 from setpoint.engine.resource import ResourceRef

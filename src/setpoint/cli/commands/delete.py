@@ -6,8 +6,7 @@ import sys
 from rich.text import Text
 
 from setpoint.cli.command_report import CommandReport, dependant_line, reporting
-from setpoint.cli.request import CommandRequest, open_session
-from setpoint.cli.selecting import selected, selects
+from setpoint.cli.request import CommandRequest, open_session, selected, selects
 from setpoint.cli.views.terminal import SafeConsole, error_console
 from setpoint.errors import UserError
 from setpoint.library.command_record import ReportedCommand

@@ -212,17 +212,18 @@ def _summarize(found: LiveImport, folder: str | None, console: SafeConsole, *, q
         console.print(Text(text, style=style), soft_wrap=True)
     if not quiet:
         where = "" if folder is None else f" in {folder}"
-        counts = _counts(found.manifests)
-        console.print(Text(f"{len(found.manifests)} manifests{where}: {counts or 'nothing is there'}"), soft_wrap=True)
+        number, counts = len(found.manifests), _counts(found.manifests)
+        text = f"{number} manifest{'s' * (number != 1)}{where}" + (f"; applied, {counts}" if counts else "")
+        console.print(Text(text), soft_wrap=True)
 
 
 def _counts(manifests: Iterable[ImportedManifest]) -> str:
     words = [one.outcome for one in manifests]
     told = {
-        ImportOutcome.UNCHANGED: "applying them changes nothing",
+        ImportOutcome.UNCHANGED: "would change nothing",
         ImportOutcome.DIFFERS: "would change fields",
-        ImportOutcome.NEEDS_SECRET: "need a Secret",
-        ImportOutcome.FAILED: "failed",
+        ImportOutcome.NEEDS_SECRET: "would wait for a Secret",
+        ImportOutcome.FAILED: "would fail",
     }
     return ", ".join(f"{words.count(one)} {text}" for one, text in told.items() if one in words)
 

@@ -22,7 +22,6 @@ from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
 from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
-from setpoint.engine.importing.live_lists import listed_objects
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -44,7 +43,7 @@ from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.generic.equivalence import fitted, without_unmanaged
 from setpoint.kinds.gcp.generic.importing.identities import identity_of
 from setpoint.kinds.gcp.generic.importing.import_scopes import parents_of, sample_in, scopes_at
-from setpoint.kinds.gcp.generic.lists import listed_id, listed_pages
+from setpoint.kinds.gcp.generic.lists import listed_id, listed_pages, live_objects_of
 from setpoint.kinds.gcp.generic.live_bodies import is_absent, outputs_of, shown_labels
 from setpoint.kinds.gcp.generic.members import from_members, member_at
 from setpoint.kinds.gcp.generic.operations import is_operation_done, started_operation
@@ -302,7 +301,7 @@ class GoogleKind:
 
     def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[GoogleObject]], None]:
         """The objects of a collection."""
-        return listed_objects(self, list_scope)
+        return live_objects_of(self, list_scope)
 
     def identity_at(self, location: Location) -> LiveIdentity:
         """The inverse of `locate`."""

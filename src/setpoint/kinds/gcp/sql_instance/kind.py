@@ -18,7 +18,6 @@ from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
 from setpoint.engine.contention.operation_queue import OperationScope
-from setpoint.engine.importing.live_lists import listed_objects
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -286,6 +285,8 @@ class SqlInstanceKind:
 
     def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[SqlInstance]], None]:
         """The instances of a project."""
+        from setpoint.engine.importing.live_lists import listed_objects
+
         return listed_objects(self, list_scope)
 
     def identity_at(self, location: Location) -> LiveIdentity:

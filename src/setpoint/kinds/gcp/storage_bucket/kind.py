@@ -23,7 +23,6 @@ from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
 from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
 from setpoint.engine.claims.object_claims import ClaimKey
-from setpoint.engine.importing.live_lists import listed_objects
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -309,6 +308,8 @@ class StorageBucketKind:
 
     def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[StorageBucket]], None]:
         """The buckets of a project."""
+        from setpoint.engine.importing.live_lists import listed_objects
+
         return listed_objects(self, list_scope)
 
     def identity_at(self, location: Location) -> LiveIdentity:
