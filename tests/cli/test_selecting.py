@@ -1,11 +1,11 @@
 """Selecting what is declared: by kind, labels and fields; printing chosen fields; and what a shell completes."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.cli.workspace import Workspace
+from tests.cli.workspace import Workspace, user_environment
 
 FLEET = """
 apiVersion: storage.cnrm.cloud.google.com/v1beta1
@@ -30,22 +30,28 @@ spec: {instanceRef: {name: shop, namespace: default}}
 """
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> "Sequence[Workspace]":
-    """A workspace with two buckets, an instance, and a database in another namespace, for tests that only read."""
-    from tests.cli.workspace import user_environment
+_BY_LOCATION = "StorageBucket/logs\nStorageBucket/rest\nSQLInstance/shop\n"
+_DRAWN = """\
+SQLInstance default/(1) ready
+└── SQLDatabase other/(1) ready  ← spec.instanceRef
+StorageBucket default/(2) ready
+"""
 
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A workspace with two buckets, an instance, and a database in another namespace, for tests that only read."""
     workspace = Workspace(tmp_path_factory.mktemp("fleet"), user_environment())
     with workspace:
         workspace.write(FLEET)
         assert workspace.run("apply", "-q", "-f", "manifest.yaml").returncode == 0
-        yield [workspace]  # type: ignore[misc] # a fixture
+        yield workspace
 
 
 @pytest.fixture
-def fleet(shared: Sequence[Workspace]) -> Workspace:
+def fleet(shared: Workspace) -> Workspace:
     """That workspace."""
-    return shared[0]
+    return shared
 
 
 @pytest.mark.parametrize(
@@ -57,10 +63,7 @@ def fleet(shared: Sequence[Workspace]) -> Workspace:
         (("storagebucket", "--field-selector", "spec.location!=EU"), "StorageBucket/rest\n"),
         (("-A", "--field-selector", "namespace=other"), "SQLDatabase/orders\n"),
         (("--field-selector", "kind=sql*,state=ready,reason=uptodate"), "SQLInstance/shop\n"),
-        (
-            ("SQLInstance,StorageBucket", "--sort-by", ".metadata.name"),
-            "StorageBucket/logs\nStorageBucket/rest\nSQLInstance/shop\n",
-        ),
+        (("SQLInstance,StorageBucket", "--sort-by", ".spec.location"), _BY_LOCATION),
     ],
 )
 def test_get_lists_what_is_selected(fleet: Workspace, arguments: Sequence[str], printed: str) -> None:
@@ -131,11 +134,7 @@ def test_the_surroundings_of_a_resource_go_as_far_as_is_asked(fleet: Workspace) 
 
 
 def test_a_fleet_is_drawn_by_kind_and_namespace(fleet: Workspace) -> None:
-    drawn = fleet.run("graph", "-A", "--most", "3").stdout
-
-    assert drawn == (
-        "SQLInstance default/(1) ready\n└── SQLDatabase other/(1) ready  ← spec.instanceRef\nStorageBucket default/(2) ready\n"
-    )
+    assert fleet.run("graph", "-A", "--most", "3").stdout == _DRAWN
 
 
 @pytest.mark.parametrize(
@@ -178,4 +177,4 @@ def test_completion_says_nothing_where_the_store_cannot_be_read(workspace: Works
         COMP_CWORD="5",
     )
 
-    assert (done.stdout, done.stderr) == ("", "")
+    assert (done.stdout.strip(), done.stderr) == ("", "")

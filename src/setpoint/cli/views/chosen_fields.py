@@ -27,4 +27,5 @@ def print_chosen_fields(resources: Sequence[Resource], request: CommandRequest, 
             trees: list[Json] = documents if is_one else [{"apiVersion": "v1", "kind": "List", "items": documents}]
             for tree in trees:
                 text = template.render(tree)
-                request.console.write(text if text.endswith("\n") else f"{text}\n")
+                # Values are printable; what stands between them is as the user wrote it, tabs too.
+                request.console.file.write(text if text.endswith("\n") else f"{text}\n")

@@ -11,6 +11,7 @@ import orjson
 
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.messages import printable
 from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import ManifestInvalid
 
@@ -90,8 +91,8 @@ def _rendered(part: "str | FieldPath | RepeatedPart", tree: Json) -> str:
 
 
 def value_text(value: Json) -> str:
-    """A value as text: objects and lists as JSON."""
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    """A value as text that a terminal can show: objects and lists as JSON."""
+    return printable(value if isinstance(value, str) else orjson.dumps(value).decode())
 
 
 class _Reader:
