@@ -55,6 +55,12 @@ class ImportDraft:
         """The same with another spec."""
         return replace(self, manifest={**self.manifest, "spec": spec})
 
+    def annotated(self, key: str, text: str) -> "ImportDraft":
+        """The same with another annotation."""
+        manifest = set_at(self.manifest, Path(("metadata", "annotations", key)), text)
+        assert isinstance(manifest, dict)
+        return replace(self, manifest=manifest)
+
     @property
     def spec(self) -> JsonObject:
         """The spec of the manifest."""

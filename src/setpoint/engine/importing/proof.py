@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import ChainMap
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final
 
 from setpoint.core.plan import Plan
+from setpoint.core.schema.annotations import UNMANAGED
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
@@ -24,10 +25,10 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import ENGINE_STATE
 from setpoint.engine.step.reconcile import preview
 from setpoint.engine.step.store_decorators import OverlayStore
-from setpoint.errors import Bug, NotReady, SetpointError
+from setpoint.errors import Bug, ImmutableFieldChanged, NotReady, SetpointError
 
 # How often a draft is planned: with each plan that is not empty it says more.
-_MOST_PLANS: Final = 8
+_MOST_PLANS: Final = 40
 _AT_ONCE: Final = 16
 
 
@@ -45,12 +46,16 @@ class ImportOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProvenDraft:
-    """A draft with the outcome of its plan; `explicit` are fields that were written out so that it is empty."""
+    """A draft with the outcome of its plan.
+
+    So that it is empty, `explicit` are fields that were written out, and `unmanaged` those left to other writers.
+    """
 
     draft: ImportDraft
     outcome: ImportOutcome
     fields: tuple[str, ...] = ()
     explicit: tuple[str, ...] = ()
+    unmanaged: tuple[str, ...] = ()
     error: str = ""
 
 
@@ -110,48 +115,72 @@ class _Planner:
             return error
 
 
+@dataclass(slots=True)
+class _Attempt:
+    """What was found of a draft by its plans so far."""
+
+    # Without references to resources.
+    plain: ImportDraft
+    # References that did not mean what is there, or could not be resolved.
+    skipped: set[Path] = field(default_factory=set)
+    explicit: tuple[str, ...] = ()
+    unmanaged: tuple[str, ...] = ()
+
+    def say_more(self, changed: Sequence[Path], named: Collection[Path]) -> bool:
+        """Whether the draft can say more, so that these fields do not change: then it does."""
+        wrong = {path for path in named if any(path.covers(one) or one.covers(path) for one in changed)}
+        self.skipped |= wrong
+        return bool(wrong) or self._write_out(changed) or self._leave_alone(changed)
+
+    def _write_out(self, changed: Sequence[Path]) -> bool:
+        """Whether live values can be written out: those of the fields, else those of the members that they are in."""
+        for paths in (changed, [Path(path.steps[:2]) for path in changed]):
+            more = self.plain
+            for path in paths:
+                more = restored(more, path)
+            if more.manifest != self.plain.manifest:
+                self.plain = more
+                self.explicit = tuple(dict.fromkeys((*self.explicit, *map(str, changed))))
+                return True
+        return False
+
+    def _leave_alone(self, changed: Sequence[Path]) -> bool:
+        """Whether fields that no spec can say are left to other writers, by an annotation: once."""
+        if self.unmanaged:
+            return False
+        self.unmanaged = tuple(map(str, changed))
+        self.plain = self.plain.annotated(UNMANAGED, ",".join(self.unmanaged))
+        return True
+
+    def as_proven(self, draft: ImportDraft, outcome: ImportOutcome, fields: Iterable[str] = ()) -> ProvenDraft:
+        """The draft with what its last plan said."""
+        return ProvenDraft(draft, outcome, tuple(fields), self.explicit, self.unmanaged)
+
+
 async def _proven(draft: ImportDraft, index: ReferenceIndex, planner: _Planner) -> ProvenDraft:
-    plain, kind = draft, planner.kind_of(draft)
-    skipped: set[Path] = set()
-    explicit: list[str] = []
-    found: Plan | SetpointError = Bug("it was not planned")
+    attempt, kind = _Attempt(draft), planner.kind_of(draft)
     for _ in range(_MOST_PLANS):
-        draft = with_references(plain, kind, index, skipped)
+        draft = with_references(attempt.plain, kind, index, attempt.skipped)
         found = await planner.plan(draft)
         if isinstance(found, Plan) and found.is_empty and not found.withheld:
-            return ProvenDraft(draft, ImportOutcome.UNCHANGED, (), tuple(explicit))
+            return attempt.as_proven(draft, ImportOutcome.UNCHANGED)
         named = set(named_references(draft, kind))
-        if isinstance(found, SetpointError):
+        changed = _changed(found)
+        if isinstance(found, SetpointError) and not changed:
             if not named:
                 return _failed(draft, found)
             # A reference that cannot be resolved: the object itself is named instead.
-            skipped |= named
-            continue
-        changed = [change.path for change in (*found.changes, *found.withheld)]
-        wrong = {path for path in named if any(path.covers(one) or one.covers(path) for one in changed)}
-        more = plain
-        for path in changed:
-            more = restored(more, path)
-        if not wrong and more.manifest == plain.manifest:
-            more = _restored_members(plain, changed)
-        if not wrong and more.manifest == plain.manifest:
-            return ProvenDraft(draft, ImportOutcome.DIFFERS, tuple(map(str, changed)), tuple(explicit))
-        skipped |= wrong
-        explicit += [str(path) for path in changed if not wrong and str(path) not in explicit]
-        plain = plain if wrong else more
-    return _failed(draft, found) if isinstance(found, SetpointError) else _differs(draft, found, explicit)
+            attempt.skipped |= named
+        elif not attempt.say_more(changed, named):
+            return attempt.as_proven(draft, ImportOutcome.DIFFERS, map(str, changed))
+    raise Bug(f"{draft.ref}: its manifest says more with each plan, and never enough")
 
 
-def _restored_members(draft: ImportDraft, changed: Sequence[Path]) -> ImportDraft:
-    """The draft with each member of the spec that something changes in written out as a whole."""
-    for path in changed:
-        draft = restored(draft, Path(path.steps[:2]))
-    return draft
-
-
-def _differs(draft: ImportDraft, plan: Plan, explicit: Sequence[str]) -> ProvenDraft:
-    changed = tuple(str(change.path) for change in (*plan.changes, *plan.withheld))
-    return ProvenDraft(draft, ImportOutcome.DIFFERS, changed, tuple(explicit))
+def _changed(found: Plan | SetpointError) -> Sequence[Path]:
+    """The fields that an apply would change, or would be refused to change; none of any other error."""
+    if isinstance(found, Plan):
+        return [change.path for change in (*found.changes, *found.withheld)]
+    return list(map(Path.parse, found.paths)) if isinstance(found, ImmutableFieldChanged) else ()
 
 
 def _failed(draft: ImportDraft, error: SetpointError) -> ProvenDraft:

@@ -53,7 +53,9 @@ class ImportObserver:
 
 @dataclass(frozen=True, slots=True)
 class ImportedManifest:
-    """The manifest of a live object. `fields` differ still; `explicit` were written out so that nothing differs.
+    """The manifest of a live object. `fields` differ still.
+
+    So that nothing differs, `explicit` were written out, and `unmanaged` are left to other writers by an annotation.
 
     `secrets` are fields that no service tells: they are not in the manifest, or refer to a Secret that is to be made.
     """
@@ -64,16 +66,17 @@ class ImportedManifest:
     outcome: ImportOutcome
     fields: tuple[str, ...] = ()
     explicit: tuple[str, ...] = ()
+    unmanaged: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     error: str = ""
 
     def to_data(self) -> dict[str, Json]:
         """As a member of the document for programs, without the manifest."""
-        more: dict[str, Json] = {
-            name: list(value)
-            for name, value in (("fields", self.fields), ("explicit", self.explicit), ("secrets", self.secrets))
-            if value
+        lists = {
+            **{"fields": self.fields, "explicit": self.explicit},
+            **{"unmanaged": self.unmanaged, "secrets": self.secrets},
         }
+        more: dict[str, Json] = {name: list(value) for name, value in lists.items() if value}
         named: dict[str, Json] = {**self.ref._asdict(), "location": self.location, "outcome": self.outcome.value}
         return {**named, **more, **({"error": self.error} if self.error else {})}
 
@@ -201,7 +204,14 @@ def _unlisted(found: LiveInventory, query: ImportQuery) -> Mapping[str, str]:
 
 def _imported(one: ProvenDraft) -> ImportedManifest:
     draft = one.draft
-    secrets = tuple(map(str, draft.secrets))
     return ImportedManifest(
-        draft.ref, draft.live.location, draft.manifest, one.outcome, one.fields, one.explicit, secrets, one.error
+        draft.ref,
+        draft.live.location,
+        draft.manifest,
+        one.outcome,
+        fields=one.fields,
+        explicit=one.explicit,
+        unmanaged=one.unmanaged,
+        secrets=tuple(map(str, draft.secrets)),
+        error=one.error,
     )

@@ -141,6 +141,8 @@ def _notes(one: ImportedManifest) -> Iterator[str]:
         yield f"It cannot be planned yet: {one.error}. Make that Secret first."
     for field in one.secrets:
         yield f"No service tells {field}: to set it, refer to a Secret by valueFrom.secretKeyRef."
+    if one.unmanaged:
+        yield f"Without the annotation unmanaged, applying it would change {', '.join(one.unmanaged)}."
     if one.fields:
         yield f"Applying it changes {', '.join(one.fields)}."
     if one.outcome is ImportOutcome.FAILED:
