@@ -9,7 +9,7 @@ from setpoint.catalogue.rows import KindFacts
 from setpoint.engine.capabilities import ImportPlace, KnownObject
 from setpoint.engine.context import EngineContext
 from setpoint.engine.drivers.runner import StepRunner
-from setpoint.engine.importing.drafts import ReferenceIndex, ResourceNames, draft_of
+from setpoint.engine.importing.drafts import GivenNames, ReferenceIndex, draft_of
 from setpoint.engine.importing.live_lists import find_live_objects
 from setpoint.engine.importing.proof import ImportOutcome, ProvenDraft, prove
 from setpoint.engine.kind import Location
@@ -66,6 +66,6 @@ async def _imported(row: KindFacts, location: Location, engine: EngineContext) -
     found = await find_live_objects([name], place, engine.kinds)
     assert found.unlisted == ()
     live = next(one for one in found.objects if one.location == location)
-    draft = draft_of(live, engine.kinds[name], ResourceNames(()), NAMESPACE)
+    draft = draft_of(live, engine.kinds[name], GivenNames(()), NAMESPACE)
     [proven] = await prove([draft], ReferenceIndex(), engine, lambda tree: dry_run_apply(tree, engine))
     return proven

@@ -35,7 +35,9 @@ _VARIABLE: Final = re.compile(r"[A-Z_]+=")
 
 @dataclass(slots=True)
 class Shell:
-    """Knows `setpoint`, `curl`, `grep`, `git`, `ls`, `cat`, `mkdir`, `cp`, `rm` and `echo $?`, with variables before and in a line.
+    """Knows `setpoint`, `curl`, `git`, `grep`, `ls`, `cat`, `mkdir`, `cp`, `rm` and `echo $?`.
+
+    With variables before and in a line.
 
     And `setpoint run` in the background, which `kill` ends; `close` ends what is still running there.
     """

@@ -107,7 +107,6 @@ def cloud(running_cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Shell().run(f"curl -s -X DELETE {running_cloud}/_local/state")
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", running_cloud)
     monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL", f"{running_cloud}/")
-    monkeypatch.setenv("SETPOINT_GOOGLE_ENDPOINT", running_cloud)
     monkeypatch.setenv("SETPOINT_GCP_AUTH", "anonymous")
 
 

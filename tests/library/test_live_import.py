@@ -42,11 +42,7 @@ def _fleet(number: int) -> Sequence[dict[str, Any]]:
         ("sql", "SQLDatabase", {"instanceRef": refers}),
         ("sql", "SQLUser", {"instanceRef": refers, "password": {"value": "sesame"}}),
         ("compute", "ComputeNetwork", {"autoCreateSubnetworks": False, "routingMode": "GLOBAL"}),
-        (
-            "compute",
-            "ComputeSubnetwork",
-            {"networkRef": refers, "region": _REGION, "ipCidrRange": cidr},
-        ),
+        ("compute", "ComputeSubnetwork", {"networkRef": refers, "region": _REGION, "ipCidrRange": cidr}),
         ("compute", "ComputeAddress", {"location": _REGION, "description": own}),
         ("compute", "ComputeFirewall", {"networkRef": refers, "allow": [{"protocol": "tcp", "ports": ["80"]}]}),
         ("compute", "ComputeRouter", {"networkRef": refers, "region": _REGION}),

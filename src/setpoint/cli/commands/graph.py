@@ -28,7 +28,7 @@ def draw_graph(options: dict[str, Any]) -> int:
     return run_command(lambda request: _graph(request, depth, most), {**options, "takes_kinds": True})
 
 
-async def _graph(request: CommandRequest, depth: int | None, most: int) -> ExitCode:
+async def _graph(request: CommandRequest, depth: int | None = None, most: int = 0) -> ExitCode:
     """Draws the graph; FAILED for a cycle, which is named."""
     async with open_session(request) as session:
         graph = await (session.graph(selection_of(request)) if depth is None else _around(request, session, depth))

@@ -8,7 +8,7 @@ from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.capabilities import ImportPlace, KnownObject, SupportsImport
 from setpoint.engine.context import EngineContext
-from setpoint.engine.importing.drafts import ImportDraft, ReferenceIndex, ResourceNames, draft_of
+from setpoint.engine.importing.drafts import GivenNames, ImportDraft, ReferenceIndex, draft_of
 from setpoint.engine.importing.live_lists import LiveInventory, find_live_objects
 from setpoint.engine.importing.proof import ImportOutcome, ProvenDraft, prove
 from setpoint.engine.ports import EVERYTHING
@@ -168,7 +168,7 @@ def _drafts(
     found: LiveInventory, declared: Sequence[Resource], query: ImportQuery, namespace: str, engine: EngineContext
 ) -> tuple[list[ImportDraft], list[SkippedObject]]:
     by_location = {(one.ref.group_kind, location_in(one.status)): one.ref for one in declared}
-    names = ResourceNames(one.ref for one in declared)
+    names = GivenNames(one.ref for one in declared)
     drafts: list[ImportDraft] = []
     skipped: list[SkippedObject] = []
     for live in sorted(found.objects, key=lambda one: (one.kind, one.location)):

@@ -344,8 +344,7 @@ def resource_id(resource: Resource, rule: GoogleNameRule = ANY_NAME) -> str:
 
 def google_labels(resource: Resource) -> Mapping[str, str]:
     """The labels to send, without those of Kubernetes tools: keys with exactly one slash."""
-    own = {key: value for key, value in resource.labels.items() if key.count("/") != 1}
-    return {**own, MANAGED_LABEL: "true"}
+    return {**{key: value for key, value in resource.labels.items() if key.count("/") != 1}, MANAGED_LABEL: "true"}
 
 
 def without_managed_label(declared: Declared, live: JsonObject) -> Declared:
