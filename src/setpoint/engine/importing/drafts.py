@@ -22,7 +22,7 @@ from setpoint.core.values.messages import field_named_by
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 from setpoint.core.values.problems import problems_of
 from setpoint.engine.capabilities import LiveIdentity, SupportsImport
-from setpoint.engine.importing.live_lists import FoundObject
+from setpoint.engine.importing.live_lists import InventoryObject
 from setpoint.engine.importing.minimal_spec import external_references, minimal, secret_paths, whole
 from setpoint.engine.kind import AnyKind, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
@@ -41,7 +41,7 @@ _COLLECTIONS: Final = re.compile(r"(?:^|/)((?:projects|folders|organizations|bil
 class ImportDraft:
     """A live object, and the manifest of it. `full` has all fields that a spec can have; `secrets` those not told."""
 
-    live: FoundObject
+    live: InventoryObject
     manifest: JsonObject
     full: JsonObject
     secrets: tuple[Path, ...] = ()
@@ -75,7 +75,7 @@ class GivenNames:
     def __init__(self, taken: Iterable[ResourceRef]) -> None:
         self._taken = set(taken)
 
-    def give(self, live: FoundObject, own_id: str, namespace: str) -> str:
+    def give(self, live: InventoryObject, own_id: str, namespace: str) -> str:
         """A name that no other resource of the kind has."""
         wanted = own_id or "-".join(live.location.split("/")[-2:])
         name = wanted if _NAME.fullmatch(wanted) and len(wanted) <= _MAX_NAME else _slug(wanted)
@@ -96,7 +96,7 @@ def _slug(text: str) -> str:
 # --- One object -------------------------------------------------------------------------------------------------------
 
 
-def draft_of(live: FoundObject, kind: AnyKind, names: GivenNames, namespace: str) -> ImportDraft:
+def draft_of(live: InventoryObject, kind: AnyKind, names: GivenNames, namespace: str) -> ImportDraft:
     """The manifest of a live object, with the fields that it has to have. UserError where none can be written."""
     assert isinstance(kind, SupportsImport)
     identity = kind.identity_at(live.location)

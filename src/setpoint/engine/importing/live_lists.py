@@ -51,7 +51,7 @@ async def listed_objects(
 
 
 @dataclass(frozen=True, slots=True)
-class FoundObject:
+class InventoryObject:
     """A live object: its kind, where it is, and how it was listed."""
 
     kind: GroupKind
@@ -71,7 +71,7 @@ class UnlistedKind:
 class LiveInventory:
     """The live objects of some kinds at a place, and the kinds of which not all could be listed."""
 
-    objects: tuple[FoundObject, ...] = ()
+    objects: tuple[InventoryObject, ...] = ()
     unlisted: tuple[UnlistedKind, ...] = ()
 
 
@@ -86,7 +86,7 @@ async def find_live_objects(
 
     `listed` is told of each kind that was listed, with the number of its objects.
     """
-    found: list[FoundObject] = []
+    found: list[InventoryObject] = []
     unlisted: list[UnlistedKind] = []
     known = list(place.known)
     for name in _parents_first(names, kinds):
@@ -104,17 +104,17 @@ async def find_live_objects(
     return LiveInventory(tuple(found), tuple(one for one in unlisted if one.kind in names))
 
 
-async def _objects_of(name: GroupKind, kind: SupportsImport, place: ImportPlace) -> list[FoundObject]:
+async def _objects_of(name: GroupKind, kind: SupportsImport, place: ImportPlace) -> list[InventoryObject]:
     scopes = kind.import_scopes(place)
     if not scopes and not kind.parent_kinds():
         raise UserError(_NO_LIST if place.locations else _NO_PLACE)
     if len(scopes) > _MAX_LISTS:
         raise UserError(f"{name[1]}: {len(scopes):,} lists would have to be read: name fewer locations")
-    found: dict[Location, FoundObject] = {}
+    found: dict[Location, InventoryObject] = {}
     for scope in scopes:
         async with aclosing(kind.live_objects(scope)) as objects:
             async for location, present in objects:
-                found.setdefault(location, FoundObject(name, location, present))
+                found.setdefault(location, InventoryObject(name, location, present))
     return list(found.values())
 
 
