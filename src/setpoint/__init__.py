@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from setpoint.library.command_record import CommandObserver
     from setpoint.library.declared import DeclaredChange, DeclaredResource, ResourceListing
     from setpoint.library.inspection.graph import ResourceGraph
+    from setpoint.library.inspection.live_import import ImportQuery, LiveImport
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.opening import open, open_sync  # noqa: A004  # read as setpoint.open
@@ -81,6 +82,8 @@ _HOMES = {
     "Inspection": "library.inspection.records",
     "ResourceDescription": "library.inspection.records",
     "StepExplanation": "library.inspection.records",
+    "ImportQuery": "library.inspection.live_import",
+    "LiveImport": "library.inspection.live_import",
     "StorePlan": "library.inspection.store_plan",
     "open": "library.opening",
     "open_sync": "library.opening",
@@ -107,9 +110,11 @@ __all__ = (  # a tuple of the names above, spelled out for those who read
     "EventRecord",
     "ExitCode",
     "FieldPolicy",
+    "ImportQuery",
     "Inspection",
     "Keyed",
     "Known",
+    "LiveImport",
     "Mark",
     "Null",
     "Path",

@@ -35,7 +35,9 @@ _VARIABLE: Final = re.compile(r"[A-Z_]+=")
 
 @dataclass(slots=True)
 class Shell:
-    """Knows `setpoint`, `curl`, `grep`, `git`, `mkdir`, `cp`, `rm` and `echo $?`, with variables before and in a line.
+    """Knows `setpoint`, `curl`, `git`, `grep`, `ls`, `cat`, `mkdir`, `cp`, `rm` and `echo $?`.
+
+    With variables before and in a line.
 
     And `setpoint run` in the background, which `kill` ends; `close` ends what is still running there.
     """
@@ -56,7 +58,7 @@ class Shell:
                 printed = self._setpoint(arguments, dict(word.split("=", 1) for word in variables))
             case ["curl", *arguments]:
                 printed, self.code = _curl(arguments), 0
-            case ["grep" | "git" | "mkdir" | "cp" | "rm", *_] as command:
+            case ["grep" | "git" | "ls" | "cat" | "mkdir" | "cp" | "rm", *_] as command:
                 environment = {**os.environ, **_GIT}
                 printed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
             case ["echo", "$?"]:

@@ -30,7 +30,9 @@ COMMAND_HELP = {
     "export": "Print resources and their state, for setpoint import.",
     "get": "List resources, or print some of them. The word sets lists the sets, with exit 1 while one is refused.",
     "graph": "Draw the dependency graph, with the state of each node. Exit 1 for a cycle.",
-    "import": "Import resources and their state from another store. Touches none of their live objects.",
+    "import": "Write manifests of live objects, or import an export. Of kinds in a project: minimal, and proven by "
+    "their plan; exit 0 applying them changes nothing, 2 it does, 1 error. Of a file of setpoint export: its resources "
+    "and their state. Touches no live object.",
     "install": "Install or upgrade setpoint in a cluster. The cluster is that of the current kubeconfig context.",
     "kinds": "List the kinds that are installed, or describe some. Those of plug-ins, too, with their distribution; of "
     "SQLInstance.spec.settings, that field and those below it. "

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -21,11 +21,12 @@ from setpoint.engine.management import CookieLocation
 from setpoint.engine.resource import DEFAULT_NAMESPACE
 from setpoint.errors import ManifestInvalid, SetpointError, UserError
 from setpoint.library.outcome import ExitCode
-from setpoint.library.targets import Selection
+from setpoint.library.targets import Selection, is_kind_word
 
 # Imported where a command uses it: others do without.
 if TYPE_CHECKING:
     from setpoint.library.manifests.reading import ReadManifests
+    from setpoint.library.selecting.resource_filter import ResourceFilter
     from setpoint.library.session import Session
     from setpoint.library.sets.scope import SetScope
 
@@ -55,6 +56,10 @@ class CommandRequest:
     ignore_not_found: bool = False
     # Of `apply` and `plan`: what the manifests are all of.
     scope: "SetScope | None" = None
+    # The labels and fields that a resource has to have; None for any.
+    filter: "ResourceFilter | None" = None
+    # The field that resources are sorted by.
+    sort_by: str | None = None
 
     @staticmethod
     def of(options: dict[str, Any]) -> "CommandRequest":
@@ -81,7 +86,20 @@ class CommandRequest:
             options.get("yes", False),
             options.get("ignore_not_found", False),
             _scope_of(options),
+            _filter_of(options),
+            options.get("sort_by"),
         )
+
+
+def _filter_of(options: dict[str, Any]) -> "ResourceFilter | None":
+    """The labels and fields that a command selects by; without --prune, -l of `plan` is one of them."""
+    labels = options.get("selector") or (options.get("labels") if not options.get("prune") else None)
+    fields = options.get("field_selector")
+    if labels is None and fields is None:
+        return None
+    from setpoint.library.selecting.resource_filter import ResourceFilter
+
+    return ResourceFilter.parse(labels, fields)
 
 
 def _scope_of(options: dict[str, Any]) -> "SetScope | None":
@@ -91,6 +109,8 @@ def _scope_of(options: dict[str, Any]) -> "SetScope | None":
         return None
     from setpoint.library.sets.scope import SetScope, parse_labels
 
+    if _selects_declared(options):
+        return None
     if options["labels"] and not options["prune"]:
         raise ManifestInvalid("-l says what is pruned: write it with --prune, or leave it out")
     return SetScope(
@@ -100,6 +120,13 @@ def _scope_of(options: dict[str, Any]) -> "SetScope | None":
         options["adopt"],
         options["allow_empty"],
     )
+
+
+def _selects_declared(options: dict[str, Any]) -> bool:
+    """Whether -l is of resources that are declared: without files there are no manifests to be all of."""
+    names = ("set_name", "prune", "adopt", "allow_empty")
+    has_files = bool(files_and_targets(options)[0])
+    return "targets" in options and not has_files and not any(options.get(name) for name in names)
 
 
 def read_request_files(request: CommandRequest) -> "ReadManifests":
@@ -115,6 +142,20 @@ def read_request_files(request: CommandRequest) -> "ReadManifests":
 def selection_of(request: CommandRequest) -> Selection:
     """What the command is about: the manifests in its files, and its KIND/NAME targets."""
     return Selection(read_request_files(request) if request.files else None, request.targets, request.namespace)
+
+
+def selects(request: CommandRequest) -> bool:
+    """Whether a command is about all resources of a kind, or those with labels or fields."""
+    return request.filter is not None or any(is_kind_word(one) for one in request.targets)
+
+
+async def selected(request: CommandRequest, session: "Session") -> Selection:
+    """What a command is about, with the resources that it names by kind, labels or fields."""
+    if not selects(request):
+        return selection_of(request)
+    from setpoint.cli.selecting import declared_selection
+
+    return await declared_selection(request, session)
 
 
 def open_session(request: CommandRequest) -> "Session":
@@ -135,15 +176,22 @@ def duration_option(name: str, text: str) -> float:
 
 # KIND/NAME. What does not look like it, and is a path, is one.
 _TARGET = re.compile(r"[A-Za-z][A-Za-z0-9.]*/[^/]+")
+_KINDS = re.compile(r"[A-Za-z][A-Za-z0-9.]*(?:,[A-Za-z][A-Za-z0-9.]*)+")
 
 
 def files_and_targets(options: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files of a command, after `-f` or by themselves, and its KIND/NAME targets."""
     files, targets = (*options.get("files", ()), *options.get("paths", ())), tuple(options.get("targets", ()))
+    targets = tuple(one for word in targets for one in _kinds_in(word))
     if "files" not in options:
         return files, targets
     by_themselves = [one for one in targets if _is_file(one, takes_kinds=options.get("takes_kinds", False))]
     return (*files, *by_themselves), tuple(one for one in targets if one not in by_themselves)
+
+
+def _kinds_in(word: str) -> Sequence[str]:
+    """The kinds of `SQLInstance,StorageBucket`; any other word is one by itself."""
+    return word.split(",") if _KINDS.fullmatch(word) and not os.path.exists(word) else (word,)
 
 
 def _is_file(word: str, *, takes_kinds: bool) -> bool:

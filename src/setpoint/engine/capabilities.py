@@ -1,12 +1,15 @@
 """Optional capabilities of a kind, as protocols: dry run, wait, replace, watch, list, a Secret of its own."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NewType, Protocol, runtime_checkable
+from dataclasses import field
+from typing import Any, Final, NamedTuple, NewType, Protocol, runtime_checkable
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import PlannedWrite, ResolvedProject
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.core.wait.wait_for import WaitFor
 from setpoint.engine.kind import (
     Absent,
@@ -286,6 +289,60 @@ class SupportsList(Protocol, metaclass=CapabilityMeta):
 
     def read_item(self, item: bytes, location: Location) -> Present[Any] | None:
         """The object as `observe` would return it; None when the item may not show all of it."""
+        ...
+
+
+class KnownObject(NamedTuple):
+    """A live object that others may be in."""
+
+    kind: GroupKind
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlace:
+    """Where live objects are looked for: in a project, in these regions and zones, and in objects that are known."""
+
+    project: str
+    locations: Sequence[str] = ()
+    # What other objects may be in: instances, networks.
+    known: Sequence[KnownObject] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveIdentity:
+    """What a manifest says of which object it is about: fields of its spec and annotations."""
+
+    # Its name in the service; empty where fields of the spec name it.
+    own_id: str
+    spec: JsonObject
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    # Labels that the kind itself sends.
+    managed_labels: Sequence[str] = ()
+    # Fields that the service moves by itself: left out, though a spec may have them.
+    moving: Sequence[Path] = ()
+    # Whether the spec has to have the id, though it may be the name of the resource: the service makes the ids.
+    needs_id: bool = False
+
+
+@runtime_checkable
+class SupportsImport(Protocol, metaclass=CapabilityMeta):
+    """A kind whose live objects can be found, and be declared as they are."""
+
+    def parent_kinds(self) -> Sequence[GroupKind]:
+        """The kinds whose objects its own are in: those are looked for first."""
+        ...
+
+    def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
+        """The lists that have the objects of a place; none where the service cannot list them."""
+        ...
+
+    def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[Any]], None]:
+        """The objects of a list, each with its location. Any failure raises."""
+        ...
+
+    def identity_at(self, location: Location) -> LiveIdentity:
+        """What a manifest has to say so that `locate` returns this location."""
         ...
 
 

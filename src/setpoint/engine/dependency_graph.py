@@ -252,6 +252,11 @@ def _node(resource: Resource) -> GraphNode:
     return GraphNode(resource.ref, _state(ready), ready.message)
 
 
+def state_of(resource: Resource) -> NodeState:
+    """The state of a resource by itself."""
+    return _node(resource).state
+
+
 def _state(ready: Condition) -> NodeState:
     match ready.reason:
         case ConditionReason.DEPENDENCY_INVALID:

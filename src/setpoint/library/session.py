@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from setpoint.library.controller import Controllers
     from setpoint.library.deletion import Deletion
     from setpoint.library.executors import Executor, SettleGoal
+    from setpoint.library.inspection.live_import import ImportObserver, ImportQuery, LiveImport
     from setpoint.library.manifests.reading import ReadManifests
     from setpoint.library.results import CommandResult
     from setpoint.library.sets.scope import SetScope
@@ -192,6 +193,16 @@ class Session(SessionReads):
         async with self._executing() as executor:
             await delete_resources(selection, executor, goal, record, ignore_not_found=ignore_not_found)
             return _result(record, executor.engine)
+
+    async def import_live(self, query: "ImportQuery", observer: "ImportObserver | None" = None) -> "LiveImport":
+        """Manifests of live objects that no resource stands for, in the namespace of the session, each with its plan.
+
+        Nothing is written, neither to the store nor to a service.
+        """
+        from setpoint.library.inspection.live_import import ImportObserver, import_live
+
+        async with self._engines.planning() as engine:
+            return await import_live(query, self.namespace, engine, observer or ImportObserver())
 
     async def preview_deletion(self, *what: Named) -> "Deletion":
         """What would go and what would stay, and what depends on it; UserError for a protected resource."""

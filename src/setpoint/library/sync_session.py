@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from setpoint.library.inspection.fields import FieldListing
     from setpoint.library.inspection.graph import ResourceGraph
     from setpoint.library.inspection.history import HistoryListing
+    from setpoint.library.inspection.live_import import ImportObserver, ImportQuery, LiveImport
     from setpoint.library.inspection.records import EventListing, Inspection, ResourceDescription, StepExplanation
     from setpoint.library.inspection.store_plan import StorePlan
     from setpoint.library.manifests.validation import ManifestValidation
@@ -98,6 +99,10 @@ class SyncSession:
     ) -> "CommandResult":
         """See Session.plan."""
         return self._call(self._session.plan(*what, scope=scope, observer=observer))
+
+    def import_live(self, query: "ImportQuery", observer: "ImportObserver | None" = None) -> "LiveImport":
+        """See Session.import_live."""
+        return self._call(self._session.import_live(query, observer))
 
     def apply(
         self,

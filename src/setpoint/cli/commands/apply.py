@@ -6,7 +6,7 @@ START HERE: `apply`.
 from collections.abc import Mapping
 
 from setpoint.cli.command_report import CommandReport, reporting
-from setpoint.cli.request import CommandRequest, open_session, selection_of
+from setpoint.cli.request import CommandRequest, open_session, selected, selection_of
 from setpoint.cli.views.table import one_line
 from setpoint.core.plan import Plan
 from setpoint.engine.resource import ResourceRef
@@ -35,7 +35,8 @@ async def reconcile(request: CommandRequest) -> ExitCode:
     """Reconciles resources that are declared already."""
     async with reporting(request, ReportedCommand.RECONCILE) as report:
         async with open_session(request) as session:
-            await session.reconcile(selection_of(request), wait=request.wait, timeout=request.seconds, observer=report)
+            what = await selected(request, session)
+            await session.reconcile(what, wait=request.wait, timeout=request.seconds, observer=report)
         return report.finish()
 
 
@@ -43,7 +44,7 @@ async def plan(request: CommandRequest) -> ExitCode:
     """Shows each plan, in the order in which they would be executed; last those that cannot be made."""
     async with reporting(request, ReportedCommand.PLAN) as report:
         async with open_session(request) as session:
-            await session.plan(selection_of(request), scope=request.scope, observer=report)
+            await session.plan(await selected(request, session), scope=request.scope, observer=report)
         _show_plans(report.record.plans, report)
         return report.finish()
 

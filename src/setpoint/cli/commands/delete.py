@@ -6,7 +6,7 @@ import sys
 from rich.text import Text
 
 from setpoint.cli.command_report import CommandReport, dependant_line, reporting
-from setpoint.cli.request import CommandRequest, open_session, selection_of
+from setpoint.cli.request import CommandRequest, open_session, selected, selects
 from setpoint.cli.views.terminal import SafeConsole, error_console
 from setpoint.errors import UserError
 from setpoint.library.command_record import ReportedCommand
@@ -20,7 +20,11 @@ async def delete(request: CommandRequest) -> ExitCode:
     """Requests deletion, then reconciles until all are gone: dependants before what they need."""
     async with reporting(request, ReportedCommand.DELETE) as report:
         async with open_session(request) as session:
-            selection = selection_of(request)
+            selection = await selected(request, session)
+            if selection.is_empty and selects(request):
+                # --ignore-not-found: an empty selection would be an error of its own.
+                return report.finish()
+            _require_yes(request)
             is_asking = not (request.yes or request.dry_run) and _is_on_terminal()
             if is_asking:
                 await _require_confirmed(selection, session, report)
@@ -35,6 +39,14 @@ async def delete(request: CommandRequest) -> ExitCode:
                 observer=report,
             )
         return report.finish()
+
+
+def _require_yes(request: CommandRequest) -> None:
+    """UserError for a deletion by kind, labels or fields that no author has confirmed, and that cannot be asked."""
+    if selects(request) and not (request.yes or request.dry_run or _is_on_terminal()):
+        raise UserError(
+            "a deletion by kind, labels or fields has to be confirmed: --dry-run shows what it deletes, --yes does it"
+        )
 
 
 def _is_on_terminal() -> bool:

@@ -1,7 +1,7 @@
 """`setpoint graph`: the dependency graph as a tree, for Graphviz, for Mermaid and as JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 from rich.tree import Tree
@@ -10,21 +10,30 @@ from setpoint.cli.request import CommandRequest, open_session, run_command, sele
 from setpoint.cli.views.table import one_line
 from setpoint.engine.dependency_graph import EdgeType, GraphEdge, GraphNode, NodeState
 from setpoint.engine.resource import ResourceRef
+from setpoint.errors import UserError
 from setpoint.library.inspection.graph import ResourceGraph
+from setpoint.library.inspection.graph_parts import fitted, surroundings
 from setpoint.library.outcome import ExitCode
+from setpoint.library.targets import Selection, is_target, ref_of_target
+
+if TYPE_CHECKING:
+    from setpoint.library.session import Session
 
 _PIPE_COLUMNS: Final = 100_000
 
 
 def draw_graph(options: dict[str, Any]) -> int:
     """The exit code of `setpoint graph`."""
-    return run_command(_graph, {**options, "takes_kinds": True})
+    depth, most = options["depth"], options["most"]
+    return run_command(lambda request: _graph(request, depth, most), {**options, "takes_kinds": True})
 
 
-async def _graph(request: CommandRequest) -> ExitCode:
+async def _graph(request: CommandRequest, depth: int | None = None, most: int = 0) -> ExitCode:
     """Draws the graph; FAILED for a cycle, which is named."""
     async with open_session(request) as session:
-        graph = await session.graph(selection_of(request))
+        graph = await (session.graph(selection_of(request)) if depth is None else _around(request, session, depth))
+    if request.output != "json":
+        graph = fitted(graph, most)
     if request.output in FORMATS:
         request.console.write(FORMATS[request.output](graph))
     else:
@@ -36,6 +45,17 @@ async def _graph(request: CommandRequest) -> ExitCode:
         request.console.stderr = True
         request.console.print(Text(f"error: {graph.cycle}", style="red"), soft_wrap=True)
     return ExitCode.FAILED if graph.cycle else ExitCode.DONE
+
+
+async def _around(request: CommandRequest, session: "Session", depth: int) -> ResourceGraph:
+    """What is some steps around the named resources, whatever their kinds and namespaces."""
+    if request.files or not request.targets or not all(map(is_target, request.targets)):
+        raise UserError("--depth is about the surroundings of a resource: name it by KIND/NAME")
+    named = await session.graph(Selection(None, request.targets, request.namespace))
+    async with session.reading() as engine:
+        refs = [ref_of_target(one, request.namespace, engine) for one in request.targets]
+    assert all(any(node.ref == ref for node in named.nodes) for ref in refs)
+    return surroundings(await session.graph(all_namespaces=True), refs, depth)
 
 
 FORMATS: Final[Mapping[str, Callable[[ResourceGraph], str]]] = {

@@ -41,11 +41,11 @@ async def get(request: CommandRequest) -> ExitCode:
             return await _get_sets(session, request)
         everywhere = request.namespace is None
         # A table shows no secret values.
-        show_secrets = request.show_secrets or request.output not in ("json", "yaml")
+        show_secrets = request.show_secrets or request.output in ("table", "wide", "name")
         listing = await session.list(
             *request.targets, all_namespaces=everywhere, show_secrets=show_secrets, ignore_not_found=request.watch
         )
-        resources = [one.resource for one in listing]
+        resources = _chosen([one.resource for one in listing], request)
         async with session.reading() as engine:
             types = engine.resource_types
         wide, outputs = request.output == "wide", any(map(has_output, resources))
@@ -57,8 +57,21 @@ async def get(request: CommandRequest) -> ExitCode:
                 *request.targets, since=listing.revision, all_namespaces=everywhere, show_secrets=show_secrets
             )
             async for change in changes:
-                _show_resources([_resource_after(change.change, change.resource.resource)], table, request)
+                _show_resources(
+                    _chosen([_resource_after(change.change, change.resource.resource)], request), table, request
+                )
     return ExitCode.DONE
+
+
+def _chosen(resources: Sequence[Resource], request: CommandRequest) -> Sequence[Resource]:
+    """Those with the labels and fields that are asked for, in the order that is."""
+    chosen = request.filter
+    found = list(resources) if chosen is None else [one for one in resources if chosen.matches(one)]
+    if request.sort_by is None:
+        return found
+    from setpoint.library.selecting.custom_columns import sorted_by
+
+    return sorted_by(found, request.sort_by)
 
 
 async def _get_sets(session: "Session", request: CommandRequest) -> ExitCode:
@@ -74,6 +87,11 @@ async def _get_sets(session: "Session", request: CommandRequest) -> ExitCode:
 
 
 def _show_resources(resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest) -> None:
+    if "=" in request.output or request.output == "name":
+        from setpoint.cli.views.chosen_fields import print_chosen_fields
+
+        print_chosen_fields(resources, request, is_one=request.watch or names_one(request))
+        return
     if request.output not in ("json", "yaml"):
         request.console.print(table.lines(resources, _now()), soft_wrap=True)
         return

@@ -6,9 +6,12 @@ import click
 
 from setpoint.cli.definitions.options import (
     ALL_NAMESPACES,
+    FIELD_SELECTOR,
     FILES,
+    IMPORT_FORM,
     NAMESPACE,
-    PATHS,
+    QUIET,
+    SELECTOR,
     TABLE_OR_JSON,
     TARGETS,
     TENANCY,
@@ -88,13 +91,22 @@ def export(context: click.Context, /, **options: object) -> None:
 
 
 @command_named("import")
-@options_of(FILES, PATHS)
-@click.option("--overwrite", is_flag=True, help="Replace what is here already and differs.")
+@options_of(FILES)
+@click.argument("paths", nargs=-1, metavar="[KIND | PATH]...")
+@click.option("--overwrite", is_flag=True, help="Of an export: replace what is here already and differs.")
+@click.option("--project", envvar="GOOGLE_CLOUD_PROJECT", metavar="PROJECT", help="Write manifests of its objects.")
+@click.option("--all", "everything", is_flag=True, help="Those of every kind that can be listed.")
+@click.option("--location", "locations", multiple=True, metavar="PLACE,...", help="Regions and zones to look in, too.")
+@options_of(SELECTOR, FIELD_SELECTOR, NAMESPACE)
+@click.option("--to", metavar="FOLDER", help="Write files there; to standard output otherwise.")
+@click.option("--by", type=click.Choice(["object", "kind"]), default="object", help="A file for each.")
+@click.option("--force", is_flag=True, help="Replace files that are there and differ.")
+@options_of(IMPORT_FORM, QUIET)
 @click.pass_context
 def import_(context: click.Context, /, **options: object) -> None:
-    from setpoint.cli.commands.transfer import import_resources
+    from setpoint.cli.commands.authoring.import_live import chosen_import
 
-    exit_with(context, import_resources, options)
+    exit_with(context, chosen_import(options), options)
 
 
 COMMANDS: Final = (record, migrate, verify_upgrade, export, import_)

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from setpoint.cli.entry import COMMAND_HELP, COOKIE_HELP, STORE_HELP, TENANCY_HELP
 
@@ -18,12 +19,55 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., None])
 
+
+def _completed(words: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """What completes a word; its module is imported when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        completion = import_module("setpoint.cli.completion")
+        found: list[CompletionItem] = getattr(completion, f"complete_{words}")(context, parameter, incomplete)
+        return found
+
+    return complete
+
+
+class OutputForm(click.ParamType[str]):
+    """A form by its name, or one with what follows it: `jsonpath={.spec}`."""
+
+    name = "form"
+
+    def __init__(self, words: Sequence[str], prefixes: Sequence[str]) -> None:
+        self._words, self._prefixes = words, prefixes
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # as click calls it
+        """See ParamType."""
+        return "FORM"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """See ParamType."""
+        word, sign, rest = value.partition("=")
+        if value in self._words or (word in self._prefixes and sign and rest):
+            return value
+        return self.fail(self._problem(value), param, ctx)
+
+    def _problem(self, value: str) -> str:
+        forms = ", ".join((*self._words, *(f"{one}=…" for one in self._prefixes)))
+        return f"{value!r} is none of {forms}"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """See ParamType."""
+        words = (*self._words, *(f"{one}=" for one in self._prefixes))
+        return [CompletionItem(one) for one in words if one.startswith(incomplete)]
+
+
 FILES = click.option(
     "-f", "--file", "files", multiple=True, metavar="PATH", help="A file, a folder, or - for standard input."
 )
 # Without -f, too: `apply a.yaml b.yaml`, and what a shell makes of `-f *.yaml`.
 PATHS = click.argument("paths", nargs=-1, metavar="[PATH]...")
-TARGETS = click.argument("targets", nargs=-1, metavar="[KIND/NAME]...")
+TARGETS = click.argument("targets", nargs=-1, metavar="[KIND/NAME]...", shell_complete=_completed("targets"))
+# Of commands that take all resources of a kind, too.
+SELECTED = click.argument("targets", nargs=-1, metavar="[KIND[/NAME]]...", shell_complete=_completed("targets"))
 WAIT = click.option("--wait/--no-wait", default=True, help="Wait until everything is settled, blocked or failed.")
 TIMEOUT = click.option(
     "--timeout",
@@ -35,6 +79,7 @@ TIMEOUT = click.option(
 NAMESPACE = click.option(
     "-n",
     "--namespace",
+    shell_complete=_completed("namespaces"),
     help="The namespace of KIND/NAME, and of manifests that name none; else that of --store, else default.",
 )
 OUTPUT = click.option(
@@ -73,11 +118,29 @@ LABELS = click.option(
     "--selector",
     "labels",
     metavar="KEY=VALUE,...",
-    help="With --prune: those with these labels.",
+    help="With --prune: those with these labels. Of a plan without manifests: only those with these labels.",
 )
 PRUNE = click.option("--prune", is_flag=True, help="Delete what left the set, or what has the labels otherwise.")
 ADOPT = click.option("--adopt", is_flag=True, help="Take over what another set declares.")
 ALLOW_EMPTY = click.option("--allow-empty", is_flag=True, help="Prune everything where there is no manifest left.")
+SELECTOR = click.option("-l", "--selector", "selector", metavar="LABELS", help="Only those with these labels.")
+FIELD_SELECTOR = click.option(
+    "--field-selector",
+    "--filter",
+    "field_selector",
+    metavar="FIELDS",
+    shell_complete=_completed("fields"),
+    help="Only those with these fields: state=failed,kind=SQLInstance,spec.region=europe-*.",
+)
+SORT_BY = click.option("--sort-by", metavar="PATH", help="In the order of a field, such as .metadata.name.")
+GET_OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=OutputForm(("table", "wide", "yaml", "json", "name"), ("jsonpath", "custom-columns")),
+    default="table",
+    help="The form: table, wide, yaml, json, name, jsonpath=TEMPLATE, custom-columns=HEADER:PATH,...",
+)
+IMPORT_FORM = click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
 SCOPE = (SET_NAME, LABELS, PRUNE, ADOPT, ALLOW_EMPTY)
 IGNORE_NOT_FOUND = click.option("--ignore-not-found", is_flag=True, help="What is not declared is no error.")
 

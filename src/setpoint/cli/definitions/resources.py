@@ -7,14 +7,19 @@ import click
 from setpoint.cli.definitions.options import (
     ALL_NAMESPACES,
     DRY_RUN,
+    FIELD_SELECTOR,
     FILES,
+    GET_OUTPUT,
     IGNORE_NOT_FOUND,
     NAMESPACE,
     OUTPUT,
     PATHS,
     QUIET,
     SCOPE,
+    SELECTED,
+    SELECTOR,
     SHOW_SECRETS,
+    SORT_BY,
     TARGETS,
     TENANCY,
     TEXT_YAML_OR_JSON,
@@ -30,16 +35,33 @@ from setpoint.cli.definitions.options import (
 )
 
 apply = declare("apply", "apply", FILES, PATHS, *SCOPE, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
-reconcile = declare("reconcile", "apply", FILES, TARGETS, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET)
+reconcile = declare(
+    "reconcile",
+    "apply",
+    *(FILES, SELECTED, SELECTOR, FIELD_SELECTOR, NAMESPACE, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET),
+)
 delete = declare(
     "delete",
     "delete",
-    *(FILES, TARGETS, NAMESPACE, DRY_RUN, YES, IGNORE_NOT_FOUND, WAIT, TIMEOUT, TEXT_YAML_OR_JSON, QUIET),
+    *(
+        FILES,
+        SELECTED,
+        SELECTOR,
+        FIELD_SELECTOR,
+        NAMESPACE,
+        DRY_RUN,
+        YES,
+        IGNORE_NOT_FOUND,
+        WAIT,
+        TIMEOUT,
+        TEXT_YAML_OR_JSON,
+        QUIET,
+    ),
 )
 
 
 @command_named("plan")
-@options_of(FILES, TARGETS, *SCOPE, NAMESPACE, OUTPUT, QUIET)
+@options_of(FILES, SELECTED, *SCOPE, FIELD_SELECTOR, NAMESPACE, OUTPUT, QUIET)
 @click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
 @click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; no service is called.")
 @click.option(
@@ -62,15 +84,28 @@ def plan(context: click.Context, /, **options: object) -> None:
         run_request(context, plan, options)
 
 
-get = declare("get", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, SHOW_SECRETS, ALL_NAMESPACES)
+get = declare(
+    "get",
+    "inspect",
+    *(SELECTED, NAMESPACE, ALL_NAMESPACES, SELECTOR, FIELD_SELECTOR, SORT_BY, GET_OUTPUT, WATCH, SHOW_SECRETS),
+)
 describe = declare("describe", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, SHOW_SECRETS)
 explain = declare("explain", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH)
 events = declare("events", "inspect", TARGETS, NAMESPACE, OUTPUT, WATCH, ALL_NAMESPACES)
 
 
 @command_named("graph")
-@options_of(FILES, TARGETS, NAMESPACE)
+@options_of(FILES, SELECTED, NAMESPACE)
 @ALL_NAMESPACES
+@click.option("--depth", type=click.IntRange(min=0), metavar="N", help="With KIND/NAME: what is N steps around it.")
+@click.option(
+    "--most",
+    type=click.IntRange(min=0),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Draw more resources than these by kind and namespace; 0 draws each. JSON has each.",
+)
 @click.option("-o", "--output", type=click.Choice(["text", "dot", "mermaid", "json"]), default="text", help="The form.")
 @click.pass_context
 def graph(context: click.Context, /, **options: object) -> None:

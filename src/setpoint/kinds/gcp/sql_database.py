@@ -1,7 +1,7 @@
 """The kind SQLDatabase: a database in a Cloud SQL instance."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -16,12 +16,15 @@ from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, 
 from setpoint.core.schema.constraints import Matches
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, with_marks
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import same, sha256_hex
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
+from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
 from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import (
     Absent,
@@ -47,6 +50,7 @@ from setpoint.kinds.gcp.shared.cloud_sql import (
     ParentInstance,
     check_parent_instance,
     instance_scope,
+    instances_at,
     is_operation_done,
     parent_instance,
     pending_operation,
@@ -117,7 +121,14 @@ class _DatabaseOutputs(Struct, frozen=True):
     selfLink: str | None = None
 
 
+class _Databases(Struct, frozen=True):
+    """The list of an instance."""
+
+    items: list[msgspec.Raw] = []
+
+
 _decoder: Final = msgspec.json.Decoder(SqlDatabase)
+_list: Final = msgspec.json.Decoder(_Databases)
 _outputs: Final = msgspec.json.Decoder(_DatabaseOutputs)
 
 
@@ -262,6 +273,40 @@ class SqlDatabaseKind:
     async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done."""
         return await is_operation_done(operation.name, self.google)
+
+    def parent_kinds(self) -> Sequence[GroupKind]:
+        """See SupportsImport."""
+        return ((GROUP, "SQLInstance"),)
+
+    def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
+        """Each instance of the project that is known."""
+        return instances_at(place)
+
+    def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[SqlDatabase]], None]:
+        """The databases of an instance."""
+        return _databases(self, list_scope)
+
+    def identity_at(self, location: Location) -> LiveIdentity:
+        """The inverse of `locate`."""
+        project, instance, name = _parts(location)
+        return LiveIdentity(
+            name,
+            {"instanceRef": {"external": f"projects/{project}/instances/{instance}"}},
+            {PROJECT_ANNOTATION: project},
+        )
+
+
+async def _databases(
+    kind: SqlDatabaseKind, list_scope: ListScope
+) -> AsyncGenerator[tuple[Location, Present[SqlDatabase]], None]:
+    """The databases of an instance, each as an observation shows it."""
+    call = GoogleCall(GoogleService.SQL, (*list_scope.split("/"), "databases"))
+    body = await kind.google.get(call)
+    found = () if body is None else decode_response(_list, body, list_scope, MAX_LIST_VALUES).items
+    for one in map(bytes, found):
+        live, link = decode_response(_decoder, one, list_scope), decode_response(_outputs, one, list_scope).selfLink
+        location = Location(f"{list_scope}/databases/{live.name}")
+        yield location, Present(live, outputs={"selfLink": link} if link else {})
 
 
 # --- Location --------------------------------------------------------------------------------------------------------

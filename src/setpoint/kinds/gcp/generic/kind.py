@@ -15,12 +15,13 @@ from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared, EffectiveState, effective_of_trees, effective_state
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.core.values.problems import Problems
-from setpoint.engine.capabilities import ListScope
+from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -40,7 +41,9 @@ from setpoint.engine.tenancy.tenants import Tenant
 from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConflict
 from setpoint.kind.typed_spec import decode_spec
 from setpoint.kinds.gcp.generic.equivalence import fitted, without_unmanaged
-from setpoint.kinds.gcp.generic.lists import listed_id, listed_pages
+from setpoint.kinds.gcp.generic.importing.identities import identity_of
+from setpoint.kinds.gcp.generic.importing.import_scopes import parents_of, sample_in, scopes_at
+from setpoint.kinds.gcp.generic.lists import listed_id, listed_pages, live_objects_of
 from setpoint.kinds.gcp.generic.live_bodies import is_absent, outputs_of, shown_labels
 from setpoint.kinds.gcp.generic.members import from_members, member_at
 from setpoint.kinds.gcp.generic.operations import is_operation_done, started_operation
@@ -287,6 +290,22 @@ class GoogleKind:
         """The object in a list."""
         found = decode_response(_decoder, item, location)
         return None if is_absent(self.row, found) else self.present(found, location)
+
+    def parent_kinds(self) -> Sequence[GroupKind]:
+        """See SupportsImport."""
+        return parents_of(self.row)
+
+    def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
+        """The collections of a place; none where the service has no list of whole objects."""
+        return [one for one in scopes_at(self.row, place) if self.list_scope_of(sample_in(self.row, one)) is not None]
+
+    def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[GoogleObject]], None]:
+        """The objects of a collection."""
+        return live_objects_of(self, list_scope)
+
+    def identity_at(self, location: Location) -> LiveIdentity:
+        """The inverse of `locate`."""
+        return identity_of(self.row, location)
 
     # --- Writes -------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -13,9 +13,13 @@ from setpoint.clients.google.client import GoogleClient, item_name
 from setpoint.clients.http import decode_response
 from setpoint.core.values.json_limits import MAX_LIST_VALUES
 from setpoint.engine.capabilities import ListScope
+from setpoint.engine.kind import Location, Present
 from setpoint.errors import RemoteRefused, RemoteUnavailable, ResponseTooLarge
 from setpoint.kinds.gcp.generic.placement import fields_of_id
 from setpoint.kinds.gcp.generic.requests import api_of
+
+if TYPE_CHECKING:
+    from setpoint.engine.importing.live_lists import ListedKind
 
 # The most that most services allow; and by how much a page is made smaller when it was too large.
 _PAGE_SIZE: Final = 500
@@ -58,6 +62,13 @@ async def pages_at(
         if token in tokens:
             raise RemoteUnavailable(f"{scope}: the list leads back to a page that was there before")
         tokens.add(token)
+
+
+def live_objects_of(kind: "ListedKind", scope: ListScope) -> AsyncGenerator[tuple[Location, Present[Any]], None]:
+    """The objects of a collection with their locations. Imported when they are asked for: steps do without."""
+    from setpoint.engine.importing.live_lists import listed_objects
+
+    return listed_objects(kind, scope)
 
 
 def listed_id(row: KindFacts, item: bytes, scope: ListScope) -> str:

@@ -19,10 +19,10 @@ from setpoint.kinds.gcp.shared.config_connector import PROJECT_NAME, TenantProje
 
 GLOBAL: Final = "global"
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
-_ZONE: Final = re.compile(r".+-[a-z]")
-_PLACES: Final = ("location", "region", "zone")
+ZONE: Final = re.compile(r".+-[a-z]")
+PLACES: Final = ("location", "region", "zone")
 # What an object can be in beside a project, and the reference that says so.
-_CONTAINERS: Final = {
+CONTAINERS: Final = {
     "folders": "folderRef",
     "organizations": "organizationRef",
     "billingAccounts": "billingAccountRef",
@@ -54,6 +54,11 @@ def segments(row: KindFacts, location: Location) -> tuple[str, ...]:
     template = template_at(row, location)
     found = match_location(_pattern(template), location).groupdict()
     return tuple(found[one[1:-1]] if one.startswith("{") else one for one in template.split("/"))
+
+
+def parts_at(row: KindFacts, location: Location) -> dict[str, str]:
+    """The value of each variable of its template in a location. UserError for one of another kind."""
+    return match_location(_pattern(template_at(row, location)), location).groupdict()
 
 
 def collection_at(row: KindFacts, location: Location) -> str:
@@ -104,15 +109,15 @@ class PlacedResource:
     def template(self) -> str:
         """The template for the place that the spec names."""
         found = list(templates_of(self.row))
-        container = next((name for name, ref in _CONTAINERS.items() if self.spec.get(ref)), "projects")
+        container = next((name for name, ref in CONTAINERS.items() if self.spec.get(ref)), "projects")
         found = [one for one in found if one.startswith(f"{container}/")] or found
         place = self.place()
-        wanted = f"/{GLOBAL}/" if place in ("", GLOBAL) else "{zone}" if _ZONE.fullmatch(place) else "{region}"
+        wanted = f"/{GLOBAL}/" if place in ("", GLOBAL) else "{zone}" if ZONE.fullmatch(place) else "{region}"
         return next((one for one in found if wanted in one), found[0])
 
     def place(self, sort: str = "") -> str:
         """The location, region or zone in the spec, that of the sort first; empty for a spec that names none."""
-        for name in (sort, *sorted(_PLACES, key=self._is_optional)):
+        for name in (sort, *sorted(PLACES, key=self._is_optional)):
             value = self.spec.get(name)
             if isinstance(value, str) and value:
                 return value.rpartition("/")[2]
@@ -145,11 +150,11 @@ class PlacedResource:
     def filled(self, text: str) -> str:
         """A text with the variables of the name in it, and `{place}`."""
         place = self.place()
-        sort = "zones" if _ZONE.fullmatch(place) else "regions"
+        sort = "zones" if ZONE.fullmatch(place) else "regions"
         known = {
             **self.variables(),
             "place": GLOBAL if place in ("", GLOBAL) else f"{sort}/{place}",
-            **{name: self.place(name) or GLOBAL for name in _PLACES},
+            **{name: self.place(name) or GLOBAL for name in PLACES},
         }
         known.setdefault("project", self.project().project if "{project}" in text else "")
         return _VARIABLE.sub(lambda found: known.get(found[1], found[0]), text)
@@ -172,14 +177,14 @@ class PlacedResource:
         """The value of a variable; with a parent, those of all variables of its own name."""
         if name == "project":
             return {name: self.project().project}
-        if name in _PLACES:
+        if name in PLACES:
             return {name: self._required_place(name)}
-        container = next((ref for word, ref in _CONTAINERS.items() if template.startswith(f"{word}/{{{name}}}")), "")
+        container = next((ref for word, ref in CONTAINERS.items() if template.startswith(f"{word}/{{{name}}}")), "")
         return {name: self._container(container)} if container in self.row.fields else self._parent(name, template)
 
     def _required_place(self, name: str) -> str:
         found = self.place(name)
-        if not found and any(one in self.row.fields and self.row.fields[one].required for one in _PLACES):
+        if not found and any(one in self.row.fields and self.row.fields[one].required for one in PLACES):
             raise field_invalid(self.resource, f"spec.{name}", " is missing: write where the object is")
         return found or GLOBAL
 
@@ -244,7 +249,7 @@ def parent_field(row: KindFacts, variable: str, prefix: str) -> str | None:
     named = (name for name in refs if name.removesuffix("Ref").lower().endswith(word))
     placed = (name for name, kinds in refs.items() if any(prefix in _templates(kind) for kind in kinds))
     of_kind = (name for name, kinds in refs.items() if any(kind.lower().endswith(word) for kind in kinds))
-    parents = [name for name in refs if name not in ("projectRef", *_CONTAINERS.values())]
+    parents = [name for name in refs if name not in ("projectRef", *CONTAINERS.values())]
     only = parents if len(parents) == 1 else ()
     return found or next(iter((*named, *placed, *of_kind, *only)), None)
 
@@ -278,7 +283,7 @@ def full_name(kind: str, text: str, at: PlacedResource) -> str:
     place = PlacedResource(row, at.resource, at.resolved, at.projects)
     template = place.template()
     *others, last = variables_of(template)
-    if any(one not in ("project", *_PLACES) for one in others):
+    if any(one not in ("project", *PLACES) for one in others):
         return text
     known = {one: at.project().project if one == "project" else at.place() or GLOBAL for one in others}
     return _VARIABLE.sub(lambda found: known.get(found[1], text) if found[1] != last else text, template)

@@ -1,6 +1,7 @@
 """What the Cloud SQL kinds share: the parent instance, secrets of a spec, operations."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -12,6 +13,7 @@ from setpoint.clients.http import decode_response
 from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.constraints import Matches
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.capabilities import ImportPlace, ListScope
 from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import Location, RemoteOperation, ResolvedReferences
 from setpoint.engine.resource import Resource
@@ -27,6 +29,7 @@ from setpoint.kinds.gcp.shared.config_connector import (
 )
 
 INSTANCE_REF: Final = "spec.instanceRef"
+_INSTANCE_KIND: Final = ("sql.cnrm.cloud.google.com", "SQLInstance")
 _INSTANCE: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)")
 _INSTANCE_FORMS: Final = "the instance's name, or projects/…/instances/…"
 _OPERATION: Final = re.compile(r"projects/([^/]+)/operations/([A-Za-z0-9_-]+)")
@@ -107,6 +110,12 @@ def _instance_name(name: str, external: str, resource: Resource) -> str:
 def _no_instance(external: str, resource: Resource) -> ManifestInvalid:
     problem = f" is {external!r}: write {_INSTANCE_FORMS}"
     return field_invalid(resource, f"{INSTANCE_REF}.external", problem)
+
+
+def instances_at(place: ImportPlace) -> Sequence[ListScope]:
+    """The lists of what is in instances: one for each instance of the project that is known."""
+    names = (one.location for one in place.known if one.kind == _INSTANCE_KIND)
+    return [ListScope(one) for one in dict.fromkeys(names) if one.startswith(f"projects/{place.project}/")]
 
 
 def instance_scope(location: Location) -> OperationScope:

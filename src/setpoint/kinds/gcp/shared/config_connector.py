@@ -37,6 +37,7 @@ _ASSUMED_NAMESPACE: Final = "default"
 MANAGED_LABEL: Final = "managed-by-cnrm"
 # On objects whose ids the service makes: the uid of the resource, by which a created object is found again.
 MARK_LABEL: Final = "managed-by-setpoint"
+MANAGED_LABELS: Final = (MANAGED_LABEL, MARK_LABEL)
 # For the `__checks__` of a spec with a resourceID.
 RESOURCE_ID_CHECK: Final = Check(
     AnyOf(Not(Given("resourceID")), NotEmpty("resourceID")),
@@ -343,8 +344,7 @@ def resource_id(resource: Resource, rule: GoogleNameRule = ANY_NAME) -> str:
 
 def google_labels(resource: Resource) -> Mapping[str, str]:
     """The labels to send, without those of Kubernetes tools: keys with exactly one slash."""
-    own = {key: value for key, value in resource.labels.items() if key.count("/") != 1}
-    return {**own, MANAGED_LABEL: "true"}
+    return {**{key: value for key, value in resource.labels.items() if key.count("/") != 1}, MANAGED_LABEL: "true"}
 
 
 def without_managed_label(declared: Declared, live: JsonObject) -> Declared:

@@ -10,12 +10,13 @@ from setpoint.clients.google.client import GoogleClient, SqlOperation, item_name
 from setpoint.core.overlay import Declared, EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
-from setpoint.engine.capabilities import ListScope
+from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
 from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import (
     Absent,
@@ -38,6 +39,7 @@ from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     INSTANCE_NAME,
     MANAGED_LABEL,
+    MANAGED_LABELS,
     PROJECT_ANNOTATION,
     TenantProjects,
     definition_for,
@@ -272,6 +274,29 @@ class SqlInstanceKind:
     def read_item(self, item: bytes, location: Location) -> Present[SqlInstance] | None:
         """The instance."""
         return _present(item, location)
+
+    def parent_kinds(self) -> Sequence[GroupKind]:
+        """See SupportsImport."""
+        return ()
+
+    def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
+        """The project."""
+        return (ListScope(place.project),)
+
+    def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[SqlInstance]], None]:
+        """The instances of a project."""
+        from setpoint.engine.importing.live_lists import listed_objects
+
+        return listed_objects(self, list_scope)
+
+    def identity_at(self, location: Location) -> LiveIdentity:
+        """The inverse of `locate`."""
+        project, _, name = location.split("/")[1:]
+        return LiveIdentity(name, {}, {PROJECT_ANNOTATION: project}, MANAGED_LABELS, _MOVING)
+
+
+# An instance is upgraded, and its disk grows.
+_MOVING: Final = (Path(("maintenanceVersion",)), Path(("settings", "diskSize")))
 
 
 def _present(body: bytes, location: Location, digest: str | None = None) -> Present[SqlInstance]:

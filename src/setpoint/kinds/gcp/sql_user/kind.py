@@ -1,6 +1,6 @@
 """The kind SQLUser: location, comparison, and the verbs observe, create, update and delete."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
@@ -11,10 +11,12 @@ from setpoint.clients.google.client import GoogleClient, sql_operation
 from setpoint.core.overlay import EffectiveState
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.deferred_dataclass import dataclass
-from setpoint.core.values.json_types import JsonObject, Missing
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.problems import Problems
+from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
 from setpoint.engine.contention.operation_queue import OperationScope
 from setpoint.engine.kind import (
     Absent,
@@ -37,6 +39,7 @@ from setpoint.kinds.gcp.shared.cloud_sql import (
     INSTANCE_REF,
     check_parent_instance,
     instance_scope,
+    instances_at,
     is_operation_done,
     pending_operation,
 )
@@ -55,6 +58,7 @@ from setpoint.kinds.gcp.sql_user.live import (
     SqlUserOutputs,
     find_user,
     instance_of,
+    listed_users,
     parse_user_location,
     read_user,
     user_location,
@@ -184,6 +188,34 @@ class SqlUserKind:
     async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done."""
         return await is_operation_done(operation.name, self.google)
+
+    def parent_kinds(self) -> Sequence[GroupKind]:
+        """See SupportsImport."""
+        return ((GROUP, "SQLInstance"),)
+
+    def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
+        """Each instance of the project that is known."""
+        return instances_at(place)
+
+    def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[SqlUser]], None]:
+        """The users of an instance."""
+        return _users(self, list_scope)
+
+    def identity_at(self, location: Location) -> LiveIdentity:
+        """The inverse of `locate`."""
+        found = parse_user_location(location)
+        spec: dict[str, Json] = {"instanceRef": {"external": f"projects/{found.project}/instances/{found.instance}"}}
+        spec |= {"host": found.host} if found.host else {}
+        return LiveIdentity(found.name, spec, {PROJECT_ANNOTATION: found.project})
+
+
+async def _users(kind: SqlUserKind, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[SqlUser]], None]:
+    """The users of an instance, each as an observation shows it."""
+    instance = parse_user_location(Location(f"{list_scope}/users/-"))
+    body = await kind.google.get(instance.users())
+    for location, found in () if body is None else listed_users(body, instance):
+        live, outputs = read_user(found, parse_user_location(location))
+        yield location, Present(live, outputs=_status(outputs))
 
 
 def _status(outputs: SqlUserOutputs) -> JsonObject:

@@ -49,9 +49,8 @@ def parse_user_location(location: Location) -> SqlUserLocation:
 
 def user_location(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> Location:
     """The location of a user. A host that means any host is left out: written or not, it is the same user."""
-    user = f"{instance_of(resource, resolved, projects).path}/users/{quote(resource_id(resource), safe='')}"
-    host = _host(resource, resolved)
-    return Location(user if host in ("", ANY_HOST) else f"{user}?host={quote(host, safe='')}")
+    instance = instance_of(resource, resolved, projects).path
+    return _location_at(instance, resource_id(resource), _host(resource, resolved))
 
 
 def instance_of(resource: Resource, resolved: ResolvedReferences, projects: TenantProjects) -> ParentInstance:
@@ -132,6 +131,24 @@ def find_user(body: bytes, location: SqlUserLocation) -> bytes | None:
     keys = [decode_response(_key, one, what) for one in listed]
     found = _index(keys, location)
     return None if found is None else listed[found]
+
+
+def listed_users(body: bytes, instance: SqlUserLocation) -> Sequence[tuple[Location, bytes]]:
+    """The users in the list of an instance, each with its location; an entry without a name is none."""
+    what, path = f"the users of {instance.instance}", f"projects/{instance.project}/instances/{instance.instance}"
+    listed = [bytes(one) for one in decode_response(_list, body, what, MAX_LIST_VALUES).items]
+    keys = [decode_response(_key, one, what) for one in listed]
+    named = ((_key_name(key), key.host, one) for key, one in zip(keys, listed, strict=True) if key.name)
+    return [(_location_at(path, name, host), one) for name, host, one in named]
+
+
+def _key_name(key: _Key) -> str:
+    return key.iamEmail if key.iamEmail and key.type.startswith("CLOUD_IAM_") else key.name
+
+
+def _location_at(instance: str, name: str, host: str) -> Location:
+    user = f"{instance}/users/{quote(name, safe='')}"
+    return Location(user if host in ("", ANY_HOST) else f"{user}?host={quote(host, safe='')}")
 
 
 def read_user(body: bytes, location: SqlUserLocation) -> tuple[SqlUser, SqlUserOutputs]:

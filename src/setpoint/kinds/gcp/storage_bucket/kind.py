@@ -16,11 +16,12 @@ from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared, EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.unstructured import GroupKind
 from setpoint.core.values.canonical import sha256_hex
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path
-from setpoint.engine.capabilities import ListScope
+from setpoint.engine.capabilities import ImportPlace, ListScope, LiveIdentity
 from setpoint.engine.claims.object_claims import ClaimKey
 from setpoint.engine.kind import (
     Absent,
@@ -42,6 +43,7 @@ from setpoint.errors import ProjectRefused, RemoteConflict
 from setpoint.kinds.gcp.shared.config_connector import (
     ANY_PROJECT,
     BUCKET_NAME,
+    MANAGED_LABELS,
     PROJECT_ANNOTATION,
     TenantProjects,
     definition_for,
@@ -295,6 +297,25 @@ class StorageBucketKind:
         """The bucket; None for one with an IP filter, of which a list shows only that it exists."""
         found = _present(item, location)
         return None if found.live.ipFilter else found
+
+    def parent_kinds(self) -> Sequence[GroupKind]:
+        """See SupportsImport."""
+        return ()
+
+    def import_scopes(self, place: ImportPlace) -> Sequence[ListScope]:
+        """The project."""
+        return (ListScope(place.project),)
+
+    def live_objects(self, list_scope: ListScope) -> AsyncGenerator[tuple[Location, Present[StorageBucket]], None]:
+        """The buckets of a project."""
+        from setpoint.engine.importing.live_lists import listed_objects
+
+        return listed_objects(self, list_scope)
+
+    def identity_at(self, location: Location) -> LiveIdentity:
+        """The inverse of `locate`."""
+        project, name = _parts(location)
+        return LiveIdentity(name, {}, {PROJECT_ANNOTATION: project}, MANAGED_LABELS)
 
 
 def _present(body: bytes, location: Location, digest: str | None = None) -> Present[StorageBucket]:

@@ -1,0 +1,136 @@
+"""Live objects that no resource need stand for: found by lists, those that others are in first."""
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.engine.capabilities import ImportPlace, KnownObject, ListScope, SupportsImport
+from setpoint.engine.kind import Absent, Location, Present, Unchanged
+from setpoint.errors import RemoteError, SetpointError, UserError
+
+# More lists than these are not asked for in one import: a list of places or parents is wrong then.
+_MAX_LISTS: Final = 5000
+_NO_LIST: Final = "its objects are in no list of this project and these locations: declare them by hand"
+_NO_PLACE: Final = "its objects are in no list of the project as a whole: name regions and zones by --location"
+
+
+class ListedKind(Protocol):
+    """A kind that can list, and observe what a list does not show as a whole: see SupportsList."""
+
+    def pages(self, list_scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
+        """See SupportsList."""
+        ...
+
+    def location_of(self, item: bytes, list_scope: ListScope) -> Location:
+        """See SupportsList."""
+        ...
+
+    def read_item(self, item: bytes, location: Location) -> Present[Any] | None:
+        """See SupportsList."""
+        ...
+
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Any] | Unchanged:
+        """See Kind."""
+        ...
+
+
+async def listed_objects(
+    kind: ListedKind, list_scope: ListScope
+) -> AsyncGenerator[tuple[Location, Present[Any]], None]:
+    """The objects of a list with their locations; one that an item does not show as a whole is observed."""
+    async with aclosing(kind.pages(list_scope)) as pages:
+        async for page in pages:
+            for item in page:
+                location = kind.location_of(item, list_scope)
+                found = kind.read_item(item, location) or await kind.observe(location)
+                if isinstance(found, Present):
+                    yield found.location or location, found
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryObject:
+    """A live object: its kind, where it is, and how it was listed."""
+
+    kind: GroupKind
+    location: Location
+    present: Present[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UnlistedKind:
+    """A kind whose objects could not be listed, and why."""
+
+    kind: GroupKind
+    error: SetpointError
+
+
+@dataclass(frozen=True, slots=True)
+class LiveInventory:
+    """The live objects of some kinds at a place, and the kinds of which not all could be listed."""
+
+    objects: tuple[InventoryObject, ...] = ()
+    unlisted: tuple[UnlistedKind, ...] = ()
+
+
+async def find_live_objects(
+    names: Sequence[GroupKind],
+    place: ImportPlace,
+    kinds: Mapping[GroupKind, object],
+    *,
+    listed: Callable[[GroupKind, int], None] = lambda kind, count: None,
+) -> LiveInventory:
+    """The live objects of these kinds at a place. What others are in is listed, too, and is no part of the result.
+
+    `listed` is told of each kind that was listed, with the number of its objects.
+    """
+    found: list[InventoryObject] = []
+    unlisted: list[UnlistedKind] = []
+    known = list(place.known)
+    for name in _parents_first(names, kinds):
+        kind = kinds[name]
+        assert isinstance(kind, SupportsImport)
+        try:
+            objects = await _objects_of(name, kind, replace(place, known=known))
+        except (UserError, RemoteError) as error:
+            unlisted.append(UnlistedKind(name, error))
+            continue
+        known += [KnownObject(name, one.location) for one in objects]
+        if name in names:
+            listed(name, len(objects))
+            found += objects
+    return LiveInventory(tuple(found), tuple(one for one in unlisted if one.kind in names))
+
+
+async def _objects_of(name: GroupKind, kind: SupportsImport, place: ImportPlace) -> list[InventoryObject]:
+    scopes = kind.import_scopes(place)
+    if not scopes and not kind.parent_kinds():
+        raise UserError(_NO_LIST if place.locations else _NO_PLACE)
+    if len(scopes) > _MAX_LISTS:
+        raise UserError(f"{name[1]}: {len(scopes):,} lists would have to be read: name fewer locations")
+    found: dict[Location, InventoryObject] = {}
+    for scope in scopes:
+        async with aclosing(kind.live_objects(scope)) as objects:
+            async for location, present in objects:
+                found.setdefault(location, InventoryObject(name, location, present))
+    return list(found.values())
+
+
+def _parents_first(names: Sequence[GroupKind], kinds: Mapping[GroupKind, object]) -> Iterator[GroupKind]:
+    """The kinds, each after those whose objects its own are in."""
+    seen: set[GroupKind] = set()
+
+    def below(name: GroupKind) -> Iterator[GroupKind]:
+        if name in seen:
+            return
+        seen.add(name)
+        kind = kinds.get(name)
+        if isinstance(kind, SupportsImport):
+            for parent in kind.parent_kinds():
+                yield from below(parent)
+            yield name
+
+    for name in names:
+        yield from below(name)

@@ -1,0 +1,158 @@
+"""A fleet that other tools made is imported: nothing changes by it, and references are found."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import setpoint
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path as FieldPath
+from setpoint.engine.importing.minimal_spec import external_references
+from setpoint.engine.importing.proof import ImportOutcome
+from setpoint.library.inspection.live_import import ImportedManifest, ImportQuery, LiveImport
+from setpoint.library.selecting.field_selector import FieldSelector
+from setpoint.library.selecting.label_selector import LabelSelector
+from tests.library.worlds import World, world
+
+_PROJECT: Final = "some-project"
+_REGION: Final = "europe-west1"
+# How many of each of the kinds below.
+_EACH: Final = 12
+
+
+def _manifest(group: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    api = f"{group}.cnrm.cloud.google.com/v1beta1"
+    metadata = {"name": name, "annotations": {"cnrm.cloud.google.com/project-id": _PROJECT}, "labels": {"team": "web"}}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _fleet(number: int) -> Sequence[dict[str, Any]]:
+    """One of each kind; those that refer to others refer to those of the same number."""
+    own, cidr = f"shop-{number}", f"10.{number}.0.0/24"
+    refers = {"name": own}
+    project = {"projectRef": {"external": f"projects/{_PROJECT}"}}
+    found: list[tuple[str, str, dict[str, Any]]] = [
+        ("storage", "StorageBucket", {"location": "EU", "uniformBucketLevelAccess": True}),
+        (
+            "sql",
+            "SQLInstance",
+            {"databaseVersion": "POSTGRES_16", "region": _REGION, "settings": {"tier": "db-f1-micro"}},
+        ),
+        ("sql", "SQLDatabase", {"instanceRef": refers}),
+        ("sql", "SQLUser", {"instanceRef": refers, "password": {"value": "sesame"}}),
+        ("compute", "ComputeNetwork", {"autoCreateSubnetworks": False, "routingMode": "GLOBAL"}),
+        ("compute", "ComputeSubnetwork", {"networkRef": refers, "region": _REGION, "ipCidrRange": cidr}),
+        ("compute", "ComputeAddress", {"location": _REGION, "description": own}),
+        ("compute", "ComputeFirewall", {"networkRef": refers, "allow": [{"protocol": "tcp", "ports": ["80"]}]}),
+        ("compute", "ComputeRouter", {"networkRef": refers, "region": _REGION}),
+        ("compute", "ComputeDisk", {"location": f"{_REGION}-b", "size": 20 + number}),
+        ("compute", "ComputeHealthCheck", {"location": "global", "tcpHealthCheck": {"port": 80}}),
+        ("compute", "ComputeBackendService", {"location": "global", "healthChecks": [{"healthCheckRef": refers}]}),
+        ("compute", "ComputeURLMap", {"location": "global", "defaultService": {"backendServiceRef": refers}}),
+        ("pubsub", "PubSubTopic", {"messageRetentionDuration": "3600s"}),
+        ("pubsub", "PubSubSubscription", {"topicRef": refers, "ackDeadlineSeconds": 30}),
+        ("pubsub", "PubSubSchema", {"type": "AVRO", "definition": '{"type":"string"}', **project}),
+        ("iam", "IAMServiceAccount", {"displayName": f"Runner {number}", "resourceID": f"runner-{number}"}),
+        ("kms", "KMSKeyRing", {"location": _REGION}),
+        ("kms", "KMSCryptoKey", {"keyRingRef": refers, "purpose": "ENCRYPT_DECRYPT"}),
+        ("secretmanager", "SecretManagerSecret", {"replication": {"auto": {}}}),
+        ("dns", "DNSManagedZone", {"dnsName": f"{own}.example.com.", "description": own}),
+        ("bigquery", "BigQueryDataset", {"location": "EU", "resourceID": f"Set_{number}"}),
+        ("bigquery", "BigQueryTable", {"datasetRef": refers, "description": own}),
+        ("artifactregistry", "ArtifactRegistryRepository", {"location": _REGION, "format": "DOCKER"}),
+        ("logging", "LoggingLogMetric", {"filter": "severity>=ERROR", **project}),
+    ]
+    return [_manifest(group, kind, own, spec) for group, kind, spec in found]
+
+
+@asynccontextmanager
+async def _google() -> AsyncIterator[World]:
+    async with world() as found:
+        yield found
+
+
+def _open(world: World) -> setpoint.Session:
+    """A session on a new store in memory."""
+    return world.open(environment={**world.environment, "SETPOINT_GOOGLE_ENDPOINT": world.cloud.url})
+
+
+async def _import(world: World, query: ImportQuery) -> LiveImport:
+    async with _open(world) as session:
+        return await session.import_live(query)
+
+
+def _spec(one: ImportedManifest) -> JsonObject:
+    found = one.manifest["spec"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_fleet_of_300_objects_is_imported_and_nothing_changes() -> None:
+    asyncio.run(_import_fleet())
+
+
+async def _import_fleet() -> None:
+    async with _google() as world:
+        made = [one for number in range(_EACH) for one in _fleet(number)]
+        kinds = tuple(sorted({one["kind"] for one in made}))
+        async with _open(world) as session:
+            (await session.apply(made)).raise_for_failures()
+
+        query = ImportQuery(_PROJECT, kinds, (_REGION, f"{_REGION}-b"))
+        found = await _import(world, query)
+
+        assert (len(made), len(kinds)) == (300, 25)
+        assert [(one.ref, one.outcome, one.fields) for one in found.manifests if one.outcome != "unchanged"] == []
+        # And the database and the user that each instance comes with.
+        assert len(found.manifests) == 300 + 2 * _EACH
+        assert (found.skipped, dict(found.unlisted), found.exit_code) == ((), {}, 0)
+        literal = [
+            (str(one.ref), str(path), text)
+            for one in found.manifests
+            for path, text in external_references(_spec(one), FieldPath(("spec",)))
+            if path.steps[-1] != "projectRef"
+        ]
+        assert literal == []
+
+        before = world.writes
+        async with _open(world) as session:
+            applied = await session.apply([one.manifest for one in found.manifests])
+            again = await session.plan()
+        assert {one.outcome.value for one in applied} == {"adopted"}
+        assert again.is_done
+        assert world.writes == before
+
+
+def test_what_is_declared_is_left_out_and_selectors_choose() -> None:
+    asyncio.run(_import_some())
+
+
+async def _import_some() -> None:
+    async with _google() as world:
+        bucket, instance, database, user = _fleet(1)[:4]
+        async with _open(world) as session:
+            (await session.apply(bucket, instance, database, user)).raise_for_failures()
+        kinds = ("StorageBucket", "SQLDatabase", "SQLUser")
+
+        named = ImportQuery(_PROJECT, kinds, fields=FieldSelector.parse("metadata.name=shop-*"))
+        labelled = ImportQuery(_PROJECT, kinds, labels=LabelSelector.parse("team=web"))
+        assert [str(one.ref) for one in (await _import(world, labelled)).manifests] == ["StorageBucket default/shop-1"]
+        found = (await _import(world, named)).manifests
+        # The instance is found without being asked for, and it is not declared: nothing refers to it by name.
+        assert [(str(one.ref), _spec(one).get("instanceRef")) for one in found] == [
+            ("SQLDatabase default/shop-1", {"external": "projects/some-project/instances/shop-1"}),
+            ("SQLUser default/shop-1", {"external": "projects/some-project/instances/shop-1"}),
+            ("StorageBucket default/shop-1", None),
+        ]
+        assert ("sesame" in str(found), found[1].secrets) == (False, ("spec.password",))
+
+        async with _open(world) as session:
+            (await session.apply(instance, bucket)).raise_for_failures()
+            among = await session.import_live(named)
+        # What is declared is named, and is not declared twice.
+        assert [(one.kind, str(one.declared)) for one in among.skipped] == [
+            ("StorageBucket", "StorageBucket default/shop-1")
+        ]
+        assert [_spec(one)["instanceRef"] for one in among.manifests] == [{"name": "shop-1"}] * 2
+        assert {one.outcome for one in among.manifests} == {ImportOutcome.UNCHANGED}
