@@ -63,6 +63,10 @@ class Resource:
         # A single byte is found thirty times faster, and often settles it.
         return written is None or any(first in written and whole in written for first, whole in _encoded(words))
 
+    def shows(self, word: str) -> bool:
+        """Whether the word may be anywhere in the document; False only when it certainly is not."""
+        return True
+
     @cached_property
     def ref(self) -> ResourceRef:
         """Which resource this is."""

@@ -114,6 +114,10 @@ class ClusterResource(Resource):
         body = self.kept.body
         return any(word.encode() in body for word in words)
 
+    def shows(self, word: str) -> bool:
+        kept, text = self.kept, word.encode()
+        return text in kept.body or text in kept.status or text in kept.metadata
+
     @cached_property
     def document(self) -> JsonObject:
         body = self._decoded_body()
