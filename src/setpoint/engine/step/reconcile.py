@@ -356,9 +356,9 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
         return context
     # The state of an object at another location says nothing about this one.
     state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None, applied=None)
-    state = replace(state, is_location_lost=False)
     # Another process may claim the object at the same time.
-    return replace(context, state=replace(state, is_claim_pending=context.engine.claims.is_shared))
+    is_pending = context.engine.claims.is_shared
+    return replace(context, state=replace(state, is_location_lost=False, is_claim_pending=is_pending))
 
 
 async def _redact_error(error: SetpointError, context: StepContext) -> None:
