@@ -10,6 +10,7 @@ import msgspec
 
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reports import HistoryEntry, HistoryType, oldest_kept
 
@@ -51,6 +52,15 @@ class _KeptEntry(msgspec.Struct, frozen=True, gc=False):
 
 # msgspec, not orjson: orjson reads a whole number beyond 64 bits as a float and loses digits.
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def _encoded(data: JsonObject) -> bytes:
+    try:
+        return _encode(data)
+    except (TypeError, ValueError, OverflowError):
+        # Numbers beyond 64 bits, and mappings of other types. The canonical form takes longer where there is a float.
+        return canonical(data)
 
 
 @dataclass(slots=True)
@@ -69,7 +79,7 @@ class MemoryHistory:
         self._count -= len(own)
         for one in entries:
             self._number += 1
-            own.append(_KeptEntry(self._number, one.type, one.at, canonical(one.data)))
+            own.append(_KeptEntry(self._number, one.type, one.at, _encoded(one.data)))
         oldest = oldest_kept(now, self.limits.days)
         while own and (len(own) > self.limits.per_resource or own[0].at < oldest):
             own.popleft()
