@@ -81,6 +81,9 @@ def measured_in_turns(
         fleet: dict[Phase, dict[str, Cost]] = {}
         for controller in controllers:
             _log(f"{controller.name}: {settings.scaled(FLEET):,} resources")
+            if not controller.has_fleet:
+                _log(f"  not measured: {controller.name} has not come to rest with so many")
+                continue
             for phase, cost in _fleet_phases(server, controller, settings.scaled(FLEET), seconds):
                 _log(f"  {phase}: {cost}")
                 fleet.setdefault(phase, {})[controller.name] = cost

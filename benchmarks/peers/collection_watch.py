@@ -16,7 +16,7 @@ import msgspec
 from tests.cluster.access import Access
 
 _POLL_SECONDS: Final = 0.02
-_TIMEOUT_SECONDS: Final = 1200.0
+_TIMEOUT_SECONDS: Final = 600.0
 T = TypeVar("T")
 
 
@@ -80,7 +80,7 @@ class CollectionWatch(Generic[T]):
         self._connection.close()
 
     def wait_until(self, condition: Callable[[Mapping[str, T]], bool]) -> None:
-        """Returns when the condition holds; TimeoutError when it does not for twenty minutes."""
+        """Returns when the condition holds; TimeoutError when it does not for ten minutes."""
         end = time.monotonic() + _TIMEOUT_SECONDS
         while not condition(self._values):
             if self._failure is not None:

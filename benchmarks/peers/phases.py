@@ -13,7 +13,7 @@ from benchmarks.peers.process_usage import Memory, ProcessTree, Reading, wait_un
 from benchmarks.peers.work_server import Work, WorkServer
 
 # How long after its start a process resyncs all resources.
-RESYNC_SECONDS: Final = 240.0
+RESYNC_SECONDS: Final = 60.0
 # Shares of that. A resync follows the start of the caches by 0.9 to 1.1 (controller-runtime), or the first step of the
 # resource by 1.0 (kopf, setpoint); the next one of controller-runtime follows at 1.35 or later.
 _LONGEST_START: Final = 0.15

@@ -64,7 +64,7 @@ def status_bytes(status: str, name: str) -> int:
 _REST_SECONDS: Final = 3.0
 _REST_CPU: Final = 0.06
 _POLL_SECONDS: Final = 0.1
-_TIMEOUT_SECONDS: Final = 420.0
+_TIMEOUT_SECONDS: Final = 120.0
 
 
 def wait_until_rest(tree: ProcessTree) -> Reading:

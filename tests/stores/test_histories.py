@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setpoint.core.values.canonical import same
 from setpoint.engine.history.memory_history import HistoryLimits, HistoryStore, MemoryHistory, PendingHistory
 from setpoint.engine.ports import ResourceUpdate
 from setpoint.engine.resource import Resource, ResourceRef
@@ -163,6 +164,20 @@ def test_a_history_in_memory_never_exceeds_its_limits(additions: list[tuple[int,
     if additions:
         last, count = additions[-1]
         assert numbers(kept[last])[:1] == [count - 1]
+
+
+@given(
+    st.dictionaries(
+        st.text(), st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(), st.booleans())
+    )
+)
+def test_a_history_in_memory_gives_back_the_data_of_an_entry(data: dict[str, Any]) -> None:
+    history = MemoryHistory()
+    history.add(REF, [HistoryEntry(HistoryType.STEP, "2026-01-01T00:00:00Z", data)], "2026-01-01T00:00:00Z")
+
+    (found,) = history.of(REF, None, 1)
+    assert same(found.data, data)
+    assert found == HistoryEntry(HistoryType.STEP, "2026-01-01T00:00:00Z", found.data, 1)
 
 
 # --- What is stored with a status -------------------------------------------------------------------------------------

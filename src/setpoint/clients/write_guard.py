@@ -124,6 +124,8 @@ class WriteGuard:
 
 def is_server_dry_run(request: HttpRequest) -> bool:
     """Whether an API server would only dry-run it: by the query, or for a deletion by its body."""
+    if request.method != "DELETE" and "dryRun" not in request.url:
+        return False
     values = [value for name, value in parse_qsl(urlsplit(request.url).query) if name == "dryRun"]
     if request.method == "DELETE" and not values:
         body = decoded_body(request.body)

@@ -70,7 +70,7 @@ def is_secret_list(object_: Json) -> bool:
 
 def holds_secret_object(value: Json) -> bool:
     """Whether there is a Secret anywhere in `value`, as an object or in a manifest in text form."""
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         in_text = isinstance(text := value.get("manifest"), str) and "Secret" in text
         return in_text or is_secret(value) or is_secret_list(value) or any(map(holds_secret_object, value.values()))
     return any(map(holds_secret_object, value)) if isinstance(value, list | tuple) else False
@@ -93,11 +93,11 @@ def redact_untyped(body: Json) -> Json:
 
 def redact_record(record: Json, *, whole: bool) -> Json:
     """The record of a step without the values of fields with a secret-sounding name; with `whole`, of all fields."""
-    if isinstance(record, Mapping):
+    if type(record) is dict or isinstance(record, Mapping):
         if "path" in record:
             return _redacted_change(record, whole=whole)
         return {name: redact_record(value, whole=whole) for name, value in record.items()}
-    return [redact_record(one, whole=whole) for one in record] if isinstance(record, list | tuple) else record
+    return [redact_record(one, whole=whole) for one in record] if isinstance(record, (list, tuple)) else record
 
 
 def _redacted_change(change: Mapping[str, Json], *, whole: bool) -> Json:

@@ -96,7 +96,7 @@ class SecretFields:
         """An object of any kind, a list of them, or a part of one. `listed`: the kind of objects that name none."""
         if isinstance(value, _SCALARS):
             return value
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             return _elements(value, lambda one: self._object(one, hide, listed))
         if not listed and "kind" not in value and _STRING_DATA not in value:
             return self._untyped_members(value, hide)
@@ -138,7 +138,9 @@ class SecretFields:
     def _member(self, name: str, value: Json, hide: Hide) -> Json:
         if isinstance(value, _SCALARS):
             return self._maybe_manifest(value, hide) if name == _MANIFEST and isinstance(value, str) else value
-        annotations = value.get("annotations") if name == "metadata" and isinstance(value, Mapping) else None
+        if name != "metadata":
+            return self._object(value, hide)
+        annotations = value.get("annotations") if isinstance(value, Mapping) else None
         if not isinstance(value, Mapping) or not isinstance(annotations, Mapping):
             return self._object(value, hide)
         shown = _members(annotations, lambda key, text: self._annotation(key, text, hide))

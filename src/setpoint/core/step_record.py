@@ -197,6 +197,9 @@ def _short(value: Json, limit: int) -> str:
 
 def _fits(value: Json, limit: int) -> bool:
     """Whether the value takes at most `limit` bytes of JSON."""
+    if isinstance(value, str) and not len(value) + 2 <= limit < 6 * len(value) + 2:
+        # A character takes one to six bytes.
+        return len(value) + 2 <= limit
     if isinstance(value, str) and value.isascii() and value.isprintable():
         # Of these characters JSON escapes two, each with one more byte.
         return len(value) + value.count('"') + value.count("\\") + 2 <= limit

@@ -89,6 +89,18 @@ class SupportsWriteRecord(Protocol, metaclass=CapabilityMeta):
 
 
 @runtime_checkable
+class SupportsCreationMark(Protocol, metaclass=CapabilityMeta):
+    """A kind whose live objects show by themselves which resource created them.
+
+    A killed process needs no record of the location then: an announced claim leads the next one to the object.
+    """
+
+    def is_created_for(self, resource: Resource, observed: Present[Any]) -> bool:
+        """Whether a step for this very resource created the object; nothing that its author can write says so."""
+        ...
+
+
+@runtime_checkable
 class SupportsProjects(Protocol, metaclass=CapabilityMeta):
     """A kind whose objects are in Google projects, which a resource names in one of several ways."""
 

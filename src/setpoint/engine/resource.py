@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from functools import cache, cached_property
+from functools import cache
 from typing import Final, NamedTuple, NewType
 
 from setpoint.core.owner_references import controller_of
 from setpoint.core.unstructured import GroupKind
+from setpoint.core.values.cached_property import cached_property
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.canonical import sha256_hex as sha256_of
 from setpoint.core.values.deferred_dataclass import dataclass
@@ -62,6 +63,10 @@ class Resource:
         written = self.written
         # A single byte is found thirty times faster, and often settles it.
         return written is None or any(first in written and whole in written for first, whole in _encoded(words))
+
+    def shows(self, word: str) -> bool:
+        """Whether the word may be anywhere in the document; False only when it certainly is not."""
+        return True
 
     @cached_property
     def ref(self) -> ResourceRef:

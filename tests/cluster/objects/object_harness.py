@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_files
 from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.plan import Plan
+from setpoint.engine.claims.object_claims import ClaimKey, ObjectClaims
 from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.intent import check_manifest
@@ -40,6 +41,21 @@ class NoRevisions:
         return None
 
 
+class AnnouncedClaims(NoRevisions):
+    """The index of a process that shares its store with others, none of which claims anything."""
+
+    def claimants(self, key: ClaimKey) -> Collection[ResourceRef]:
+        """See ClaimIndex."""
+        return ()
+
+    def location(self, ref: ResourceRef) -> Location | None:
+        """See ClaimIndex."""
+        return None
+
+    async def caught_up(self, ref: ResourceRef, revision: Revision) -> None:
+        """See ClaimIndex."""
+
+
 @dataclass(slots=True)
 class ObjectHarness:
     """A memory store and the kind, for one namespace of a cluster. Close it after use."""
@@ -52,6 +68,8 @@ class ObjectHarness:
     counts: list[Counter[tuple[str, str, str]]] = field(default_factory=list)
     # Whether steps are those of a controller: a single command has no idle cache.
     is_controller: bool = False
+    # Whether other processes claim objects of the same store.
+    is_replica: bool = False
     store: MemoryStore = field(init=False)
     clusters: Clusters = field(init=False)
 
@@ -76,7 +94,8 @@ class ObjectHarness:
     def engine(self) -> EngineContext:
         """The engine context of the steps."""
         idle_cache = IdleCache(NoRevisions()) if self.is_controller else None
-        return EngineContext(self.store, self.clock, {(GROUP, NAME): self.kind}, idle_cache=idle_cache)
+        claims = ObjectClaims(AnnouncedClaims(), is_shared=True) if self.is_replica else ObjectClaims()
+        return EngineContext(self.store, self.clock, {(GROUP, NAME): self.kind}, idle_cache=idle_cache, claims=claims)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`."""

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.engine.step.outcomes import Settled
+from setpoint.errors import HeldByOthers
 from tests.cluster.objects.object_harness import ObjectHarness, config_map, deployment
 from tests.cluster.objects.sent_requests import SentRequests
 
@@ -28,10 +30,26 @@ def test_a_drift_is_corrected_without_a_look_after_it(harness: ObjectHarness, re
     requests.take()
     harness.step()
 
-    # The first dry run shows whose field it is now, the second one what a forced apply comes to.
-    assert requests.take() == ["GET", "dry run", "dry run", "PATCH"]
+    # No other manager applies the object: the dry run is that of the forced apply.
+    assert requests.take() == ["GET", "dry run", "PATCH"]
     harness.step()
     assert requests.take() == ["GET"]
+
+
+def test_a_field_that_another_manager_applies_by_now_is_asked_for_without_force(
+    harness: ObjectHarness, requests: SentRequests
+) -> None:
+    harness.settle(config_map(a="1"))
+    endpoint = Endpoint("", "v1", "configmaps", harness.namespace, "map")
+    body = config_map(a="2") | {"metadata": {"name": "map", "namespace": harness.namespace}}
+    harness.apply_as("another", endpoint, body, force=True)
+    requests.take()
+
+    assert isinstance(harness.stop_reason(), HeldByOthers)
+    assert requests.take() == ["GET", "dry run"]
+    found = harness.live("configmaps", "map")
+    assert found is not None
+    assert found["data"] == {"a": "2"}
 
 
 def test_what_the_server_has_in_another_form_is_left_to_a_dry_run(

@@ -37,14 +37,14 @@ class Endpoint:
     @property
     def path(self) -> str:
         """The path, quoted; ManifestInvalid for a part that would lead to another path."""
-        between = () if self.namespace is None else ("namespaces", self.namespace)
-        below = (part for part in (self.name, self.subresource) if part is not None)
-        return version_path(self.group, self.version) + join_path((*between, self.plural, *below))
+        collection = _collection_path(self.group, self.version, self.plural, self.namespace)
+        below = tuple(part for part in (self.name, self.subresource) if part is not None)
+        return collection + join_path(below) if below else collection
 
     @property
     def status(self) -> "Endpoint":
         """The status subresource of the object."""
-        return replace(self, subresource="status")
+        return Endpoint(self.group, self.version, self.plural, self.namespace, self.name, "status")
 
     def named(self, name: str, namespace: str | None = None) -> "Endpoint":
         """One object: in `namespace`, or in that of this endpoint."""
@@ -60,6 +60,13 @@ class Endpoint:
     def collection_path(self) -> str:
         """The path of the collection, where objects are listed and created."""
         return self.path if self.name is None else replace(self, name=None, subresource=None).path
+
+
+# Few collections, with very many objects.
+@lru_cache(maxsize=1024)
+def _collection_path(group: str, version: str, plural: str, namespace: str | None) -> str:
+    between = () if namespace is None else ("namespaces", namespace)
+    return version_path(group, version) + join_path((*between, plural))
 
 
 class Representation(StrEnum):

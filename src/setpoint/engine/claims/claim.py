@@ -1,10 +1,10 @@
 """A step's claim of its live object: it is refused where another resource has claimed the object first.
 
 Two processes may claim one object at the same time. Each announces its claim in an annotation, in one write with the
-finalizer, waits until it has seen every claim of before, and puts it into the status only when there is no other:
-whichever announcement is later on record is seen by the other process, so that at most one of them is confirmed. Only a
-confirmed claim is written for, and only by a confirmed claim is anything deleted: an author could write the annotation.
-A claim that does not count is withdrawn.
+finalizer, waits until it has seen every claim of before, and writes for it only when there is no other: whichever
+announcement is later on record is seen by the other process, so that at most one of them is confirmed. The status
+confirms it before the write, or with its result where the object itself shows which resource created it. Only by a
+confirmed claim is anything deleted: an author could write the annotation. A claim that does not count is withdrawn.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -137,7 +137,7 @@ async def announce_claim(context: KindStepContext, intent: Intent, observed: Liv
     """The context once a claim that is pending was announced, and no other claim counts: the next commit confirms it.
 
     ManagementConflict and OperationRunning as for `confirm_claim`. With an announcement that a killed process left,
-    nothing has been written.
+    nothing has been written, or the object shows it: then `record_creation` has confirmed the claim.
     """
     if not context.state.is_claim_pending:
         return context
@@ -180,6 +180,12 @@ async def is_claimed_by_another(context: KindStepContext, observed: Present[Any]
     """Whether another resource has an object that a search has found."""
     assert observed.location is not None
     return any([await _others(context, key) for key in _claim_keys(context, observed.location, observed)])
+
+
+async def has_confirmed_claim(context: KindStepContext, location: Location, observed: LiveObservation) -> bool:
+    """Whether another resource has this object, and not only announced that it claims it."""
+    others = [await _others(context, key) for key in _claim_keys(context, location, observed)]
+    return any(not other.is_pending for found in others for other in found)
 
 
 def release_claim(state: StoredState) -> StoredState:

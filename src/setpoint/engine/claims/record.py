@@ -1,13 +1,18 @@
 """What is on record of a resource that has an object, and that another writer may take off: finalizers and location.
 
 Without its finalizer, the deletion of a resource leaves the object behind; without the location in its status, it is
-not known which object that is. A step puts both back.
+not known which object that is. A step puts both back. It also records the location of an object that a killed process
+created, where the object shows that it did.
 """
 
 from collections.abc import Mapping
 
 from setpoint.core.values.deferred_dataclass import replace
-from setpoint.engine.context import FINALIZER, EngineContext, StepContext
+from setpoint.engine.capabilities import SupportsCreationMark
+from setpoint.engine.claims.claim import has_confirmed_claim
+from setpoint.engine.claims.object_claims import announced_location
+from setpoint.engine.context import FINALIZER, EngineContext, KindStepContext, StepContext
+from setpoint.engine.kind import Present, observe_decoded
 from setpoint.engine.management import Management, management_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.owners.children import LAST_GENERATED
@@ -76,6 +81,26 @@ def recorded_state(resource: Resource, engine: EngineContext) -> StoredState:
         return state
     # What else is there says nothing about that object; and another process may have seen no claim of it meanwhile.
     return StoredState(location=known, handled=state.handled, is_claim_pending=engine.claims.is_shared)
+
+
+async def record_creation(context: StepContext) -> StepContext:
+    """The context with the location that a killed process announced, if it created the object there: that is on record.
+
+    The announcement alone counts for nothing: its author could have written it. The object itself has to show it.
+    """
+    location = announced_location(context.resource) if context.state.location is None else None
+    if location is None or not isinstance(context, KindStepContext) or context.management is not Management.FULL:
+        return context
+    kind = context.kind
+    if not isinstance(kind, SupportsCreationMark):
+        return context
+    observed = await observe_decoded(location, kind)
+    if not isinstance(observed, Present) or not kind.is_created_for(context.resource, observed):
+        return context
+    if await has_confirmed_claim(context, location, observed):
+        return context
+    state = replace(context.state, location=location, creating={}, is_location_lost=False)
+    return await replace(context, state=state).save_state()
 
 
 def may_have_hidden_record(context: StepContext) -> bool:

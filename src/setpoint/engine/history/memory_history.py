@@ -4,11 +4,15 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from itertools import islice
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
+import msgspec
+
+from setpoint.core.values.canonical import canonical
 from setpoint.core.values.deferred_dataclass import dataclass
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.step.reports import HistoryEntry, oldest_kept
+from setpoint.engine.step.reports import HistoryEntry, HistoryType, oldest_kept
 
 _MAX_REPORTS: Final = 20
 
@@ -34,6 +38,31 @@ class HistoryLimits:
 DEFAULT_HISTORY_LIMITS: Final = HistoryLimits()
 
 
+class _KeptEntry(msgspec.Struct, frozen=True, gc=False):
+    """An entry, encoded: that takes a third of the memory, and is nothing that garbage collection looks at."""
+
+    number: int
+    type: HistoryType
+    at: str
+    data: bytes
+
+    def decoded(self) -> HistoryEntry:
+        return HistoryEntry(self.type, self.at, _decode(self.data), self.number)
+
+
+# msgspec, not orjson: orjson reads a whole number beyond 64 bits as a float and loses digits.
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def _encoded(data: JsonObject) -> bytes:
+    try:
+        return _encode(data)
+    except (TypeError, ValueError, OverflowError):
+        # Numbers beyond 64 bits, and mappings of other types. The canonical form takes longer where there is a float.
+        return canonical(data)
+
+
 @dataclass(slots=True)
 class MemoryHistory:
     """A history in memory, for stores that keep none on disk: gone with the process."""
@@ -41,7 +70,7 @@ class MemoryHistory:
     limits: HistoryLimits = DEFAULT_HISTORY_LIMITS
     _number: int = 0
     # The oldest first; the resource that was written last is the last one.
-    _entries: dict[ResourceRef, deque[HistoryEntry]] = field(default_factory=dict)
+    _entries: dict[ResourceRef, deque[_KeptEntry]] = field(default_factory=dict)
     _count: int = 0
 
     def add(self, ref: ResourceRef, entries: Iterable[HistoryEntry], now: str) -> None:
@@ -50,7 +79,7 @@ class MemoryHistory:
         self._count -= len(own)
         for one in entries:
             self._number += 1
-            own.append(HistoryEntry(one.type, one.at, one.data, self._number))
+            own.append(_KeptEntry(self._number, one.type, one.at, _encoded(one.data)))
         oldest = oldest_kept(now, self.limits.days)
         while own and (len(own) > self.limits.per_resource or own[0].at < oldest):
             own.popleft()
@@ -68,7 +97,8 @@ class MemoryHistory:
     def of(self, ref: ResourceRef, before: int | None, most: int) -> tuple[HistoryEntry, ...]:
         """See HistoryStore."""
         newest = reversed(self._entries.get(ref, ()))
-        return tuple(islice((one for one in newest if before is None or one.number < before), most))
+        found = islice((one for one in newest if before is None or one.number < before), most)
+        return tuple(one.decoded() for one in found)
 
 
 @dataclass(slots=True)

@@ -11,8 +11,9 @@ from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.redaction import REDACTED
 from setpoint.core.values.deferred_dataclass import dataclass, replace
 from setpoint.engine import conditions
-from setpoint.engine.capabilities import SupportsServiceIds, SupportsWriteRecord
+from setpoint.engine.capabilities import SupportsCreationMark, SupportsServiceIds, SupportsWriteRecord
 from setpoint.engine.claims.claim import confirm_claim, release_claim
+from setpoint.engine.claims.object_claims import announced_location
 from setpoint.engine.claims.own_location import at_own_location
 from setpoint.engine.context import KindStepContext
 from setpoint.engine.kind import (
@@ -143,6 +144,7 @@ async def _record_before_send(
     """The context with all that a later step has to know if this one is killed after the write, in one commit.
 
     That is the claim (finalizer and location), a creation with the versions of its secrets, and every revert of drift.
+    Of an object that shows by itself that it was created, the announced claim is enough.
     """
     plan, state = planned.plan, context.state
     is_creation = plan.writes[0].action is Action.CREATE
@@ -155,6 +157,8 @@ async def _record_before_send(
     if is_creation:
         state = replace(state, creating=planned.followed.resolved.versions)
     context = replace(context, state=state)
+    if is_creation and _will_show_creation(planned, intent, context):
+        return context
     if location_in(context.resource.status) != intent.location:
         context = await context.set_ready(conditions.CLAIMED)
     elif is_creation or is_revert or context.finalizers is not None:
@@ -162,6 +166,21 @@ async def _record_before_send(
     if isinstance(context.kind, SupportsWriteRecord):
         context = await context.save_state(context.kind.outputs_before_write(intent.location))
     return context
+
+
+def _will_show_creation(planned: EffectivePlan, intent: Intent, context: KindStepContext) -> bool:
+    """Whether the next process finds the new object by the announced claim: see `record_creation`.
+
+    Of a creation that is not foreseen, or sends secrets, more has to be on record.
+    """
+    return (
+        isinstance(context.kind, SupportsCreationMark)
+        and planned.plan.writes[0].is_foreseen
+        and announced_location(context.resource) == intent.location
+        and context.finalizers is None
+        and location_in(context.resource.status) is None
+        and not planned.followed.resolved.versions
+    )
 
 
 async def _send_first(

@@ -279,15 +279,20 @@ def _dry_run_writes(intent: Intent, context: KindStepContext) -> tuple[PlannedWr
 
     def is_managed(change: FieldChange) -> bool:
         steps = change.path.steps
-        return not any(steps[:length] in unmanaged for length in range(len(steps) + 1))
+        return not (unmanaged and any(steps[:length] in unmanaged for length in range(len(steps) + 1)))
 
     return _only(is_managed, context.dry_run_writes or ())
 
 
 def _only(is_wanted: Callable[[FieldChange], bool], writes: Iterable[PlannedWrite]) -> tuple[PlannedWrite, ...]:
     """The writes with these changes alone; a write without changes is dropped, except a creation."""
-    cut = (replace(write, changes=tuple(filter(is_wanted, write.changes))) for write in writes)
+    cut = (_with_changes(write, tuple(filter(is_wanted, write.changes))) for write in writes)
     return tuple(write for write in cut if write.changes or write.action is Action.CREATE)
+
+
+def _with_changes(write: PlannedWrite, changes: tuple[FieldChange, ...]) -> PlannedWrite:
+    """The write with some of its changes; the same write with all of them, as mostly."""
+    return write if len(changes) == len(write.changes) else replace(write, changes=changes)
 
 
 def residual(
@@ -341,8 +346,10 @@ def _without_attempted(plan: Plan, intent: Intent, context: KindStepContext) -> 
     is_under_way = attempt is not None and attempt.intent == intent.digest and attempt.unconverged_at is None
     under_way = attempt if attempt is not None and is_under_way else WriteAttempt(intent.digest)
     unspecified = unspecified_digests(plan.changes)
-    defaults = known_server_defaults(context.state.server_defaults, unspecified)
-    context = replace(context, state=replace(context.state, server_defaults=defaults))
+    known = context.state.server_defaults
+    defaults = known_server_defaults(known, unspecified)
+    if defaults is not known:
+        context = replace(context, state=replace(context.state, server_defaults=defaults))
 
     def is_left(change: FieldChange) -> bool:
         cause = change_cause(change, plan.decision, intent.digest, context)

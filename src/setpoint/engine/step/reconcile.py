@@ -25,7 +25,12 @@ from setpoint.engine.claims.claim import (
     release_claim,
 )
 from setpoint.engine.claims.own_location import chosen_candidate, located
-from setpoint.engine.claims.record import may_have_hidden_record, recorded_state, restore_finalizers
+from setpoint.engine.claims.record import (
+    may_have_hidden_record,
+    record_creation,
+    recorded_state,
+    restore_finalizers,
+)
 from setpoint.engine.contention.operation_queue import OperationQueues
 from setpoint.engine.context import (
     FINALIZER,
@@ -149,7 +154,7 @@ async def _step(
         return Stopped(error)
     try:
         engine.require_definition(ref.group_kind)
-        context = await _resume(await restore_finalizers(context))
+        context = await _resume(await record_creation(await restore_finalizers(context)))
         return await (await plan_step(context)).execute()
     except StoreError:
         raise
@@ -351,9 +356,9 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
         return context
     # The state of an object at another location says nothing about this one.
     state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None, applied=None)
-    state = replace(state, is_location_lost=False)
     # Another process may claim the object at the same time.
-    return replace(context, state=replace(state, is_claim_pending=context.engine.claims.is_shared))
+    is_pending = context.engine.claims.is_shared
+    return replace(context, state=replace(state, is_location_lost=False, is_claim_pending=is_pending))
 
 
 async def _redact_error(error: SetpointError, context: StepContext) -> None:

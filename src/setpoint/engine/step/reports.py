@@ -139,7 +139,8 @@ def history_of_commit(resource: Resource, status: JsonObject, source: HistorySou
     before, after = _step(resource.status), _step(status)
     if after is None or after == before:
         return reported
-    record = redact_record(after, whole=holds_secret_object(resource.document))
+    holds_secret = resource.shows("Secret") and holds_secret_object(resource.document)
+    record = redact_record(after, whole=holds_secret)
     assert isinstance(record, Mapping)
     at = record.get("at")
     return (*reported, HistoryEntry(HistoryType.STEP, at if isinstance(at, str) else "", record))

@@ -37,6 +37,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     is_patch_manager,
     managed_fields_of,
     manager_fields,
+    owners_at,
     project,
     setpoint_fields,
     setpoint_projection,
@@ -68,6 +69,20 @@ def is_manual_change(error: HeldByOthers, live: Json, decision: Decision) -> boo
     return bool(error.held) and all(
         {operation for name, operation in operations if name == manager} == {UPDATE} for _, manager in error.held
     )
+
+
+def may_be_forced(live: Json, manager: str, decision: Decision) -> bool:
+    """Whether each conflict of an apply would be a manual change: every other manager has only updated the object.
+
+    Then a dry run without force, which shows the conflicts, is not needed.
+    """
+    others = (one for one in managed_fields_of(live) if one.manager != manager)
+    return decision is Decision.DRIFTED and all(one.operation == UPDATE for one in others)
+
+
+def takes_fields(live: Json, changes: Iterable[FieldChange], manager: str) -> bool:
+    """Whether one of these changes is of a field that another manager owns: only a forced apply makes it."""
+    return any(owner.manager != manager for one in changes for owner in owners_at(live, one.path))
 
 
 def is_handed_over(error: HeldByOthers, names: Collection[str]) -> bool:

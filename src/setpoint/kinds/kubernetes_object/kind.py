@@ -41,6 +41,7 @@ from setpoint.kinds.kubernetes_object.location import (
     object_claim_keys,
     object_uid_keys,
 )
+from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of, manager_fields
 from setpoint.kinds.kubernetes_object.manifest import (
     check_manifest,
     desired_object,
@@ -170,6 +171,15 @@ class KubernetesObjectKind:
     def seen_claim_keys(self, location: Location, outputs: JsonObject) -> tuple[ClaimKey, ...]:
         """See SupportsClaimKeys."""
         return object_uid_keys(outputs)
+
+    def is_created_for(self, resource: Resource, observed: Present[LiveObject]) -> bool:
+        """See SupportsCreationMark: the object has the field manager of the resource, and is not older.
+
+        An earlier resource of the same name may have left its object behind.
+        """
+        made = text_at(observed.whole, "metadata", "creationTimestamp")
+        is_ours = manager_fields(observed.whole, field_manager_of(resource.ref)) is not None
+        return is_ours and made >= resource.created != ""
 
     def is_protected(self, resource: Resource) -> bool:
         """See SupportsDeletionProtection."""

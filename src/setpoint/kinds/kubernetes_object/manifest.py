@@ -7,6 +7,7 @@ whose value is text is not a reference.
 import base64
 import binascii
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
@@ -195,10 +196,23 @@ def check_manifest(resource: Resource, spec: KubernetesObjectSpec) -> None:
 
 
 def desired_object(resource: Resource, resolved: ResolvedReferences) -> dict[str, Json]:
-    """The desired object, with references resolved; a Secret has all its values in `data`."""
+    """The desired object, with references resolved; a Secret has all its values in `data`.
+
+    A step asks twice: where the object is, and what it is to be.
+    """
+    for known, values, made in _last_made:
+        if known is resource and values is resolved:
+            return made
     manifest = manifest_of(resource, spec_of(resource))
-    tree = manifest.substituted(resolved.values) if may_contain_references(resource) else manifest.tree
-    return _Validation(resource, tree).require(is_final=True)
+    if may_contain_references(resource):
+        return _Validation(resource, manifest.substituted(resolved.values)).require(is_final=True)
+    desired = _Validation(resource, manifest.tree).require(is_final=True)
+    _last_made.append((resource, resolved, desired))
+    return desired
+
+
+# The last one. Without references: their values may be secret, and are not kept.
+_last_made: Final[deque[tuple[Resource, ResolvedReferences, dict[str, Json]]]] = deque(maxlen=1)
 
 
 def _read(text: str, where: Message) -> Json:

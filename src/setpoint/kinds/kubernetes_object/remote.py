@@ -41,9 +41,11 @@ from setpoint.kinds.kubernetes_object.apply_result import (
     is_body,
     is_handed_over,
     is_manual_change,
+    may_be_forced,
     observation_of,
     parse_field_path,
     require_unclaimed,
+    takes_fields,
     unknown_fields_of,
     version_in,
 )
@@ -65,7 +67,7 @@ from setpoint.kinds.kubernetes_object.options import (
 )
 from setpoint.kinds.kubernetes_object.spec import LiveObject
 from setpoint.kinds.kubernetes_object.takeover import content_patch, takeover_patch, with_managers_of
-from setpoint.kinds.kubernetes_object.targets import ApplyTarget, TargetFinder
+from setpoint.kinds.kubernetes_object.targets import ApplyTarget, TargetFinder, with_all_unknown_fields
 from setpoint.kinds.kubernetes_object.tenant_clusters import TenantClusters
 
 # The write that reverts a manual change.
@@ -180,10 +182,11 @@ class RemoteObjects:
         self, target: ApplyTarget, request: ApplyIntent, live: Json, decision: Decision
     ) -> DryRunResult:
         taken = request.takeover.applied_to(live)
-        body, name = _apply_body(request, taken), "update"
+        body, name, is_revert = _apply_body(request, taken), "update", False
         try:
             try:
-                answer = await self._apply(target, request, body, dry_run=True)
+                is_revert = may_be_forced(taken, request.manager, decision)
+                answer = await self._apply(target, request, body, dry_run=True, force=is_revert)
             except HeldByOthers as error:
                 if is_manual_change(error, live, decision):
                     name = REVERT
@@ -200,6 +203,8 @@ class RemoteObjects:
             require_unprotected(request.deletion, target.location)
             return DryRunResult((PlannedWrite(Action.REPLACE, "replace", immutable_changes(fields, live, body)),))
         changes = apply_changes(taken, after, request.manager)
+        if is_revert and takes_fields(taken, changes, request.manager):
+            name = REVERT
         writes = (PlannedWrite(Action.UPDATE, name, changes),) if changes else ()
         return DryRunResult(writes, after, is_takeover=taken is not live)
 
@@ -321,7 +326,7 @@ class RemoteObjects:
             case HeldByOthers():
                 return conflict_error(error, location, request.ignored_fields, request.takeover.names)
             case RemoteInvalid():
-                refused = await _with_all_unknown_fields(error, target, body)
+                refused = await with_all_unknown_fields(error, target, body)
                 fields = [parse_field_path(field) for field in unknown_fields_of(refused)]
                 if fields and await is_defined(target.client, target.served, target.served.version, fields):
                     return OperationRunning(f"{location.title} waits for its definition: {refused}", after=1)
@@ -344,19 +349,6 @@ class RemoteObjects:
         except RemoteRefused:
             return False
         return found is None or is_deleting(decode_tree(_objects, found, target.location.title))
-
-
-async def _with_all_unknown_fields(error: RemoteInvalid, target: ApplyTarget, body: Json) -> RemoteRefused:
-    """The error with all unknown fields: an apply names only the first one, a dry-run create names all."""
-    if not unknown_fields_of(error):
-        return error
-    try:
-        await target.client.create(target.endpoint, body, Options(dry_run=True))
-    except RemoteRefused as refused:
-        return refused if refused.unknown_fields else error
-    except SetpointError:
-        return error
-    return error
 
 
 def _refuse(error: RemoteInvalid, location: ObjectLocation) -> NoReturn:

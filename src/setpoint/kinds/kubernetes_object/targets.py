@@ -4,8 +4,17 @@ from dataclasses import dataclass
 
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource
-from setpoint.clients.kubernetes.requests import Endpoint
-from setpoint.errors import KindNotServed, OperationRunning, RemoteUnavailable
+from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
+from setpoint.core.values.json_types import Json
+from setpoint.errors import (
+    KindNotServed,
+    OperationRunning,
+    RemoteInvalid,
+    RemoteRefused,
+    RemoteUnavailable,
+    SetpointError,
+)
+from setpoint.kinds.kubernetes_object.apply_result import unknown_fields_of
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.field_schemas import is_defined
 from setpoint.kinds.kubernetes_object.location import ObjectLocation
@@ -95,3 +104,16 @@ class TargetFinder:
                 f"{location.title}: the cluster serves {location.kind} in {other.served.api_version}, and no longer in "
                 f"{location.api_version}: change apiVersion in the manifest"
             ) from error
+
+
+async def with_all_unknown_fields(error: RemoteInvalid, target: ApplyTarget, body: Json) -> RemoteRefused:
+    """The error with all unknown fields: an apply names only the first one, a dry-run create names all."""
+    if not unknown_fields_of(error):
+        return error
+    try:
+        await target.client.create(target.endpoint, body, ApiWriteOptions(dry_run=True))
+    except RemoteRefused as refused:
+        return refused if refused.unknown_fields else error
+    except SetpointError:
+        return error
+    return error

@@ -1,4 +1,4 @@
-"""The cache of watched objects: compressed bytes, never older than what this process wrote itself."""
+"""The cache of watched objects: compressed unless they are recent, never older than what this process wrote itself."""
 
 import zlib
 from collections import defaultdict
@@ -22,6 +22,8 @@ _MEMORY_LEVEL: Final = 7
 _FIRST_SAMPLES: Final = 2
 _MIN_RATIO: Final = 3
 _MAX_SAMPLES: Final = 8
+# So many objects that were written last are not compressed: most are read, or written again, within seconds.
+_MAX_RECENT: Final = 256
 # The most writes whose event is awaited: a watch that is behind by more decodes its events.
 _MAX_OWN_WRITES: Final = 512
 
@@ -85,7 +87,9 @@ class ObjectCache:
     """The newest known state of each object. It answers for a kind while that kind is watched."""
 
     def __init__(self, enumerated: Iterable[GroupKind] = ()) -> None:
-        self._kept: dict[ResourceRef, _Entry] = {}
+        self._kept: dict[ResourceRef, _Entry | ObjectState] = {}
+        # Those that are not compressed; the one that was put last is the last one.
+        self._recent: dict[ResourceRef, None] = {}
         # The objects of the kinds that are asked for by namespace, by kind and namespace.
         self._enumerated = frozenset(enumerated)
         self._by_namespace: defaultdict[tuple[GroupKind, str], set[ResourceRef]] = defaultdict(set)
@@ -120,9 +124,21 @@ class ObjectCache:
         if self._gone.get(ref) == kept.uid or (before is not None and _is_stale(kept, before)):
             return
         self._gone.pop(ref, None)
-        self._kept[ref] = _packed(kept, self._compressors[ref.group, ref.kind])
+        self._keep(kept)
         if ref.group_kind in self._enumerated:
             self._by_namespace[ref.group_kind, ref.namespace].add(ref)
+
+    def _keep(self, kept: ObjectState) -> None:
+        """Keeps it as it is, and compresses the one that has been quiet for the longest time."""
+        self._recent.pop(kept.ref, None)
+        self._recent[kept.ref] = None
+        self._kept[kept.ref] = kept
+        if len(self._recent) > _MAX_RECENT:
+            quiet = next(iter(self._recent))
+            del self._recent[quiet]
+            whole = self._kept[quiet]
+            assert isinstance(whole, ObjectState), "what is recent is not compressed"
+            self._kept[quiet] = _packed(whole, self._compressors[quiet.group, quiet.kind])
 
     def drop(self, ref: ResourceRef, uid: str) -> None:
         """Removes an object that this process deleted: the watch reports it later."""
@@ -164,6 +180,7 @@ class ObjectCache:
 
     def _remove(self, ref: ResourceRef) -> None:
         del self._kept[ref]
+        self._recent.pop(ref, None)
         if ref.group_kind in self._enumerated:
             self._by_namespace[ref.group_kind, ref.namespace].discard(ref)
             if not self._by_namespace[ref.group_kind, ref.namespace]:
@@ -205,7 +222,7 @@ class OwnWrites:
         return found
 
 
-def _is_stale(kept: ObjectState, before: _Entry) -> bool:
+def _is_stale(kept: ObjectState, before: _Entry | ObjectState) -> bool:
     """Whether `kept` is not newer: resource versions of one name are numbers that grow."""
     return kept.revision == before.revision or int(kept.revision) < int(before.revision)
 
@@ -215,7 +232,9 @@ def _packed(kept: ObjectState, compressor: DictionaryCompressor) -> _Entry:
     return _Entry(kept.uid, kept.revision, compressor.compress(text))
 
 
-def _unpacked(ref: ResourceRef, entry: _Entry) -> ObjectState:
+def _unpacked(ref: ResourceRef, entry: _Entry | ObjectState) -> ObjectState:
+    if isinstance(entry, ObjectState):
+        return entry
     text = entry.parts.text()
     body = _lengths.size + _lengths.unpack_from(text)[0]
     status = body + _lengths.unpack_from(text)[1]
