@@ -66,6 +66,20 @@ def test_drift_is_found_and_corrected() -> None:
     _play(scenario)
 
 
+def test_what_has_changed_is_observed_once_more_and_no_oftener() -> None:
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.settle()
+        await harness.step()
+        await harness.drift()
+        before = len(harness.calls)
+
+        await harness.step()
+
+        assert harness.calls[before:] == ["get", "get", "update", "get"]
+
+    _play(scenario)
+
+
 def test_a_secret_that_was_rotated_ends_the_rest() -> None:
     async def scenario(harness: ContractHarness) -> None:
         await harness.secret({"password": "first"})
