@@ -94,7 +94,8 @@ def _get_candidate(name: str, process: SetpointProcess, buckets: Sequence[str], 
         async def work() -> None:
             nonlocal bodies
             for bucket in remaining:
-                bodies += bool(await get(bucket))
+                body = await get(bucket)
+                bodies += body is not None
 
         await asyncio.gather(*(work() for _ in range(process.controller.workers)))
         return bodies
