@@ -26,7 +26,7 @@ from setpoint.clients.google.client import (
     GoogleClient,
     settings_from,
 )
-from setpoint.clients.http import HttpClient
+from setpoint.clients.http import HttpClient, HttpRequest
 from setpoint.clients.ratelimit.limiter import QuotaBudgets
 from setpoint.clients.ratelimit.token_bucket import AimdSettings as CallRate
 
@@ -93,12 +93,18 @@ def _with_network(folder: Path, settings: BenchmarkSettings) -> Iterator[Compari
     refs = [ref_of(number) for number in range(count)]
     with running_buckets() as address, running_process(path, _client(address + UNLISTED)) as process:
         process.wait_until_idle()
-        http = HttpClient()
-        urls = [address + _get(name_of(number)).path for number in range(count)]
+        http, google = HttpClient(), _client(address)
+        urls = {ref.name: address + _get(ref.name).path for ref in refs}
+
+        async def bare(name: str) -> bytes | None:
+            response = await http.send(HttpRequest("GET", urls[name]))
+            return response.body if response.status == 200 else None
+
         try:
-            yield with_get(process, refs, urls, http)
+            yield with_get(process, refs, bare, lambda name: google.get(_get(name)))
         finally:
             process.loop.run_until_complete(http.close())
+            process.loop.run_until_complete(google.close())
 
 
 def _resync_by_lists(folder: Path, settings: BenchmarkSettings) -> Iterator[Comparison]:

@@ -97,7 +97,8 @@ def _work_queue_cycle(keys: list[ResourceRef]) -> Candidate:
         key = keys[-1]
         while True:
             queue.add(key, _PRIORITY, _TRIGGER)
-            item = await queue.get()
+            # As a controller does.
+            item = queue.take() or await queue.get()
             assert not isinstance(item, ShutDown)
             key = item.key
             queue.done(key)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from setpoint.clients.google.client import sql_operation
+from setpoint.clients.google.operations import sql_operation
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 
 

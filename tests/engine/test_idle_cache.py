@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import Json
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
+from setpoint.engine.step.observe import idle_step
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 from setpoint.testing.faults import CallFault
@@ -62,6 +63,35 @@ def test_drift_is_found_and_corrected() -> None:
         assert harness.writes == ["create", "update"]
         assert _decision(await harness.step()) is Decision.IN_SYNC
         assert _rests(harness)
+
+    _play(scenario)
+
+
+def test_what_has_changed_is_observed_once_more_and_no_oftener() -> None:
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.settle()
+        await harness.step()
+        await harness.drift()
+        before = len(harness.calls)
+
+        await harness.step()
+
+        assert harness.calls[before:] == ["get", "get", "update", "get"]
+
+    _play(scenario)
+
+
+def test_what_has_changed_is_observed_by_no_second_idle_step() -> None:
+    async def scenario(harness: ContractHarness) -> None:
+        await harness.settle()
+        await harness.step()
+        await harness.drift()
+        before = len(harness.calls)
+
+        outcomes = [await idle_step(harness.ref, harness.engine) for _ in range(2)]
+
+        assert outcomes == [None, None]
+        assert harness.calls[before:] == ["get"]
 
     _play(scenario)
 

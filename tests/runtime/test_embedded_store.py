@@ -14,7 +14,9 @@ import pytest
 
 from setpoint.engine.context import EngineContext
 from setpoint.engine.ports import SystemClock
+from setpoint.runtime.controller import Controller
 from setpoint.runtime.manager import Manager
+from setpoint.runtime.predicates import RESYNC
 from setpoint.stores.journal import StoreLimits
 from setpoint.stores.sqlite.store import SqliteStore, open_sqlite
 from tests.engine.gadget_fixture import gadget
@@ -45,16 +47,33 @@ class Counts:
 
 @dataclass(slots=True)
 class Connections:
-    """Takes note of the connection that writes."""
+    """Takes note of the connection that writes, and of the one that reads."""
 
     connect: Callable[..., sqlite3.Connection]
     writing: sqlite3.Connection | None = None
+    reading: sqlite3.Connection | None = None
 
     def __call__(self, address: str, **options: Any) -> sqlite3.Connection:
         connection = self.connect(address, **options)
         if address.endswith("mode=rw"):
             self.writing = connection
+        else:
+            self.reading = connection
         return connection
+
+    @contextmanager
+    def every_statement(self) -> Iterator[list[str]]:
+        """The statements of both inside."""
+        statements: list[str] = []
+        assert self.writing is not None
+        assert self.reading is not None
+        for one in (self.writing, self.reading):
+            one.set_trace_callback(statements.append)
+        try:
+            yield statements
+        finally:
+            for one in (self.writing, self.reading):
+                one.set_trace_callback(None)
 
     @contextmanager
     def counted(self) -> Iterator[Counts]:
@@ -81,6 +100,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
 class Embedded:
     store: SqliteStore
     manager: Manager
+    service: Service
 
     async def settle(self, name: str, size: int) -> None:
         """Applies a gadget, and waits until the watch shows that it is settled."""
@@ -94,6 +114,12 @@ class Embedded:
         while sum(number for (*_, ready), number in self.manager.index.counts.items() if ready) < count:
             await asyncio.sleep(0)
 
+    async def resync(self, controller: Controller, name: str) -> None:
+        """Takes a step as if the resync were due."""
+        controller.enqueue(gadget_ref(name), RESYNC)
+        while any((queue := controller.queue.snapshot()).depth.values()) or queue.processing:
+            await asyncio.sleep(0)
+
     def _is_settled(self, name: str, generation: int) -> bool:
         entry = self.manager.index.get(gadget_ref(name))
         return entry is not None and entry.is_ready and entry.generation == generation
@@ -101,11 +127,12 @@ class Embedded:
 
 @asynccontextmanager
 async def embedded(path: Path, limits: StoreLimits = StoreLimits()) -> AsyncIterator[Embedded]:  # noqa: B008 - frozen
-    numbers, clock, kind = itertools.count(1), SystemClock(), GadgetKind(Service())
+    numbers, clock, service = itertools.count(1), SystemClock(), Service()
+    kind = GadgetKind(service)
     store = await open_sqlite(path, clock, lambda: f"uid-{next(numbers)}", limits=limits)
     manager = Manager(EngineContext(store, clock, {(kind.group, kind.name): kind}), RecordingMetrics())
     async with running_manager(manager):
-        yield Embedded(store, manager)
+        yield Embedded(store, manager, service)
     await store.close()
 
 
@@ -150,6 +177,24 @@ def test_an_edit_and_a_creation_take_the_same_among_2000_resources_as_among_10(
 
 def test_an_edit_takes_the_commit_of_the_author_and_one_more(tmp_path: Path, connections: Connections) -> None:
     assert counts_of(tmp_path / "state.db", connections, 1, edit).commits == 2
+
+
+def test_a_resync_of_an_idle_resource_takes_one_request_and_nothing_of_the_store(
+    tmp_path: Path, connections: Connections
+) -> None:
+    async def main() -> tuple[list[str], list[tuple[str, str]]]:
+        async with embedded(tmp_path / "state.db") as process:
+            await process.settle("mine", 1)
+            (controller,) = process.manager.controllers.values()
+            # The step after its own write finds nothing left to do; from then on the resource is idle.
+            for _ in range(2):
+                await process.resync(controller, "mine")
+            before = len(process.service.calls)
+            with connections.every_statement() as statements:
+                await process.resync(controller, "mine")
+            return statements, process.service.calls[before:]
+
+    assert asyncio.run(main()) == ([], [("get", "mine")])
 
 
 def test_a_creation_takes_the_commit_of_the_author_one_before_the_request_and_one_after(

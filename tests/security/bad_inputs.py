@@ -18,7 +18,8 @@ from click.testing import CliRunner
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
 from setpoint.cli.main import main as commands
-from setpoint.clients.google.client import GoogleClient, GoogleSettings, SqlOperation
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
+from setpoint.clients.google.operations import SqlOperation
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.core.values.yaml_documents import read_documents
 from setpoint.engine.kind import Location, ResolvedReferences

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
-from setpoint.clients.google.client import GoogleClient, GoogleSettings, SqlOperation
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
+from setpoint.clients.google.operations import SqlOperation
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import Discovery

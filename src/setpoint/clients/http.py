@@ -23,7 +23,14 @@ from setpoint.clients.foreign_errors import (
     foreign_text,
     transport_error,
 )
-from setpoint.clients.http_transport import ACCEPT_ENCODING, HeldBytes, HttpLimits, ResponseBody, ResponseStream
+from setpoint.clients.http_transport import (
+    ACCEPT_ENCODING,
+    HeldBytes,
+    HttpLimits,
+    ResponseBody,
+    ResponseStream,
+    TimeLimits,
+)
 from setpoint.clients.scoped_value import ScopedValue
 from setpoint.clients.sockets import AddressPolicy, SocketFactory
 from setpoint.clients.transport.connection import Exchange
@@ -195,6 +202,7 @@ class HttpClient:
         self._opening = self._in_flight = 0
         self._is_retired = False
         self._pool: ConnectionPool | None = None
+        self._time_limits: TimeLimits | None = None
         self._sockets = SocketFactory(addresses)
         self._proxy = proxy
         self._is_direct = addresses is not None
@@ -227,11 +235,10 @@ class HttpClient:
         host, status = "", "<error>"
         try:
             host, route, target = self._route_to(request.url)
-            # Exact: a write must not outlive its fence.
-            async with asyncio.timeout(request.seconds):
+            with self._limits_of_time().of(request.seconds):
                 response = await self._request(request, route, target)
                 try:
-                    body = await self._body_of(request, response).whole()
+                    body = await ResponseBody(request, response, self.limits, self.held).whole()
                 finally:
                     response.close()
             status = str(response.status)
@@ -261,7 +268,7 @@ class HttpClient:
             async with asyncio.timeout(request.seconds):
                 response = await self._request(request, route, target)
             status = str(response.status)
-            body = self._body_of(request, response)
+            body = ResponseBody(request, response, self.limits, self.held)
             return ResponseStream(
                 response, body, self._streams, lambda why: transport_error(request, why, idle_timeout), idle_timeout
             )
@@ -318,8 +325,11 @@ class HttpClient:
         opener = TcpOpener(self._sockets, DEFAULT_HEADERS)
         return ConnectionPool(opener, self.limits.connections + self.limits.streams, DEFAULT_HEADERS)
 
-    def _body_of(self, request: HttpRequest, response: Exchange) -> ResponseBody:
-        return ResponseBody(request, response, self.limits, self.held)
+    def _limits_of_time(self) -> TimeLimits:
+        limits = self._time_limits
+        if limits is None or not limits.is_of_running_loop:
+            limits = self._time_limits = TimeLimits()
+        return limits
 
     def _route_to(self, url: str) -> tuple[str, ServerRoute, str]:
         """The host that is counted, the way to it, and the request target."""

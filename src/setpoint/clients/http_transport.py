@@ -10,7 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from setpoint.clients.foreign_errors import TransportError
 from setpoint.clients.transport.connection import Exchange
@@ -32,6 +32,8 @@ _HIDDEN: Final = b"(hidden)"
 _SHORTEST_SECRET: Final = 8
 # The most that is decompressed at once.
 _PIECE: Final = 2**16
+# So many lengths of time limits are kept, even if none of them is in use.
+_MANY_LENGTHS: Final = 64
 # TCP keep-alive: after so many seconds without data the peer is probed, at this interval, so often.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 
@@ -95,6 +97,7 @@ class ResponseBody:
         self.limit = limits.body
         self.held = held
         self._encoding = response.encoding
+        self._is_plain_success = not self._is_error and self._encoding in _PLAIN
         self._inflater: zlib._Decompress | None = None
         self._compressed = b""
 
@@ -115,18 +118,22 @@ class ResponseBody:
     async def whole(self) -> bytes:
         """All of it; ResponseTooLarge when it is larger than the limit. That of an error is cut off."""
         limit = min(self.limit, _MAX_ERROR_BODY) if self._is_error else self.limit
-        body = bytearray()
+        size, body = 0, bytearray()
         try:
             while piece := await self.read():
-                if len(body) + len(piece) > limit:
+                if size + len(piece) > limit:
                     if not self._is_error:
                         raise too_large(self._what, self.limit)
                     break
                 self.held.add(len(piece), self._what)
+                size += len(piece)
+                if size == len(piece) and self._response.is_complete and self._is_plain_success:
+                    # Mostly all of it arrives at once.
+                    return piece
                 body += piece
             return self.without_credentials(bytes(body)) if self._is_error else bytes(body)
         finally:
-            self.held.drop(len(body))
+            self.held.drop(size)
 
     def without_credentials(self, text: bytes) -> bytes:
         """What the server says, without the credentials that it was sent, which do not get into our messages."""
@@ -228,6 +235,99 @@ def _keep_alive(transport: asyncio.BaseTransport) -> None:
             # Not every system has these options.
             if option := getattr(socket, name, None):
                 opened.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+# --- Time limits ------------------------------------------------------------------------------------------------------
+
+
+class TimeLimits:
+    """Time limits of blocks in the tasks of one event loop. Those of the same length share a timer.
+
+    A block takes a microsecond, in which `asyncio.timeout` takes three: it sets a timer for each, and cancels it.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        # By length, in the order in which they are due.
+        self._running: dict[float, dict[TimeLimit, None]] = {}
+        self._timers: dict[float, asyncio.TimerHandle] = {}
+        self._next_tidying = _MANY_LENGTHS
+
+    @property
+    def is_of_running_loop(self) -> bool:
+        """Whether these can be used here."""
+        return self._loop is asyncio.get_running_loop()
+
+    @property
+    def lengths(self) -> int:
+        """How many lengths have a timer."""
+        return len(self._timers)
+
+    def of(self, seconds: float) -> "TimeLimit":
+        """A block that takes at most so long: `with limits.of(60.0)`; TimeoutError when it takes longer."""
+        running = self._running.get(seconds)
+        if running is None:
+            return self._first_of(seconds)
+        return TimeLimit(running, self._loop.time() + seconds)
+
+    def _first_of(self, seconds: float) -> "TimeLimit":
+        if len(self._running) >= self._next_tidying:
+            self._tidy()
+        limit = TimeLimit(self._running.setdefault(seconds, {}), self._loop.time() + seconds)
+        self._timers[seconds] = self._loop.call_at(limit.due, self._expire, seconds)
+        return limit
+
+    def _tidy(self) -> None:
+        """Drops the timers of lengths that are not in use: those of writes follow from fences, and rarely return."""
+        for seconds in [length for length, running in self._running.items() if not running]:
+            self._timers.pop(seconds).cancel()
+            del self._running[seconds]
+        self._next_tidying = max(_MANY_LENGTHS, 2 * len(self._running))
+
+    def _expire(self, seconds: float) -> None:
+        """Ends the blocks that are due, and comes back for the next one."""
+        running, now = self._running[seconds], self._loop.time()
+        while running:
+            limit = next(iter(running))
+            if limit.due > now:
+                self._timers[seconds] = self._loop.call_at(limit.due, self._expire, seconds)
+                return
+            limit.expire()
+        del self._timers[seconds], self._running[seconds]
+
+
+class TimeLimit:
+    """The time limit of one block: its task is cancelled, which becomes a TimeoutError at the end of the block."""
+
+    __slots__ = ("_cancelling", "_running", "_task", "due", "is_expired")
+
+    def __init__(self, running: dict["TimeLimit", None], due: float) -> None:
+        self.due = due
+        self.is_expired = False
+        self._running = running
+        self._task: asyncio.Task[Any] | None = None
+        self._cancelling = 0
+
+    def __enter__(self) -> None:
+        task = self._task = asyncio.current_task()
+        assert task is not None
+        # What was asked of the task before is not undone by the end of the block.
+        self._cancelling = task.cancelling()
+        self._running[self] = None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._running.pop(self, None)
+        if self.is_expired and self._task is not None:
+            is_only_ours = self._task.uncancel() <= self._cancelling
+            if is_only_ours and kind is not None and issubclass(kind, asyncio.CancelledError):
+                raise TimeoutError from error
+
+    def expire(self) -> None:
+        """The time is over."""
+        del self._running[self]
+        self.is_expired = True
+        if self._task is not None:
+            self._task.cancel()
 
 
 # --- Clients of tenants -----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ schema, by the names of members. Whole documents: `secret_fields.py`. Single pat
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import is_
 from typing import Final
 
@@ -25,6 +25,8 @@ SECRET_PATHS: Final = (Path(("data",)), Path(("stringData",)), LAST_APPLIED_PATH
 OPEN_SECRET_MEMBERS: Final = frozenset({"apiVersion", "kind", "metadata", "type", "immutable", "status"})
 # A list of Secrets: its items have no kind of their own.
 _SECRET_LIST: Final = ("", "SecretList")
+_SECRET_WORDS: Final = ("Secret", "SecretList")
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 # Members with secret values, wherever they are.
 SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|(private|client|api)_?key|kubeconfig", re.IGNORECASE)
 
@@ -72,8 +74,14 @@ def holds_secret_object(value: Json) -> bool:
     """Whether there is a Secret anywhere in `value`, as an object or in a manifest in text form."""
     if type(value) is dict or isinstance(value, Mapping):
         in_text = isinstance(text := value.get("manifest"), str) and "Secret" in text
-        return in_text or is_secret(value) or is_secret_list(value) or any(map(holds_secret_object, value.values()))
-    return any(map(holds_secret_object, value)) if isinstance(value, list | tuple) else False
+        # Of most members the word decides, without a look at their group.
+        is_one = value.get("kind") in _SECRET_WORDS and (is_secret(value) or is_secret_list(value))
+        return in_text or is_one or _any_holds_secret(value.values())
+    return _any_holds_secret(value) if isinstance(value, list | tuple) else False
+
+
+def _any_holds_secret(values: Iterable[Json]) -> bool:
+    return any(holds_secret_object(one) for one in values if type(one) not in _SCALARS)
 
 
 # --- By name, without a schema ---------------------------------------------------------------------------------------

@@ -57,8 +57,10 @@ class IdleCache:
         entry = self._entries.get(ref)
         if entry is None:
             return None
-        newest = self._index.revision
-        if newest(ref) == entry.revision and all(newest(dependency) == seen for dependency, seen in entry.dependencies):
+        newest, dependencies = self._index.revision, entry.dependencies
+        is_same = newest(ref) == entry.revision
+        # Most have no dependencies, and that check is cheaper than an empty loop.
+        if is_same and (not dependencies or all(newest(dependency) == seen for dependency, seen in dependencies)):
             return entry
         del self._entries[ref]
         return None

@@ -8,12 +8,13 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from setpoint.clients.ratelimit.fair_queue import ConcurrencyLimit, on_behalf_of
+from setpoint.clients.ratelimit.fair_queue import Caller, ConcurrencyLimit, current_caller
 from setpoint.engine.capabilities import SupportsList, SupportsWatch
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, jittered_resync
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.observe import IDLE, idle_step
 from setpoint.engine.step.outcomes import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.step.reconcile import step
 from setpoint.engine.step.status_edits import LeftStatus
@@ -246,10 +247,9 @@ class Controller:
     async def _next(self) -> QueueItem[ResourceRef] | None:
         """The next item; one that keeps failing only while enough workers are left for the rest. None at the end."""
         while True:
-            parked = self._pool.next_parked()
-            if parked is not None:
+            if self._pool.parked and (parked := self._pool.next_parked()) is not None:
                 return parked
-            item = await self.queue.get()
+            item = self.queue.take() or await self.queue.get()
             if isinstance(item, ShutDown):
                 return None
             if self.queue.failures(item.key) == 0 or self._pool.has_worker_for_failing:
@@ -262,15 +262,20 @@ class Controller:
         self.running_steps[ref] = (item.trigger, self._engine.clock.monotonic())
         self._pool.begin(failed=failed)
         self.list_resync.step_started(ref)
+        token = current_caller.set(Caller(ref, failed=failed))
         try:
-            with on_behalf_of(ref, failed=failed):
-                outcome = await self._run_step(ref, item.trigger)
+            outcome = await self._run_step(ref, item.trigger)
         finally:
+            current_caller.reset(token)
             self._pool.end(failed=failed)
             self.list_resync.step_finished(ref)
             del self.running_steps[ref]
-        self.last_errors.pop(ref, None)
-        self.convergence.step_finished(ref, outcome)
+        if self.last_errors:
+            self.last_errors.pop(ref, None)
+        if outcome is IDLE:
+            self.convergence.seen_in_sync(ref, self._engine.clock.monotonic())
+        else:
+            self.convergence.step_finished(ref, outcome)
         self._schedule_next(ref, outcome)
         if ref in self._written_in_step:
             self._written_in_step.remove(ref)
@@ -280,12 +285,14 @@ class Controller:
         """The outcome of the step; Stopped by LeaseLost when the shard of `ref` is not held, or was lost."""
         if self._replica is None:
             return await step(ref, self._engine, trigger=trigger)
-        return await self._replica.run_step(ref, lambda: step(ref, self._engine, trigger=trigger))
+        # What writes nothing needs no fence.
+        idle = await idle_step(ref, self._engine, trigger=trigger) if self._replica.holds(ref) else None
+        return idle or await self._replica.run_step(ref, lambda: step(ref, self._engine, trigger=trigger))
 
     # --- The next step ------------------------------------------------------------------------------------------------
 
     def _schedule_next(self, ref: ResourceRef, outcome: StepOutcome) -> None:
-        if not self._is_reconciled_here(ref):
+        if self._replica is not None and not self._replica.holds(ref):
             # Its shard was handed over or lost meanwhile: the next holder schedules the next step.
             self._forget(ref)
             return
@@ -342,34 +349,34 @@ class Controller:
 class WorkerPool(ConcurrencyLimit):
     """The workers of a controller. Items that failed last time are parked while their share of workers is in use."""
 
-    __slots__ = ("_parked",)
+    __slots__ = ("parked",)
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
-        # A dict for its order.
-        self._parked: dict[ResourceRef, QueueItem[ResourceRef]] = {}
+        # Those that are set aside. A dict for its order.
+        self.parked: dict[ResourceRef, QueueItem[ResourceRef]] = {}
 
     @property
     def has_worker_for_failing(self) -> bool:
         """Whether an item that failed last time may be processed now: parked ones come first."""
-        return self.has_room_for_failed and not self._parked
+        return self.has_room_for_failed and not self.parked
 
     def park(self, item: QueueItem[ResourceRef]) -> None:
         """Sets an item aside until there is a worker for it."""
-        self._parked[item.key] = item
+        self.parked[item.key] = item
 
     def next_parked(self) -> QueueItem[ResourceRef] | None:
         """The item that was parked first, when there is a worker for it."""
-        if not self._parked or not self.has_room_for_failed:
+        if not self.parked or not self.has_room_for_failed:
             return None
-        return self._parked.pop(next(iter(self._parked)))
+        return self.parked.pop(next(iter(self.parked)))
 
     def unpark(self, ref: ResourceRef) -> bool:
         """Forgets a parked item; whether `ref` was parked."""
-        return self._parked.pop(ref, None) is not None
+        return self.parked.pop(ref, None) is not None
 
     def unpark_all(self) -> tuple[ResourceRef, ...]:
         """Forgets all parked items, and returns them."""
-        parked = tuple(self._parked)
-        self._parked.clear()
+        parked = tuple(self.parked)
+        self.parked.clear()
         return parked

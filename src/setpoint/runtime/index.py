@@ -1,7 +1,7 @@
 """The index: a small summary of every resource, with dependants, owners and claims, kept up to date by the informer."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
 
@@ -173,6 +173,8 @@ class ResourceIndex:
         self._owners = owners
         self._collects = collects
         self._entries: dict[ResourceRef, IndexEntry] = {}
+        # The summary of a resource, if it is there: asked several times for each step, hence no method of ours.
+        self.get: Callable[[ResourceRef], IndexEntry | None] = self._entries.get
         self._dependants: dict[ResourceRef, set[ResourceRef]] = {}
         # By namespace: the references into it from other namespaces, each by its dependant and its target.
         self._references_into: dict[str, set[tuple[ResourceRef, ResourceRef]]] = {}
@@ -189,10 +191,6 @@ class ResourceIndex:
 
     def __iter__(self) -> Iterator[ResourceRef]:
         return iter(self._entries)
-
-    def get(self, ref: ResourceRef) -> IndexEntry | None:
-        """The summary of `ref`, if it is there."""
-        return self._entries.get(ref)
 
     def is_blocked(self, entry: IndexEntry) -> bool:
         """Whether a resource that it waits for, and that is reconciled here, is not there or not ready."""

@@ -95,6 +95,9 @@ class GoogleQuota(StrEnum):
     BUCKETS = "buckets"
 
 
+_STORAGE: Final = GoogleService.STORAGE
+_READS: Final = GoogleQuota.READS
+
 INITIAL_RATES: Final = {
     (GoogleService.SQL, GoogleQuota.READS): AimdSettings(start=25, burst=100, ceiling=100, growth=0.5),
     (GoogleService.SQL, GoogleQuota.WRITES): AimdSettings(start=10, burst=50, ceiling=50, growth=0.2),
@@ -118,6 +121,9 @@ def quota_key(method: str, call: GoogleCall, quota_project: str | None = None) -
 
     Calls on a bucket do not name its project: they share one budget without a project.
     """
+    if call.service is _STORAGE and method == "GET":
+        # Before the patterns below: buckets are many, and are observed again and again.
+        return QuotaKey("storage", quota_project or call.query.get("project", ""), _READS)
     match call.service:
         case GoogleApi(host=host):
             return QuotaKey(host.partition(".")[0], quota_project or project_in(call) or "", _reads_or_writes(method))

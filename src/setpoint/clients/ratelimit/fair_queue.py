@@ -57,7 +57,7 @@ class ConcurrencyLimit:
 
     def has_room(self, *, failed: bool) -> bool:
         """Whether one more may begin."""
-        return not self.is_full and (not failed or self.has_room_for_failed)
+        return self.in_use < self.size and (not failed or self.has_room_for_failed)
 
     def begin(self, *, failed: bool) -> None:
         """One more has begun."""

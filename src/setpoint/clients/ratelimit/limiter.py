@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from setpoint.clients.clock import EventLoopClock, MonotonicClock, TimerHandle
 from setpoint.clients.ratelimit.circuit_breaker import (
     ABANDONED,
+    CLOSED,
     UNAVAILABLE,
     Abandoned,
     BreakerState,
@@ -114,11 +115,11 @@ class ServiceLimiter:
 
         `what` names the call in messages.
         """
-        now = self._clock.monotonic()
-        slot = CallSlot(budget, caller, what, now)
-        if self.breaker.state is not BreakerState.CLOSED:
+        slot = CallSlot(budget, caller, what, now := self._clock.monotonic())
+        if self.breaker.state is not CLOSED:
             self._begin_probe(slot, now)
-        if not budget.queue and self._in_flight.has_room(failed=caller.failed) and budget.rate.take(now):
+        is_first = not self._waiting or not budget.queue
+        if is_first and self._in_flight.has_room(failed=caller.failed) and budget.rate.take(now):
             self._begin(slot, now)
             return slot
         return await self._wait(slot, now)

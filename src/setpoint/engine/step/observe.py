@@ -8,18 +8,21 @@ from setpoint.core.secret_paths import holds_secret
 from setpoint.core.values.canonical import same
 from setpoint.engine import conditions
 from setpoint.engine.capabilities import SupportsWait, SupportsWatchedObjects
-from setpoint.engine.context import EngineContext, KindStepContext
+from setpoint.engine.context import UNSPECIFIED_TRIGGER, EngineContext, KindStepContext
 from setpoint.engine.idle_cache import IdleEntry, ListedObject, state_digest
 from setpoint.engine.kind import AnyKind, Intent, LiveObservation, Location, Present, Reconciliation, Unchanged
 from setpoint.engine.management import Management
+from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.references import OUTPUT, awaited_object, is_ready
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState, outputs_in
 from setpoint.engine.step.outcomes import Settled, StepOutcome, Stopped
-from setpoint.errors import RemoteUnavailable, SetpointError
+from setpoint.engine.step.reports import StepSubject, is_refusal
+from setpoint.errors import RemoteUnavailable, Retry, SetpointError, forget_frames
 
 # The outcome of a step that found nothing to do.
 IDLE: Final = Settled(Plan(Decision.IN_SYNC), conditions.UP_TO_DATE)
+_COUNTED_ERRORS: Final = {Retry.ON_EDIT: TERMINAL_ERRORS, Retry.BUG: BUGS}
 
 
 async def observe_unless_unchanged(intent: Intent, context: KindStepContext) -> LiveObservation | Unchanged:
@@ -45,20 +48,69 @@ async def observe_in_step(
     return await kind.observe(location, known)
 
 
-async def idle_outcome(ref: ResourceRef, engine: EngineContext) -> StepOutcome | None:
-    """The outcome if every input of the step is what it was when the last step settled."""
-    entry = engine.idle_cache.of(ref) if engine.idle_cache is not None else None
-    if entry is None or engine.clock.monotonic() >= entry.until:
-        return None
+async def _idle_outcome(ref: ResourceRef, entry: IdleEntry, engine: EngineContext) -> StepOutcome | None:
+    """The outcome of a step that finds the live object as the entry has it, or gets no answer; None for any other step.
+
+    The fast lane of resources at rest: one request, one digest, one comparison; nothing is read, decoded or written.
+    """
     kind = engine.kinds[ref.group_kind]
     try:
-        found = await observe_in_step(entry.location, entry.body, kind, engine)
+        if isinstance(kind, SupportsWatchedObjects):
+            found = await kind.observe_watched(entry.location, entry.body)
+        else:
+            found = await kind.observe(entry.location, entry.body)
     except SetpointError as error:
         if isinstance(error, RemoteUnavailable) and not isinstance(kind, SupportsWait):
             return Stopped(error)
         # The full step that follows observes again, and reports the error.
         return None
     return IDLE if isinstance(found, Unchanged) else None
+
+
+async def idle_step(
+    ref: ResourceRef, engine: EngineContext, *, trigger: str = UNSPECIFIED_TRIGGER
+) -> StepOutcome | None:
+    """The outcome of the step of an idle resource whose live object has not changed, or could not be observed.
+
+    None when a full step is needed. Nothing is written: no lease has to be held for this.
+    """
+    idle_cache, started = engine.idle_cache, engine.clock.monotonic()
+    entry = None if idle_cache is None else idle_cache.of(ref)
+    if idle_cache is None or entry is None or started >= entry.until:
+        return None
+    try:
+        bound = engine if engine.tenancy is None else await engine.for_namespace(ref.namespace)
+        outcome = await _idle_outcome(ref, entry, bound)
+    except Exception:  # noqa: BLE001 - the step that follows meets the same, and reports it
+        outcome = None
+    if outcome is None:
+        # The step that follows may write: an entry from before must not be used after that.
+        idle_cache.drop(ref)
+    else:
+        end_step(ref, outcome, started, engine, trigger=trigger)
+    return outcome
+
+
+def end_step(ref: ResourceRef, outcome: StepOutcome, started: float, engine: EngineContext, *, trigger: str) -> None:
+    """Counts and reports how a step that began at `started` has ended."""
+    engine.operations.step_ended(ref, outcome.error if isinstance(outcome, Stopped) else None)
+    _measure(ref, outcome, engine.clock.monotonic() - started, engine.metrics)
+    if isinstance(outcome, Stopped):
+        if is_refusal(outcome.error):
+            engine.reporter.refused(StepSubject(ref, trigger), outcome.error)
+        # A long-running process keeps the last error of a resource.
+        forget_frames(outcome.error)
+
+
+def _measure(ref: ResourceRef, outcome: StepOutcome, seconds: float, metrics: StepMetrics) -> None:
+    if isinstance(outcome, Stopped):
+        retry = outcome.error.retry
+        metrics.step_finished(ref.kind, retry.name.lower(), "", seconds)
+        if retry in _COUNTED_ERRORS:
+            metrics.count(_COUNTED_ERRORS[retry], ref.kind)
+    else:
+        label, decision = ("settled", outcome.plan.decision) if isinstance(outcome, Settled) else ("gone", "")
+        metrics.step_finished(ref.kind, label, decision, seconds)
 
 
 def is_listed_unchanged(intent: Intent, context: KindStepContext) -> bool:

@@ -43,7 +43,6 @@ from setpoint.engine.context import (
 from setpoint.engine.intent import resolve_intent
 from setpoint.engine.kind import Intent, LiveObservation, Present, SecretKeyReference, Unchanged, observe_decoded
 from setpoint.engine.management import Management
-from setpoint.engine.metrics import BUGS, TERMINAL_ERRORS, StepMetrics
 from setpoint.engine.owners.reconcile import plan_owner_deletion, plan_owner_step
 from setpoint.engine.references import dependencies_of, resolve_available
 from setpoint.engine.resource import Resource, ResourceRef
@@ -61,14 +60,14 @@ from setpoint.engine.step.finish import plan_observed, plan_paused, settle
 from setpoint.engine.step.observe import (
     IDLE,
     cache_as_idle,
-    idle_outcome,
+    end_step,
+    idle_step,
     is_listed_unchanged,
     observe_unless_unchanged,
 )
-from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, Settled, StepOutcome, StepPlan, Stopped
+from setpoint.engine.step.outcomes import FailedStep, Gone, PlannedStep, StepOutcome, StepPlan, Stopped
 from setpoint.engine.step.plan import EffectivePlan, plan_observation
 from setpoint.engine.step.reconcile_request import request_trigger
-from setpoint.engine.step.reports import StepSubject, is_refusal
 from setpoint.engine.step.wait import report_read_failure
 from setpoint.errors import (
     Bug,
@@ -82,11 +81,9 @@ from setpoint.errors import (
     SetpointError,
     StoreError,
     UserError,
-    forget_frames,
 )
 
 _log: Final = logging.getLogger(__name__)
-_COUNTED_ERRORS: Final = {Retry.ON_EDIT: TERMINAL_ERRORS, Retry.BUG: BUGS}
 
 
 async def step(
@@ -102,6 +99,9 @@ async def step(
     `requested`: a reconcile was requested, and earlier attempts and backoff do not count. `restart_wait`: a wait that
     timed out has all of its timeout again.
     """
+    idle = None if requested else await idle_step(ref, engine, trigger=trigger)
+    if idle is not None:
+        return idle
     started = engine.clock.monotonic()
     try:
         outcome = await _step(ref, engine, trigger, requested=requested, restart_wait=restart_wait)
@@ -111,25 +111,8 @@ async def step(
         _log.exception("step broke", extra={"ref": str(ref)})
         # Without its text, which may contain a secret.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
-    engine.operations.step_ended(ref, outcome.error if isinstance(outcome, Stopped) else None)
-    _measure(ref, outcome, engine.clock.monotonic() - started, engine.metrics)
-    if isinstance(outcome, Stopped):
-        if is_refusal(outcome.error):
-            engine.reporter.refused(StepSubject(ref, trigger), outcome.error)
-        # A long-running process keeps the last error of a resource.
-        forget_frames(outcome.error)
+    end_step(ref, outcome, started, engine, trigger=trigger)
     return outcome
-
-
-def _measure(ref: ResourceRef, outcome: StepOutcome, seconds: float, metrics: StepMetrics) -> None:
-    if isinstance(outcome, Stopped):
-        retry = outcome.error.retry
-        metrics.step_finished(ref.kind, retry.name.lower(), "", seconds)
-        if retry in _COUNTED_ERRORS:
-            metrics.count(_COUNTED_ERRORS[retry], ref.kind)
-    else:
-        label, decision = ("settled", outcome.plan.decision) if isinstance(outcome, Settled) else ("gone", "")
-        metrics.step_finished(ref.kind, label, decision, seconds)
 
 
 async def _step(
@@ -139,9 +122,6 @@ async def _step(
         engine = await engine.for_namespace(ref.namespace)
     except SetpointError as error:
         return await _stop_unbound(ref, engine, error)
-    idle = None if requested else await idle_outcome(ref, engine)
-    if idle is not None:
-        return idle
     if engine.idle_cache is not None:
         # From here on the step may write: an entry from before must not be used after that.
         engine.idle_cache.drop(ref)

@@ -139,11 +139,20 @@ def history_of_commit(resource: Resource, status: JsonObject, source: HistorySou
     before, after = _step(resource.status), _step(status)
     if after is None or after == before:
         return reported
-    holds_secret = resource.shows("Secret") and holds_secret_object(resource.document)
-    record = redact_record(after, whole=holds_secret)
+    record = redact_record(after, whole=_holds_secret_object(resource))
     assert isinstance(record, Mapping)
     at = record.get("at")
     return (*reported, HistoryEntry(HistoryType.STEP, at if isinstance(at, str) else "", record))
+
+
+def _holds_secret_object(resource: Resource) -> bool:
+    """Whether there is a Secret anywhere in the resource: without the word, the author's part need not be searched."""
+    if not resource.shows("Secret"):
+        return False
+    document = resource.document
+    if not resource.mentions("Secret"):
+        document = {name: document[name] for name in ("metadata", "status") if name in document}
+    return holds_secret_object(document)
 
 
 def _step(status: JsonObject) -> Mapping[str, Json] | None:

@@ -102,6 +102,9 @@ class ListedScope:
         return seconds is not None
 
 
+_COUNT_SECONDS: Final = 1.0
+
+
 class ListedScopes:
     """Every list scope with members of one kind, by the recorded locations of their objects; `by_tenant` if need be."""
 
@@ -109,6 +112,19 @@ class ListedScopes:
         self._kind = kind
         self._by_tenant = by_tenant
         self._scopes: dict[tuple[str, ListScope], ListedScope] = {}
+        # Until then no scope is worth listing; and when that is counted next.
+        self._quiet_until = self._next_count = -inf
+
+    def is_quiet(self, now: float) -> bool:
+        """Whether no scope at all is worth listing: cheaper than to find the scope of a resource."""
+        return now < self._quiet_until
+
+    def count_quiet(self, now: float) -> None:
+        """To be called when a scope is not worth listing: finds out, now and then, until when none is."""
+        if now >= self._next_count:
+            self._next_count = now + _COUNT_SECONDS
+            large = (scope.not_before for scope in self._scopes.values() if len(scope.members) >= MIN_MEMBERS)
+            self._quiet_until = min(large, default=inf)
 
     def handle_event(self, event: ResourceEvent) -> None:
         """A resource came, went, or got a location."""
@@ -132,6 +148,7 @@ class ListedScopes:
     def _add(self, ref: ResourceRef, location: Location) -> None:
         name, namespace = self._kind.list_scope_of(location), self._namespace(ref)
         if name is not None:
+            self._quiet_until = -inf
             new = ListedScope(name, ref.group_kind, namespace)
             # A second resource of the object does not replace the first.
             self._scopes.setdefault((namespace, name), new).members.setdefault(location, ref)

@@ -179,13 +179,13 @@ class ListResync:
         ref, now = item.key, self._clock.monotonic()
         if self._items.was_unchanged_since(ref, now - item.waited):
             return True
+        if self._scopes.is_quiet(now):
+            return False
         scope = self._scope_of(ref)
-        if (
-            scope is None
-            or not scope.is_worth_listing(now)
-            or ref in self._not_listed
-            or not self._is_listable(ref, now)
-        ):
+        if scope is None or not scope.is_worth_listing(now):
+            self._scopes.count_quiet(now)
+            return False
+        if ref in self._not_listed or not self._is_listable(ref, now):
             return False
         listing = scope.listing or self._start_listing(scope, now)
         if listing is None or listing.waiting.pop(ref, None) is not None:

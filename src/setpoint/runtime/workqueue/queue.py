@@ -93,8 +93,10 @@ class WorkQueue(Generic[K]):
             raise Bug(f"the next add of {key} cannot be in {seconds} seconds")
         if not self._is_open:
             return
-        now = self._catch_up()
-        self._delayed.schedule(key, now + max(0.0, seconds), priority, trigger)
+        now = self._monotonic()
+        if now >= self._delayed.next_due:
+            self._add_due(now)
+        self._delayed.schedule(key, now + (seconds if seconds > 0.0 else 0.0), priority, trigger)
         if self._getters:
             self._set_timer(now)
 
@@ -148,19 +150,26 @@ class WorkQueue(Generic[K]):
     async def get(self) -> QueueItem[K] | ShutDown:
         """The next key to process, until `done`; waits for one. A cancelled call takes no key."""
         while self._is_open:
-            now = self._monotonic()
-            if now >= self._delayed.next_due:
-                self._add_due(now)
-            entry = self._lanes.take()
-            if entry is not None:
-                entry.state, entry.started = PROCESSING, now
-                self._processing[entry] = None
-                self._sum_started += now
-                waited = now - entry.since
-                self._queue_durations.observe(waited)
-                return QueueItem(entry.key, entry.priority, entry.trigger, waited)
+            item = self.take()
+            if item is not None:
+                return item
             await self._wait()
         return SHUT_DOWN
+
+    def take(self) -> QueueItem[K] | None:
+        """The next key to process, until `done`; None when there is none now."""
+        now = self._monotonic()
+        if now >= self._delayed.next_due:
+            self._add_due(now)
+        entry = self._lanes.take()
+        if entry is None:
+            return None
+        entry.state, entry.started = PROCESSING, now
+        self._processing[entry] = None
+        self._sum_started += now
+        waited = now - entry.since
+        self._queue_durations.observe(waited)
+        return QueueItem(entry.key, entry.priority, entry.trigger, waited)
 
     def done(self, key: K) -> None:
         """The processing of `key` has ended, with or without success: it may be handed out again."""

@@ -69,8 +69,12 @@ class DelayedAdds(Generic[K]):
         """Schedules the add of `key`, and replaces the one that it has."""
         delayed = DelayedAdd(due, next(self._numbers), key, priority, trigger)
         self._pending[key] = delayed
-        heappush(self._heap, delayed)
-        self._tidy()
+        heap = self._heap
+        heappush(heap, delayed)
+        if len(heap) > 2 * len(self._pending) + _SLACK:
+            self._tidy()
+        else:
+            self.next_due = heap[0].due
 
     def due_at(self, key: K) -> float:
         """When the delayed add of `key` is due; infinity when it has none."""

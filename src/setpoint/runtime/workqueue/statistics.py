@@ -1,10 +1,10 @@
 """What can be read of a work queue: a snapshot, and histograms of how long keys waited and were processed.
 
-The histogram is our own because a queue observes two durations for each key, and a step one more: 0.13 µs each, where
-the histogram of prometheus-client takes 0.87 µs.
+The histogram is our own because a queue observes two durations for each key, and a step one more: 0.1 µs each, where
+the histogram of prometheus-client takes 0.87 µs. Durations are counted together, some hundreds at once.
 """
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final
@@ -12,6 +12,8 @@ from typing import Final
 from setpoint.core.values.deferred_dataclass import dataclass
 from setpoint.runtime.workqueue.scheduling import Priority
 
+# So many durations are held until they are counted, or fewer until the next snapshot.
+_COUNTED_TOGETHER: Final = 512
 # Those of controller-runtime's work queues, so that its dashboards fit: ten nanoseconds to 1,000 seconds.
 QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 4))
 
@@ -28,20 +30,33 @@ class HistogramSnapshot:
 class DurationHistogram:
     """Counts durations in buckets: those of the work queues, unless others are given."""
 
-    __slots__ = ("_buckets", "_counts", "_seconds")
+    __slots__ = ("_buckets", "_counts", "_seconds", "_uncounted")
 
     def __init__(self, buckets: Sequence[float] = QUEUE_BUCKETS) -> None:
         self._buckets = buckets
         self._counts = [0] * (len(buckets) + 1)
         self._seconds = 0.0
+        self._uncounted: list[float] = []
 
     def observe(self, seconds: float) -> None:
         """Counts one duration."""
-        self._counts[bisect_left(self._buckets, seconds)] += 1
-        self._seconds += seconds
+        self._uncounted.append(seconds)
+        if len(self._uncounted) >= _COUNTED_TOGETHER:
+            self._count()
+
+    def _count(self) -> None:
+        self._seconds = sum(self._uncounted, self._seconds)
+        uncounted, before = sorted(self._uncounted), 0
+        for number, longest in enumerate(self._buckets):
+            at_most = bisect_right(uncounted, longest)
+            self._counts[number] += at_most - before
+            before = at_most
+        self._counts[-1] += len(uncounted) - before
+        self._uncounted.clear()
 
     def snapshot(self) -> HistogramSnapshot:
         """The counts so far."""
+        self._count()
         *at_most, count = accumulate(self._counts)
         return HistogramSnapshot(tuple(at_most), count, self._seconds)
 

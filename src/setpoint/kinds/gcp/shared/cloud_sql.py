@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
-from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_operation
+from setpoint.clients.google.client import GoogleClient
+from setpoint.clients.google.operations import SqlOperation, sql_operation
 from setpoint.clients.http import decode_response
 from setpoint.core.plan import ProjectSource, ResolvedProject
 from setpoint.core.schema.constraints import Matches

@@ -6,7 +6,8 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from setpoint.clients.google.client import GoogleClient, SqlOperation, item_name, list_pages, sql_operation
+from setpoint.clients.google.client import GoogleClient, item_name, list_pages
+from setpoint.clients.google.operations import SqlOperation, sql_operation
 from setpoint.core.overlay import Declared, EffectiveState
 from setpoint.core.plan import PlannedWrite, PlanOptions, ResolvedProject, WriteStage
 from setpoint.core.schema.policy import FieldPolicy

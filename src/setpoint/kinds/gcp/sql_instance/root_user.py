@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_operation
+from setpoint.clients.google.client import GoogleClient
+from setpoint.clients.google.operations import SqlOperation, sql_operation
 from setpoint.clients.http import decode_response
 from setpoint.engine.kind import Location
 from setpoint.errors import RemoteConflict

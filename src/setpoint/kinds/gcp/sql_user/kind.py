@@ -7,7 +7,8 @@ from typing import ClassVar, Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.google.client import GoogleClient, sql_operation
+from setpoint.clients.google.client import GoogleClient
+from setpoint.clients.google.operations import sql_operation
 from setpoint.core.overlay import EffectiveState
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions, ResolvedProject
 from setpoint.core.schema.policy import FieldPolicy
