@@ -41,6 +41,10 @@ export const STATE_ICONS: Record<State, IconName> = {
   progressing: "arrows", observed: "eye", paused: "pause", deleting: "trash", unknown: "question",
 };
 
+export function iconPath(name: IconName): string {
+  return PATHS[name];
+}
+
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false">
