@@ -13,7 +13,7 @@ import { hasValue, type TermName, toggleValue } from "../model/query";
 import { overviewHash, resourceHash } from "../model/route";
 import { STATE_MEANINGS, stateName } from "../model/states";
 import { replaceInExport } from "../page/export";
-import { expected, fleet, query, searchFields, shownRows, sorting, summary } from "../page/state";
+import { expected, fleet, query, searchFields, session, shownRows, sorting, summary } from "../page/state";
 import { ProcessColumn } from "./process";
 import { resourceRow } from "./resource_row";
 
@@ -173,6 +173,7 @@ function ResourceList() {
 }
 
 function Nothing({ text }: { text: string }) {
+  if (text === "" && session.value?.user) return <Empty title="No resource that you may see">Your user {session.value.user} may list no kind of resource in any namespace that has some. A role with the verb list shows them.</Empty>;
   if (text === "") return <Empty title="No resources yet">Declare some: setpoint apply -f FILE. They appear here at once.</Empty>;
   return (
     <div class="empty">
