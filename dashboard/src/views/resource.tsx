@@ -26,6 +26,7 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
   const detail = loaded.value;
   const { kind, namespace, name } = parseId(id);
   const row = current ?? detail?.row;
+  if (loaded.state === "failed" && !row && "status" in loaded.error && loaded.error.status === 404) return <NoResource id={id} />;
   return (
     <div class="view resource" data-view={`${kind}-${name}`}>
       <nav class="crumbs" aria-label="Where this is" data-skip-export><a href="#/">Overview</a><span aria-hidden="true">/</span><a href={overviewHash(toggleValue("", "kind", kind))}>{kind}</a>{namespace && <><span aria-hidden="true">/</span><a href={overviewHash(toggleValue("", "ns", namespace))}>{namespace}</a></>}</nav>
@@ -41,7 +42,7 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
         </div>
       </header>
       <p class="resource-state">
-        {row ? <><StateBadge state={row.state} />{row.drifted && <span class="drifted">drift</span>}<span class="resource-message">{row.message || row.reason}</span></> : <span class="bar bar-1" />}
+        {row ? <><StateBadge state={row.state} />{row.drifted && <span class="drifted" title="The live object differs, or was just corrected">drifted</span>}<span class="resource-message">{row.message || row.reason}</span></> : <span class="bar bar-1" />}
       </p>
       <Tabs id={id} tab={tab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} class="tab-panel" tabIndex={0}>
@@ -50,6 +51,16 @@ export function ResourceView({ id, tab }: { id: Id; tab: ResourceTab }) {
           detail === null ? loaded.state !== "failed" && <Skeleton rows={12} /> :
           tab === "raw" ? <RawTab id={id} version={version} detail={detail} /> : <SummaryTab detail={detail} />}
       </div>
+    </div>
+  );
+}
+
+function NoResource({ id }: { id: Id }) {
+  return (
+    <div class="view">
+      <h1 class="visually-hidden">{titleOf(id)}</h1>
+      <Empty title="There is no such resource, or you may not see it"><code>{id}</code></Empty>
+      <p class="empty-links"><a class="button" href={overviewHash()}>All resources</a><a class="button" href={overviewHash(toggleValue("", "name", parseId(id).name))}>Search for the name</a></p>
     </div>
   );
 }
