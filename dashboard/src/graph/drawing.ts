@@ -203,7 +203,16 @@ function drawText(context: CanvasRenderingContext2D, node: ShownNode, left: numb
   context.fillText(cut(node.title, 24), left + 14, top + 19);
   context.fillStyle = color("muted");
   context.font = `11px ${FONT}`;
-  context.fillText(cut(node.subtitle, 29), left + 14, top + 34);
+  context.fillText(cut(node.subtitle, hasStateText(node) ? 18 : 29), left + 14, top + 34);
+  if (!hasStateText(node)) return;
+  context.textAlign = "right";
+  context.fillStyle = color(`text-${node.state}`);
+  context.fillText(stateName(node.state), left + NODE_WIDTH - 8, top + 34);
+}
+
+/** What is not well says so in words: a colour alone is not seen by all. */
+function hasStateText(node: ShownNode): boolean {
+  return node.state !== "ready" && node.exists;
 }
 
 // --- SVG -------------------------------------------------------------------------------------------------------------
@@ -245,8 +254,9 @@ function svgNode(node: ShownNode, [x, y]: [number, number], highlight: Highlight
     element("rect", { x: left, y: top, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 7, fill: color("surface"), stroke }),
     element("rect", { x: left, y: top, width: 5, height: NODE_HEIGHT, rx: 2, fill: color(`dot-${node.state}`) }),
     element("text", { x: left + 14, y: top + 19, "font-size": 12.5, "font-weight": 600, fill: color("text") }, cut(node.title, 24)),
-    element("text", { x: left + 14, y: top + 34, "font-size": 11, fill: color("muted") }, cut(node.subtitle, 29)),
+    element("text", { x: left + 14, y: top + 34, "font-size": 11, fill: color("muted") }, cut(node.subtitle, hasStateText(node) ? 18 : 29)),
   );
+  if (hasStateText(node)) group.append(element("text", { x: left + NODE_WIDTH - 8, y: top + 34, "font-size": 11, "text-anchor": "end", fill: color(`text-${node.state}`) }, stateName(node.state)));
   return group;
 }
 

@@ -2,7 +2,8 @@
 import type { Id, ResourcesEvent, Row } from "../api/contract";
 import { severity } from "./states";
 
-export type SortKey = "default" | "state" | "drift" | "name" | "kind" | "namespace" | "lastStep" | "nextStep";
+export const SORT_KEYS = ["default", "state", "drift", "name", "kind", "namespace", "lastStep", "nextStep"] as const;
+export type SortKey = (typeof SORT_KEYS)[number];
 export interface Sorting {
   key: SortKey;
   isDescending: boolean;

@@ -44,7 +44,7 @@ export function Overview() {
 }
 
 function setQuery(text: string): void {
-  location.hash = overviewHash(text);
+  location.hash = overviewHash(text, sorting.peek());
 }
 
 function toggle(name: TermName, value: string): void {
@@ -188,7 +188,7 @@ function Header() {
   const { key, isDescending } = sorting.value;
   const sortBy = (column: SortKey): void => {
     const isSame = key === column;
-    sorting.value = isSame && isDescending ? { key: "default", isDescending: false } : { key: column, isDescending: isSame };
+    location.hash = overviewHash(query.peek(), isSame && isDescending ? undefined : { key: column, isDescending: isSame });
   };
   return (
     <div class="list-head" role="rowgroup">
@@ -221,7 +221,7 @@ function Search() {
     if (text === query.peek()) return;
     const timer = setTimeout(() => {
       typed.current = text;
-      history.replaceState(null, "", overviewHash(text));
+      history.replaceState(null, "", overviewHash(text, sorting.peek()));
       dispatchEvent(new HashChangeEvent("hashchange"));
     }, 120);
     return () => clearTimeout(timer);
