@@ -32,12 +32,13 @@ def test_a_drift_is_seen_without_a_reload(tab: Tab, small: Served) -> None:
 
 # Asks the running process for a step, and notes when the list shows a drift of the bucket.
 _STEP_AND_WATCH = """async name => {
-  const isShown = () => [...document.querySelectorAll('.list-row.is-drifted .cell-name')].some(one => one.textContent === name)
+  const drifted = () => [...document.querySelectorAll('.list-row.is-drifted .cell-name')].map(one => one.textContent)
+  const isShown = () => drifted().includes(name)
   if (isShown()) throw new Error('it has drifted before')
   const start = performance.now()
   window.shown = new Promise(resolve =>
     new MutationObserver(() => isShown() && resolve(performance.now() - start))
-      .observe(document.querySelector('.list-body'), {subtree: true, childList: true, characterData: true, attributes: true}))
+      .observe(document.querySelector('.list-body'), {subtree: true, childList: true, attributes: true}))
   const path = `api/v1/resources/StorageBucket.storage.cnrm.cloud.google.com/default/${name}/actions/reconcile`
   const headers = {'X-Setpoint': '1', 'Content-Type': 'application/json'}
   return (await fetch(path, {method: 'POST', headers, body: '{}'})).status
@@ -49,7 +50,9 @@ def test_a_drift_that_the_process_finds_is_told_by_the_stream_alone(
 ) -> None:
     expect(tab.page.locator(".list-row")).to_have_count(10)
     expect(tab.page.locator(".stream-live")).to_be_visible()
-    small.workspace.in_cloud(lambda cloud: cloud.call("PATCH", "/storage/v1/b/logs", {"versioning": {"enabled": False}}))
+    small.workspace.in_cloud(
+        lambda cloud: cloud.call("PATCH", "/storage/v1/b/logs", {"versioning": {"enabled": False}})
+    )
     asked = len(tab.requested)
     status = tab.value(_STEP_AND_WATCH, "logs")
     record_property("milliseconds from the request of a step to the drift on the page", tab.value("() => window.shown"))

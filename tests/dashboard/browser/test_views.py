@@ -220,7 +220,7 @@ def test_hostile_text_is_text_in_every_view_and_in_what_is_saved_of_it(
     tab.go("/plan")
     tab.page.get_by_role("button", name=re.compile("Make a plan|Plan again")).click()
     expect(tab.page.locator(".plan-counts")).to_be_visible()
-    saved = []
+    saved: list[Path] = []
     for place, shown in HOSTILE_VIEWS.items():
         tab.go(place)
         expect(tab.page.locator(shown).first).to_be_visible()
