@@ -80,6 +80,22 @@ def test_rows_that_were_scrolled_through_are_read_in_their_order(browser: Shared
         assert (shown[0], shown[1] > 1000, shown) == (0, True, sorted(shown))
 
 
+def test_the_way_back_from_a_resource_leads_to_the_row_that_was_left(browser: SharedBrowser, large: Served) -> None:
+    with browser.tab(large) as tab:
+        open_overview(tab)
+        tab.value("() => scrollTo(0, 60000)")
+        tab.page.wait_for_function("() => history.state?.y === 60000")
+        row = tab.page.locator(".list-row[data-index='1870']")
+        left = row.locator(".cell-name").inner_text()
+        row.locator("a").click()
+        expect(tab.page.get_by_role("heading", level=1)).to_have_text(left)
+        top = tab.value("() => scrollY")
+        tab.page.go_back()
+
+        expect(tab.page.locator(".list-row[data-index='1870'] .cell-name")).to_have_text(left)
+        assert (top, tab.value("() => scrollY")) == (0, 60000)
+
+
 def test_a_connected_graph_of_2_000_nodes_is_laid_out_beside_the_page(browser: SharedBrowser, large: Served) -> None:
     with browser.tab(large) as tab:
         tab.go("/graph?namespace=linked")
